@@ -18,11 +18,11 @@
     }
     return [rows.filter((row) => row.length > 1 || row[0] !== ""), mark];
   };
-  const GAPS = new Set(["", "na", "n/a", "nan", "null", "none", "?", "k.a."]);
   const value = (cell, isText, mark) => {
     const text = cell.trim();
-    if (GAPS.has(text.toLowerCase())) return null;
+    if (MARKS.includes(text)) return null;
     if (isText) return text;
+    if (WORDS.includes(text.toLowerCase())) return null;
     const number = Number(mark === ";" ? text.replace(",", ".") : text);
     return Number.isFinite(number) ? number : undefined;
   };

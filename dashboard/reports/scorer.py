@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from dashboard.reports.page import escaped, page
+from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 from octcore.tree.export.code import asked_columns, to_code
@@ -14,7 +15,9 @@ SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 def scorer_html(run: SolvedRun, name: str) -> str:
     """Make the page: choose a CSV, see the class of every row, save it."""
     columns = asked_columns(run.tree, run.encoding)
-    code = to_code(run.tree, run.encoding, "js") + f"const COLUMNS = {json.dumps(columns)};\n"
+    lists = {"COLUMNS": columns, "MARKS": sorted(MISSING_MARKS), "WORDS": sorted(MISSING_WORDS)}
+    code = to_code(run.tree, run.encoding, "js")
+    code += "".join(f"const {name} = {json.dumps(values)};\n" for name, values in lists.items())
     script = code.replace("</", "<\\/") + SCRIPT
     names = ", ".join(f"<b>{escaped(column, 100)}</b>" for column, _ in columns)
     asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."

@@ -4,13 +4,12 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from octcore.serial import digest, jsonable
+from octcore.serial import digest, jsonable, replacing
 from octcore.solving.recipe import DataChoice
 
 KEPT = 100
@@ -63,19 +62,13 @@ class Tables:
         return (self.folder / name).read_bytes()
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a file that only this user can read, whole or not at all."""
+        """Write a file, whole or not at all, into a folder that only this user can read."""
         if self.folder is None:
             return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, aside = tempfile.mkstemp(dir=self.folder)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                os.replace(aside, self.folder / name)
-            except OSError:
-                os.unlink(aside)
-                raise
+            with replacing(self.folder / name) as file:
+                file.write(content)
             suffix = Path(name).suffix
             used = sorted(self.folder.glob(f"*{suffix}"), key=lambda p: p.stat().st_mtime)
             for old in used[: -(KEPT if suffix == TABLE else KEPT * KEPT)]:

@@ -44,10 +44,12 @@ def link() -> None:
     name = ""
     if now.choice is not None and now.choice != session.first_choice():
         name = jobs.tables().link(now.table.sha256, now.choice)
+    if name == st.query_params.get(session.DATA_PARAMETER, ""):
+        return
     if name:
         st.query_params[session.DATA_PARAMETER] = name
     else:
-        st.query_params.pop(session.DATA_PARAMETER, None)
+        del st.query_params[session.DATA_PARAMETER]
 
 
 def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
+from octcore.solving.run import SolvedRun
 
 SECONDS_BETWEEN = 0.8
 
@@ -62,6 +63,19 @@ def ask(
     if pressed is False:
         return jobs.followers().get(key)
     return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds))
+
+
+def ask_about(
+    what: str,
+    run_id: str,
+    run: SolvedRun,
+    settings: Mapping[str, Any],
+    seconds: float,
+    pressed: bool | None = None,
+) -> str | None:
+    """The task that answers a question about a run; its settings get the run itself as ``run``."""
+    record = {**run.to_dict(), "values": {}}  # by-products may be large, and are not asked about
+    return ask(what, run_id, run.train, {"run": record, **settings}, seconds, pressed)
 
 
 def wait(view: JobView, every: float) -> None:

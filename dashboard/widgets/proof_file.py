@@ -9,6 +9,7 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import inputs, live
 from octcore.errors import SettingsError
 from octcore.plotting import text
+from octcore.solving.proving import refuse_unproven
 from octcore.solving.run import SolvedRun
 
 LARGEST, SECONDS = 60e6, 900.0
@@ -20,8 +21,6 @@ def draw(run_id: str, run: SolvedRun, proven: str) -> None:
 
     `proven`: what is proven, in a clause.
     """
-    from octcore.solving.proving import refuse_unproven  # kernels take a while to import
-
     try:
         refuse_unproven(run)
         why_not = ""
@@ -36,9 +35,9 @@ def draw(run_id: str, run: SolvedRun, proven: str) -> None:
         or "A formula and its proof in a standard format, for a checker that others wrote and that "
         "knows nothing of trees. Help, *Prove an optimum to somebody else*, says how to use it.",
     )
-    record = {**run.to_dict(), "values": {}}  # by-products may be large, and are not asked about
-    asked = {"run": record, "size_limit": LARGEST}
-    task = None if why_not else live.ask("prove", run_id, run.train, asked, SECONDS, pressed)
+    if why_not:
+        return
+    task = live.ask_about("prove", run_id, run, {"size_limit": LARGEST}, SECONDS, pressed)
     if task is None:
         return
 

@@ -12,6 +12,12 @@ def published(name: str) -> tuple[dict[str, str], ...]:
     return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
 
 
+def encoded_sets() -> tuple[tuple[str, str], ...]:
+    """Set and encoding of every binary-encoded table of the accelerated BendOCT experiment."""
+    rows = published("accelerated")
+    return tuple(dict.fromkeys((row["dataset"], row["encoding"]) for row in rows))
+
+
 def number(text: str | None) -> float | None:
     """A cell as a number, None where it is empty."""
     return float(text) if text else None

@@ -73,6 +73,26 @@ class ExcludedCuts:
     least in a tree of one level less: the share of all weight that is wrong, and the leaves."""
 
 
+def root_of(costs: Costs, tree: Tree) -> State:
+    """State of the root, where everything better than a tree is excluded."""
+    case = costs.case
+    leaves, everything = case.max_leaves, np.ones(len(case.size), bool)
+    limit = None if leaves is None or leaves >= 2**case.depth else leaves
+    if case.floor is not None:
+        limit = costs.limit_of(everything, case.floor.most_wrong)
+    return State(1, case.depth, limit, (), everything, case.cost_of(tree))
+
+
+def sweeps_of(costs: Costs, state: State) -> list[tuple[int, int, int]]:
+    """Column, first and last threshold of what is excluded together at a node."""
+    case = costs.case
+    if not state.depth or (state.limit == 1 and case.floor is None):
+        return []
+    found = costs.sweeps(state.rows, state.depth, state.limit, state.cost)
+    roots = case.roots if state.node == 1 else None
+    return [sweep for sweep in found if roots is None or sweep[0] in roots]
+
+
 class Proof:
     """Writes a proof.
 
@@ -97,23 +117,14 @@ class Proof:
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
-        least = self._statement(self.root(tree))
+        least = self._statement(root_of(self.costs, tree))
         better = self._line(f"o {self.formula.solution(tree, self._defined)}")
         self._line(f"p {least} {better} +")
         self.write(f"c {self.last_id}")
 
-    def root(self, tree: Tree) -> State:
-        """State of the root, where everything better than a tree is excluded."""
-        case = self.case
-        leaves, everything = case.max_leaves, np.ones(len(case.size), bool)
-        limit = None if leaves is None or leaves >= 2**case.depth else leaves
-        if case.floor is not None:
-            limit = self.costs.limit_of(everything, case.floor.most_wrong)
-        return State(1, case.depth, limit, (), everything, case.cost_of(tree))
-
     def sampled_bytes(self, tree: Tree) -> float:
         """Estimate the bytes of `prove` from the sweeps of some thresholds of the root."""
-        sweeps = self.sweeps(self.root(tree))
+        sweeps = sweeps_of(self.costs, root_of(self.costs, tree))
         evenly = np.linspace(0, len(sweeps) - 1, SAMPLED) if sweeps else ()
         chosen = sorted({round(at) for at in evenly})
         n_bytes = 0
@@ -124,7 +135,7 @@ class Proof:
 
         trial = Proof(self.formula, self.costs, count)
         for at in chosen:
-            trial._split(trial.root(tree), *sweeps[at])
+            trial._split(root_of(self.costs, tree), *sweeps[at])
         own = len(self.formula.solution(tree))
         return own + n_bytes * len(sweeps) / max(1, len(chosen))
 
@@ -186,16 +197,8 @@ class Proof:
             both = f"{self._a_leaf(2 * node, price)} {self._a_leaf(2 * node + 1, price)}"
             yield Split("", [both], [], [])
             return
-        for sweep in self.sweeps(state):
+        for sweep in sweeps_of(self.costs, state):
             yield self._split(state, *sweep)
-
-    def sweeps(self, state: State) -> list[tuple[int, int, int]]:
-        """Column, first and last threshold of what is excluded together at a node."""
-        if not state.depth or (state.limit == 1 and self.case.floor is None):
-            return []
-        found = self.costs.sweeps(state.rows, state.depth, state.limit, state.cost)
-        roots = self.case.roots if state.node == 1 else None
-        return [sweep for sweep in found if roots is None or sweep[0] in roots]
 
     def _split(self, state: State, column: int, first: int, last: int) -> Split:
         """Prove what excludes the thresholds of a column from the first to the last."""

@@ -60,7 +60,10 @@ def finish(
     problem = prepared.problem
     tree, objective = _last_tree(program, events, problem.X)
     outcome = _described(program, outcome, tree)
-    bound = _final_bound(program, finite(events[-1].bound) if events else None, objective)
+    searched = finite(events[-1].bound) if events else None
+    bound = _final_bound(program, searched, objective)
+    if bound is not None and bound == program.reach and bound != searched:
+        outcome = replace(outcome, claims=(*outcome.claims, REACHED))
     status = _status(outcome, tree)
     if status == "infeasible":  # there is nothing that a bound would be about
         bound = None
@@ -132,6 +135,9 @@ def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome
     return replace(
         outcome, values=outcome.values | dict(values), claims=(*outcome.claims, *statements)
     )
+
+
+REACHED = "the bound is what so many leaves, each of one class, can get right"
 
 
 def _final_bound(program: Program, bound: float | None, objective: float | None) -> float | None:

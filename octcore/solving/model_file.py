@@ -11,6 +11,7 @@ from octcore.capabilities import Capability
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import Program, PyomoModel
+from octcore.serial import write_file
 from octcore.solving.prepare import problem_of
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def write_model(run: Run, path: str | Path, most_nonzeros: int = MOST_NONZEROS) 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for place, text in written.items():
-            place.write_text(text, encoding="utf-8")
+            write_file(place, text)
     except OSError as error:
         raise SettingsError(
             "CANNOT_WRITE", f"{path} cannot be written: {error.strerror}; choose another place."

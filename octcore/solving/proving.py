@@ -20,7 +20,7 @@ from octcore.certificates.case import Case, Costs, Floor
 from octcore.certificates.case import Tree as Nested
 from octcore.certificates.checker import Checker
 from octcore.certificates.formula import Formula
-from octcore.certificates.proof import ExcludedCuts, Proof
+from octcore.certificates.proof import ExcludedCuts, Proof, root_of, sweeps_of
 from octcore.constraints import TOLERANCE
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.formulations.shared.question import in_copies, leaf_share
@@ -256,11 +256,10 @@ def excluded_cuts(
     """
     case, tree = case_of(run)
     costs = Costs(case, _guard(cancel))
-    proof, found = Proof(Formula(case), costs, lambda _: None), []
-    root, total = proof.root(tree), float(case.weight.sum())
+    root, total, found = root_of(costs, tree), float(case.weight.sum()), []
     columns = [run.encoding.names.index(name) for name in case.names]
     X = run.encoding.transform(run.needed.train.frame)
-    for j, first, last in proof.sweeps(root):
+    for j, first, last in sweeps_of(costs, root):
         low, high = case.thresholds[j][first], case.thresholds[j][last]
         rank, values = case.rank[j], X[:, columns[j]]
         sides = root.rows & (rank <= first), root.rows & (rank > last)

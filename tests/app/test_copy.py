@@ -65,11 +65,10 @@ def labelled(elements: Any, label: str) -> Any:
 
 
 def keyed(app: AppTest, *parts: str) -> Any:
-    """The input whose key starts with these parts."""
-    start = ":".join(parts)
+    """The input of the form whose key has these parts beside each other."""
     kinds = (app.number_input, app.selectbox, app.toggle, app.multiselect, app.slider)
-    found = [e for kind in kinds for e in kind if e.key == start or e.key.startswith(f"{start}:")]
-    return found[0]
+    inside = f":{':'.join(parts)}:"
+    return next(e for kind in kinds for e in kind if inside in f":{e.key}:")
 
 
 def press(app: AppTest) -> None:
@@ -110,11 +109,11 @@ GENERALS: dict[str, Callable[[AppTest], Any]] = {
     "engine": lambda app: keyed(app, "engine").set_value("highs"),
     "time_limit": lambda app: keyed(app, "time_limit").set_value(45.0),
     "test_size": lambda app: keyed(app, "test_share").set_value(20),
-    "gap": lambda app: keyed(app, "param", "solver", "gap").set_value(0.001),
-    "node_limit": lambda app: keyed(app, "param", "solver", "node_limit").set_value(5000),
-    "threads": lambda app: keyed(app, "param", "solver", "threads").set_value(2),
-    "seed": lambda app: keyed(app, "param", "solver", "seed").set_value(7),
-    "warm_start": lambda app: keyed(app, "param", "solver", "warm_start").set_value("none"),
+    "gap": lambda app: keyed(app, "solver", "param", "gap").set_value(0.001),
+    "node_limit": lambda app: keyed(app, "solver", "param", "node_limit").set_value(5000),
+    "threads": lambda app: keyed(app, "solver", "param", "threads").set_value(2),
+    "seed": lambda app: keyed(app, "solver", "param", "seed").set_value(7),
+    "warm_start": lambda app: keyed(app, "solver", "param", "warm_start").set_value("none"),
 }
 COSTS: dict[str, Callable[[AppTest], Any]] = {
     "costs": lambda app: keyed(app, "costs", "0", "1").set_value(4.0),
@@ -152,7 +151,7 @@ def test_every_setting_off_its_default_is_copied(started: list[Any], tmp_path: P
         take_off(app)
     params = params_off(get_formulation("flow-oct").info) | {"leaf_penalty": 0.02}
     for name, value in params.items():
-        keyed(app, "param", "flow-oct", name).set_value(value)
+        keyed(app, "flow-oct", "param", name).set_value(value)
     set_parity(app, "statistical_parity")
     press(app)
     data, settings = started[0]
@@ -214,7 +213,7 @@ def test_hyperparameters_of_every_formulation_are_copied(
     wanted = params_off(get_formulation(key).info)
     wanted.pop("path_bound_cuts", None)  # without these cuts their forms cannot be chosen
     for name, value in wanted.items():
-        keyed(app, "param", key, name).set_value(value)
+        keyed(app, key, "param", name).set_value(value)
     press(app)
     assert started[0][1]["params"] == wanted
     same_request(app, started[0][1], monkeypatch)

@@ -58,11 +58,7 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
 
 
 def _model_button(run_id: str, run: SolvedRun) -> None:
-    why_not = ""
-    try:
-        whole_program(run, MOST_ENTRIES)
-    except OctError as error:
-        why_not = error.message
+    why_not = cached.once_per_run(run_id, "model", lambda: _why_no_model(run))
     inputs.download(
         "Model for other solvers",
         "model.zip",
@@ -74,6 +70,15 @@ def _model_button(run_id: str, run: SolvedRun) -> None:
         or "The mixed-integer model as LP and MPS, named as in its paper, and this tree as its "
         "start.",
     )
+
+
+def _why_no_model(run: SolvedRun) -> str:
+    """Why the model of a run cannot be written while the page waits; empty if it can."""
+    try:
+        whole_program(run, MOST_ENTRIES)
+    except OctError as error:
+        return error.message
+    return ""
 
 
 def packed(files: Mapping[str, str]) -> bytes:

@@ -235,9 +235,8 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     )
     if column is None:
         return
-    record = {**run.to_dict(), "values": {}}  # by-products may be large, and are not asked about
-    asked = {"run": record, "column": column, "time_limit": CURVE_SECONDS}
-    task = live.ask("curve", run_id, run.train, asked, CURVE_SECONDS + GRACE_SECONDS)
+    asked = {"column": column, "time_limit": CURVE_SECONDS}
+    task = live.ask_about("curve", run_id, run, asked, CURVE_SECONDS + GRACE_SECONDS)
     if task is not None:
         draw = partial(_drawn_curve, run, column)
         live.task(task, draw, "Searching the best tree of every threshold", AT_ONCE_SECONDS)

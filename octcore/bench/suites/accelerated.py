@@ -14,7 +14,7 @@ from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
 from octcore.bench.instance import Instance, Published
-from octcore.bench.published_figures import number, published
+from octcore.bench.published_figures import encoded_sets, number, published
 from octcore.bench.suite import Suite
 
 Settings = Mapping[str, Any]
@@ -95,7 +95,6 @@ def _reference(row: Mapping[str, str]) -> Published:
 def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every encoded set with every depth and penalty; optima where they are published."""
     rows = list(published("accelerated"))
-    sets = dict.fromkeys((row["dataset"], row["encoding"]) for row in rows)
     known = {
         (row["dataset"], row["encoding"], int(row["depth"]), float(row["lambda"])): row
         for row in rows
@@ -103,7 +102,7 @@ def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Insta
     penalties = sorted({float(row["lambda"]) for row in rows}) if study == PENALTIES else [0.01]
     found = []
     for (dataset, encoding), depth, penalty in itertools.product(
-        sets, (3, 4) if study == PENALTIES else (5,), penalties
+        encoded_sets(), (3, 4) if study == PENALTIES else (5,), penalties
     ):
         row = known.get((dataset, encoding, depth, penalty))
         reference = Published() if row is None else _reference(row)
@@ -126,11 +125,7 @@ SUITE = Suite(
     key="accelerated",
     title="Accelerated BendOCT: proven optima and the best time of Gurobi over all variants",
     formulations=("path-search", ACCELERATED),
-    needs=tuple(
-        dict.fromkeys(
-            encoded_file(row["dataset"], row["encoding"]) for row in published("accelerated")
-        )
-    ),
+    needs=tuple(encoded_file(*names) for names in encoded_sets()),
     instances=instances,
     studies=("main", *STUDIES, PENALTIES, DEPTH_5),
 )

@@ -18,7 +18,7 @@ import octcore
 from octcore.bench.data_files import data_folder, encoded
 from octcore.bench.instance import Instance, Line
 from octcore.bench.machine import cpu_seconds
-from octcore.bench.published_figures import published
+from octcore.bench.published_figures import encoded_sets
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
 from octcore.data.samples import list_samples, load_sample
@@ -37,9 +37,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
     ]
     depths = (2, 3)
     if study == "encoded":
-        sets = dict.fromkeys((row["dataset"], row["encoding"]) for row in published("accelerated"))
         files = data_folder(None)
-        tables = [(*names, "path-search", encoded(files, *names)) for names in sets]
+        tables = [(*names, "path-search", encoded(files, *names)) for names in encoded_sets()]
         depths = (2,)
     return [
         Instance(

@@ -1,8 +1,8 @@
 """A tree as code that predicts a row without this package: Python, JavaScript, SQL and C.
 
-One expression of nested choices says the class; a row with a gap in a column that is tested gets
-none, unless gaps are a category there.  Numbers are written with all their digits, in the order in
-which `Tree.predict` computes.
+One expression of nested choices says the class; a row with a gap in a column that is tested, or
+with none of its ordered categories, gets none, unless gaps are a category there.  Numbers are
+written with all their digits, in the order in which `Tree.predict` computes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Dialect:
     """Condition, then, else."""
     both: str
     either: str
+    neither: str
     equal: str
     equal_text: str
     gap: str
@@ -78,26 +79,27 @@ def _c(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
 
 DIALECTS = {
     "py": Dialect(
-        choose="({1} if {0} else {2})", both="{0} and {1}", either="{0} or {1}",
+        choose="({1} if {0} else {2})", both="{0} and {1}", either="{0} or {1}", neither="not {0}",
         equal="{0} == {1}", equal_text="{0} == {1}",
         gap="({0} is None or {0} != {0})", gap_text="({0} is None or {0} != {0})", none="None",
         column=lambda _, name: f"row[{name!r}]", text=repr, frame=_python,
     ),
     "js": Dialect(
-        choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}",
+        choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} === {1}", equal_text="{0} === {1}",
         gap="({0} == null || {0} !== {0})", gap_text="({0} == null)", none="null",
         column=lambda _, name: f"row[{json.dumps(name)}]", text=json.dumps, frame=_javascript,
     ),
     "sql": Dialect(
-        choose="CASE WHEN {0} THEN {1} ELSE {2} END", both="{0} AND {1}", either="{0} OR {1}",
+        choose="CASE WHEN {0} THEN {1} ELSE {2} END",
+        both="{0} AND {1}", either="{0} OR {1}", neither="NOT {0}",
         equal="{0} = {1}", equal_text="{0} = {1}",
         gap="{0} IS NULL", gap_text="{0} IS NULL", none="NULL",
         column=lambda _, name: '"' + name.replace('"', '""') + '"',
         text=lambda value: "'" + value.replace("'", "''") + "'", frame=_sql,
     ),
     "c": Dialect(
-        choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}",
+        choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} == {1}", equal_text="({0} && strcmp({0}, {1}) == 0)",
         gap="isnan({0})", gap_text="!{0}", none="NULL",
         column=lambda number, _: f"c{number}",
@@ -144,6 +146,7 @@ class _Writer:
     def text(self) -> str:
         expression = self._node(1)
         gaps = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
+        gaps += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
         if gaps:
             some = self._joined(self.dialect.either, gaps)
             expression = self.dialect.choose.format(some, self.dialect.none, expression)
@@ -158,6 +161,11 @@ class _Writer:
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
         return form.format(self._value(name))
+
+    def _unknown(self, name: str) -> str:
+        """Whether a column holds none of its ordered categories."""
+        known = [self._equals(name, str(level)) for level in self._of(name)[0].levels]
+        return self.dialect.neither.format(self._joined(self.dialect.either, known))
 
     def _value(self, name: str) -> str:
         return self.dialect.column(list(self.columns).index(name), name)
@@ -217,8 +225,9 @@ class _Writer:
         """Raw value as a number; an ordered category is its rank."""
         if not column.levels:
             return self._value(column.raw)
-        found = self.dialect.none if self.dialect.none != "NULL" else "0.0"
-        for rank in reversed(range(len(column.levels))):
+        *ranks, last = range(len(column.levels))
+        found = _digits(float(last))
+        for rank in reversed(ranks):
             same = self._equals(column.raw, str(column.levels[rank]))
             found = self.dialect.choose.format(same, _digits(float(rank)), found)
         return found

@@ -143,6 +143,15 @@ def test_a_gap_gets_no_class_or_is_a_category_of_its_own(tmp_path: Path) -> None
         assert list(runner(run, rows, tmp_path)) == ["n", "z", "y", None]
 
 
+@pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
+def test_an_unknown_ordered_category_gets_no_class(runner: Runner, tmp_path: Path) -> None:
+    frame = table(60, 3)[["grade"]]
+    label = list(np.where(frame["grade"] == "high", "y", "n"))
+    run = octcore.solve(Dataset.from_arrays(frame, label, kinds=KINDS), depth=1, verify=False)
+    said = runner(run, [{"grade": g} for g in ("low", "mid", "high", "none of them")], tmp_path)
+    assert [None if one == "none" else one for one in said] == ["n", "n", "y", None]
+
+
 @pytest.mark.parametrize("suffix", ["py", "js", "sql", "c"])
 def test_the_run_exports_it(suffix: str, run: octcore.Run) -> None:
     assert export_tree(run, suffix) == to_code(run.needed.tree, run.encoding, suffix)
