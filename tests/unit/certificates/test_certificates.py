@@ -135,6 +135,19 @@ def test_the_optimum_under_a_floor_is_proven(seed: int, most_wrong: int) -> None
             break
 
 
+def test_rows_without_weight_count_for_the_floor() -> None:
+    case = dataclasses.replace(random_case(3), depth=1, price=1)
+    weight = case.weight.copy()
+    weight[:, 0] = 0  # a leaf of another label is free, but gets these rows wrong
+    floor = Floor(0, np.ones(len(case.size), np.int64), 1)
+    case = dataclasses.replace(case, weight=weight, floor=floor)
+    kept = [t for t in all_trees(case, np.ones(len(case.size), bool), 1) if t[2] <= 1]
+    tree, cost, _ = min(kept, key=lambda entry: entry[1])
+    assert cost > case.price
+    formula, lines = prove(case, tree)
+    assert Checker(formula).check(lines) == cost
+
+
 def test_a_search_can_be_stopped() -> None:
     def stop() -> None:
         raise CancelledError
