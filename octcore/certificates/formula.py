@@ -187,16 +187,17 @@ class Formula:
                     self._add([(1, "~" + u(n, j, s)), (1, u(n, j, s + 1))], 1)
 
     def _write_rows(self) -> None:
-        sizes = self.case.n_thresholds
+        # By column, although one sum over all would do: no other column has to be looked at then.
         for n in self.inner:
             for x, ranks in enumerate(self.case.rank.T.tolist()):
                 here = [(1, "~" + arrives(x, n))] if n > 1 else []
-                lower = [(1, u(n, j, q)) for j, q in enumerate(ranks) if q]
-                self._add([(1, arrives(x, 2 * n)), *here, *lower], 1)
-                some = [(1, u(n, j, size)) for j, size in enumerate(sizes) if ranks[j] < size]
-                between = [(1, "~" + u(n, j, q)) for j, q in enumerate(ranks) if 0 < q < sizes[j]]
-                terms = [(1, arrives(x, 2 * n + 1)), *here, *some, *between]
-                self._add(terms, 1 + len(between))
+                left, right = [(1, arrives(x, child)) for child in (2 * n, 2 * n + 1)]
+                for j, (q, size) in enumerate(zip(ranks, self.case.n_thresholds, strict=True)):
+                    below = [(1, u(n, j, q))] if q else []
+                    if q < size:
+                        self._add([left, *here, (1, "~" + u(n, j, size)), *below], 1)
+                    if q:
+                        self._add([right, *here, (1, "~" + u(n, j, q))], 1)
         for x, k in self.groups:
             for n in self.nodes:
                 here = [(1, "~" + arrives(x, n))] if n > 1 else []

@@ -61,8 +61,8 @@ def finish(
     tree, objective = _last_tree(program, events, problem.X)
     outcome = _described(program, outcome, tree)
     searched = finite(events[-1].bound) if events else None
-    bound = _final_bound(program, searched, objective)
-    if bound is not None and bound == program.reach and bound != searched:
+    bound = _snapped(program, _limited(program, searched, objective), objective)
+    if bound != _snapped(program, searched, objective):
         outcome = replace(outcome, claims=(*outcome.claims, REACHED))
     status = _status(outcome, tree)
     if status == "infeasible":  # there is nothing that a bound would be about
@@ -140,17 +140,17 @@ def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome
 REACHED = "the bound is what so many leaves, each of one class, can get right"
 
 
-def _final_bound(program: Program, bound: float | None, objective: float | None) -> float | None:
-    """Snap a bound that the objective's granularity proves to be the objective itself.
-
-    No bound is looser than what the number of leaves allows.
-    """
-    if objective is None:
+def _limited(program: Program, bound: float | None, objective: float | None) -> float | None:
+    """No bound is looser than what the number of leaves allows."""
+    if objective is None or program.reach is None or program.method == "heuristic":
         return bound
-    if program.reach is not None and program.method != "heuristic":
-        tighter = min if program.sense is Sense.MAXIMISE else max
-        bound = program.reach if bound is None else tighter(bound, program.reach)
-    if bound is None:
+    tighter = min if program.sense is Sense.MAXIMISE else max
+    return program.reach if bound is None else tighter(bound, program.reach)
+
+
+def _snapped(program: Program, bound: float | None, objective: float | None) -> float | None:
+    """The objective itself where its granularity proves that of a bound."""
+    if objective is None or bound is None:
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)

@@ -16,7 +16,7 @@ from octcore.verification.base import NotProvenError, WrongError
 from octcore.verification.oblique import leaf_rows, right_distance
 from octcore.verification.optimum import SMALLEST_OCT_GAP
 from octcore.verification.stated import USUAL_GAP, Stated
-from octcore.verification.value import equal_rows, value_of
+from octcore.verification.value import equal_rows, slack, value_of, value_of_gains
 
 Holds = Callable[..., bool]
 """``holds(stated, *groups)``: whether a statement is true, by what its pattern caught."""
@@ -151,6 +151,17 @@ def _is_within(stated: Stated, said: str) -> bool:
     return _is_optimal(stated) and abs(float(said) - share) <= TWO_DIGITS * share
 
 
+def _is_reach(stated: Stated) -> bool:
+    """Whether the best answers, one for every leaf, are worth the bound; no less if it closed."""
+    claim = stated.claim
+    value = value_of_gains(claim)
+    saved = np.cumsum(np.sort(claim.gains.sum(axis=0))[::-1])[: claim.leaf_limit]
+    of_leaves = value.of(claim.span - saved, np.arange(1, len(saved) + 1))
+    best = float(of_leaves.max() if value.is_maximised else of_leaves.min())
+    beyond = stated.excess(best, claim.bound) if claim.bound is not None else np.nan
+    return beyond >= -slack(claim, best) and (_is_optimal(stated) or beyond <= slack(claim, best))
+
+
 def _always(stated: Stated, *groups: str) -> bool:
     return True
 
@@ -184,6 +195,7 @@ COMMON: Mapping[str, Holds] = {
     r"searched by plain array operations: the kernels of this machine were not compiled": _always,
     r"optimal on the selected subset of the rows; nothing is proven about the others": _always,
     r"by outer approximation": _always,
+    r"the bound is what so many leaves, each of one class, can get right": _is_reach,
 }
 """What any run may state."""
 
