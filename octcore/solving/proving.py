@@ -41,7 +41,8 @@ REFUSAL = "No proof can be written"
 RECALL, LEAVES = frozenset({"min_recall"}), frozenset({"max_leaves", "max_splits"})
 LARGEST_COST = 1 << 58
 """Of all rows together: sums of a few stay inside 63 bits."""
-BYTES_OF_A_LITERAL = 10.0
+BYTES_OF_A_CONSTRAINT = 20.0
+"""Estimated, of one that says on which side of a column a pattern goes on."""
 DIGITS = 1e-9
 """Relative; what an objective and the whole numbers of its proof may differ by."""
 
@@ -115,7 +116,7 @@ def prove(
     checker = check if isinstance(check, str) else None
     _refuse_missing(checker)
     case, tree = case_of(run)
-    _refuse_large(BYTES_OF_A_LITERAL * 2 ** (case.depth + 1) * case.rank.size, size_limit)
+    _refuse_large(BYTES_OF_A_CONSTRAINT * 2 ** (case.depth + 1) * case.rank.size, size_limit)
     formula, costs = Formula(case), Costs(case, guard)
     text = formula.text()
     estimate = len(text) + Proof(formula, costs, lambda _: None).sampled_bytes(tree)
