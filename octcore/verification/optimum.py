@@ -93,7 +93,7 @@ def _root_optima(claim: Claim, value: Value, task: Task, sheet: Sheet, said: Arr
     """`Proven.by_root`, with what the task knows already."""
     task.guard.expects(task.guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
-    cutoff += 4 * TOLERANCE * (claim.span + np.abs(said / value.per_error))
+    cutoff += 4 * TOLERANCE * (claim.span + value.price + np.abs(said / value.per_error))
     found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
     rows = sheet.cuts.rows
     enough = (rows >= task.least) & (sheet.counts.sum() - rows >= task.least)

@@ -8,6 +8,7 @@ import pytest
 
 from octcore.plotting.palette import DARK, LIGHT
 from tests.browser.states import STATES, at_rest, prepare
+from tests.stages import later
 
 PAGES = (
     "start", "data", "solve", "explore-node", "alternatives-features", "whatif-price", "size",
@@ -37,7 +38,7 @@ def prepared(chromium, server):
         pytest.param(STATES_OF_PAGES, marks=pytest.mark.slow, id="states"),
     ],
 )
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", *later("dark")])
 def test_every_text_of_every_page_can_be_read(visit, prepared, theme, names):
     found = {}
     for name in names:

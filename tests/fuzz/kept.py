@@ -770,5 +770,16 @@ CASES = {
         settings={"warm_start": "none"},
         weights=(0.00032352551605006327, 2.0443159313827723),
     ),
+    "one-class-at-half-the-accuracy-a-leaf": Case(
+        key="plain-search",
+        columns={"f0": ("a", "b")},
+        y=(0, 0),
+        depth=1,
+        encoding="raw",
+        params={"leaf_penalty": 0.50005},
+        constraints={"root_feature": "f0"},
+        settings={"formulation": "threshold-search"},
+        kind="numbers",
+    ),
 }
 """By a name of its subject."""

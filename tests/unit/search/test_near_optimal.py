@@ -21,7 +21,7 @@ def query(instance: Instance) -> TreeQuery:
     return TreeQuery(graph, instance.tolerance)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "value"),
     [("EXACT", 0.0), ("GRID_BYTES", 1)],
@@ -38,7 +38,7 @@ def test_what_only_large_sets_need(
         near_optimal.check(case)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_draws_are_uniform() -> None:
     rng = np.random.default_rng(5)
     X, y = rng.integers(0, 2, (14, 4)).astype(np.uint8), rng.integers(0, 2, 14)
