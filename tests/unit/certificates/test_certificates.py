@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from octcore.certificates.case import IMPOSSIBLE, Case, Costs, Floor, Tree
-from octcore.certificates.checker import Checker, Constraint, Database
+from octcore.certificates.checker import HEADER, Checker, Constraint, Database
 from octcore.certificates.formula import Formula
 from octcore.certificates.proof import Proof
 from octcore.errors import CancelledError, ProofError
@@ -80,7 +80,7 @@ LIMITS = [{}, {"max_leaves": 2}, {"max_leaves": 3}, {"max_leaves": 5}, {"min_row
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(6), 7])
 def test_the_optimum_is_proven(seed: int, limits: dict) -> None:
     case = random_case(seed, **limits)
     found = optimum(case)
@@ -115,7 +115,7 @@ def all_trees(case: Case, rows: np.ndarray, depth: int) -> Iterator[tuple[Tree, 
 
 
 @pytest.mark.parametrize("most_wrong", range(4))
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(12), 57])
 def test_the_optimum_under_a_floor_is_proven(seed: int, most_wrong: int) -> None:
     case = random_case(seed)
     rows = np.random.default_rng(seed).integers(0, 3, case.weight.shape[0])
@@ -267,12 +267,32 @@ def test_a_proof_of_another_formula_is_refused(proven: tuple[str, Lines]) -> Non
         Checker(formula.replace(goal, dearer)).check(lines)
 
 
+def test_rows_are_not_just_called_wrong() -> None:
+    """Between two labels no constraint keeps them from it, but the goal does."""
+    seeds = (seed for seed in range(20) if random_case(seed).n_labels == 2)
+    case = random_case(next(seeds))
+    formula = Formula(case)
+    wrong = [name for name in formula.variables if name[0] == "z"]
+    lines = [
+        HEADER,
+        f"f {formula.n_ids}",
+        *(f"red 1 {name} >= 1 ; {name} -> 1" for name in wrong),
+        f"o {formula.solution(0)}",
+        "u >= 1 ;",
+        "c -1",
+    ]
+    with pytest.raises(ProofError, match="a variable of the formula"):
+        Checker(formula.text()).check(lines)
+
+
 @pytest.mark.parametrize("shown", [{1: 1}, {-1: 1}])
 def test_what_was_only_tried_is_forgotten(shown: dict[int, int]) -> None:
     database = Database()
     database.add(1, Constraint({1: 1, 2: 1}, 1))
     database.add(2, Constraint({-2: 1}, 1))
+    before = set(database.true), database.in_conflict
     assert database.shows(Constraint(shown, 1)) == (1 in shown)
+    assert (database.true, database.in_conflict) == before
     database.remove([2])
     assert (database.true, database.in_conflict) == (set(), False)
     assert not database.shows(Constraint({1: 1}, 1))
