@@ -93,9 +93,10 @@ def closing_slack(objective: float, span: float) -> float:
     Parameters
     ----------
     span : float
-        Objective of the weight of all rows; infinite where it counts no rows.
+        Objective of the weight of all rows, of which searches keep a share as their tolerance;
+        infinite where it counts no rows.
     """
-    return (CLOSED + ROUNDING) * min(span, max(1.0, abs(objective)))
+    return (CLOSED + ROUNDING) * (span if math.isfinite(span) else max(1.0, abs(objective)))
 
 
 def finite(value: float | None) -> float | None:

@@ -236,7 +236,7 @@ class LaneSearch:
         inquiry = self.inquiry
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
         node.bound[~self.is_root[node.column]] = INFINITE
-        self.node, self.moments = node, Moments(inquiry.table, node)
+        self.node, self.moments = node, Moments(inquiry, node)
         self._remember(node)
         is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
         alone = FIRST_STEPS if is_large else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from octcore.search.univariate.node import Node
 from octcore.search.univariate.question import Moment
-from octcore.search.univariate.table import Table
+from octcore.search.univariate.table import Inquiry
 
 MOST_MOMENTS = 48
 MOST_COLUMNS = 12
@@ -36,14 +36,14 @@ class Moments:
 
     Parameters
     ----------
-    table : Table
-        The rows.
+    inquiry : Inquiry
+        What is searched.
     node : Node
         Searched from now on.
     """
 
-    def __init__(self, table: Table, node: Node) -> None:
-        self.table, self.node = table, node
+    def __init__(self, inquiry: Inquiry, node: Node) -> None:
+        self.inquiry, self.node = inquiry, node
         self._way = np.repeat(np.arange(len(node.column)), np.diff(node.start))
         self._kept: list[_Kept] = []
         self._every, self._seen = 1, 0
@@ -80,15 +80,18 @@ class Moments:
         return tuple(self._moment(kept, chosen) for kept in self._kept)
 
     def _moment(self, kept: _Kept, chosen: list[int]) -> Moment:
-        table = self.table
-        value, bound = (1.0 - number / table.total for number in (kept.cost, kept.lower))
+        table, value = self.inquiry.table, self.inquiry.value
         column, rank = kept.root
         root = None
         if column >= 0:
             root = int(table.original[column]), table.threshold(column, rank)
         spans = {int(table.original[g]): tuple(self._span_values(kept, g)) for g in chosen}
         return Moment(
-            kept.seconds, value, bound, root, {j: runs for j, runs in spans.items() if runs}
+            kept.seconds,
+            value(kept.cost),
+            value(kept.lower),
+            root,
+            {j: runs for j, runs in spans.items() if runs},
         )
 
     def _span_values(self, kept: _Kept, column: int) -> Iterator[tuple[float, float]]:
@@ -108,4 +111,5 @@ class Moments:
         for i, k in enumerate(begins):
             end = begins[i + 1] - 1 if i + 1 < len(begins) else len(runs) - 1
             low, high = (int(self.node.rank[begin + j]) for j in (runs[k][0], runs[end][1]))
-            yield self.table.threshold(column, low), self.table.threshold(column, high)
+            table = self.inquiry.table
+            yield table.threshold(column, low), table.threshold(column, high)

@@ -30,7 +30,7 @@ from octcore.search.univariate.question import (
     Status,
 )
 from octcore.search.univariate.runner import run_watched
-from octcore.search.univariate.table import Inquiry, Table, make_table
+from octcore.search.univariate.table import LARGEST_PENALTY, Inquiry, Table, make_table
 from octcore.tree.tree import Split, Tree
 
 BEAT_SECONDS = 0.08
@@ -41,9 +41,6 @@ QUICK_CELLS = 60_000
 """Rows times columns up to which a first piece of work is short for certain."""
 SAME = 1e-9
 """Costs closer than this share of the total weight are equal."""
-LARGEST_PENALTY = 2.0
-"""A leaf gains an accuracy of 1 at most: beyond this price the best trees are always those with
-fewest leaves.  The search is asked with this one, so that its costs stay exact."""
 BITS_EACH, MOST_BITS = 12, 1000
 """Thresholds a column, and in all, up to which pairs of 0/1 columns are counted."""
 
@@ -142,7 +139,7 @@ class _Search:
         if not is_feasible(self.inquiry):
             return Answer("infeasible", None, None, None, *self._no_roots())
         pieces = self._pieces(cancel or (lambda: False))
-        self.on_report(Report("started", bound=self._value(self.lower)))
+        self.on_report(Report("started", bound=self.inquiry.value(self.lower)))
         begin = time.perf_counter()
         deadline = None if time_limit is None else begin + time_limit
         reason = "finished"
@@ -277,19 +274,13 @@ class _Search:
         """Take over a lower bound on the cost of every tree."""
         if lower > self.lower + self.slack:
             self.lower = lower
-            self.post(self._report("bound", self._value(lower)))
+            self.post(self._report("bound", self.inquiry.value(lower)))
 
     def _report(self, kind: Literal["bound", "progress"], bound: float | None = None) -> Report:
         return Report(kind, bound, subtrees=self.subtrees, latest=self._latest)
 
     def _latest(self) -> Moment | None:
         return next(reversed(self.recorded()), None)
-
-    def _value(self, cost: float, leaves: int = 0) -> float:
-        """Accuracy minus penalties of a cost; the tree has so many leaves at least."""
-        fewest = max(leaves, 1 if self.question.roots is None else 2)
-        surplus = max(0.0, self.question.leaf_penalty - LARGEST_PENALTY)
-        return 1.0 - cost / self.total - surplus * fewest
 
     def _no_roots(self) -> tuple[np.ndarray, np.ndarray]:
         n_features = np.asarray(self.question.X).shape[1]
@@ -304,21 +295,21 @@ class _Search:
         may = may[self.by_column[table.twin[may]] < INFINITE]
         if self.question.depth > 0:
             costs = self.by_column[table.twin[may]]
-            values[may] = [self._value(cost, 2) for cost in costs]
+            values[may] = [self.inquiry.value(cost, 2) for cost in costs]
             exact[may] = self.exact[table.twin[may]]
         if self.tree is not None and self.tree.splits and status == "optimal":
             root = int(np.flatnonzero(table.original == self.tree.splits[1].features[0])[0])
             same = may[table.twin[may] == root]
-            values[same], exact[same] = self._value(self.cost, 2), True
+            values[same], exact[same] = self.inquiry.value(self.cost, 2), True
         leaf = None
         if self.question.roots is None:
             errors = self.total - int(table.class_weight.max())
-            leaf = self._value(errors + self.price)
+            leaf = self.inquiry.value(errors + self.price)
         return Answer(
             status,
             self.tree,
-            None if self.tree is None else self._value(self.cost),
-            self._value(min(self.lower, self.cost)),
+            None if self.tree is None else self.inquiry.value(self.cost),
+            self.inquiry.value(min(self.lower, self.cost)),
             values,
             exact,
             leaf,

@@ -27,6 +27,9 @@ HASH_CELLS = 2**18
 """Cells that are hashed at once, so that the memory for it stays small."""
 PROBE = 64
 """Values of a column that tell whether many are equal."""
+LARGEST_PENALTY = 2.0
+"""A leaf gains an accuracy of 1 at most: beyond this price the best trees are always those with
+fewest leaves.  The search is asked with this one, so that its costs stay exact."""
 SAME_RATIO = 1e-13
 """Ratios of weights closer than this are equal: class weights are quotients of counts."""
 
@@ -151,6 +154,12 @@ class Inquiry:
     def is_forced(self) -> bool:
         """Whether the root must test one of some columns."""
         return self.question.roots is not None
+
+    def value(self, cost: float, leaves: int = 0) -> float:
+        """Accuracy minus penalties of a cost; the tree has so many leaves at least."""
+        fewest = max(leaves, 2 if self.is_forced else 1)
+        surplus = max(0.0, self.question.leaf_penalty - LARGEST_PENALTY)
+        return 1.0 - cost / self.table.total - surplus * fewest
 
 
 def make_table(question: Question) -> Table:
