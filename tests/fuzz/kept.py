@@ -812,5 +812,22 @@ CASES = {
         weights=(0.0, 1.0),
         kind="thermometer",
     ),
+    "a-price-of-the-slack-at-depth-five": Case(
+        key="near-optimal",
+        columns={
+            "f0": (1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1),
+            "f1": (1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1),
+            "f2": (1, 1, 1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0),
+            "f3": (0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0),
+            "f4": (0, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 1),
+        },
+        y=(2, 0, 0, 2, 1, 0, 0, 2, 2, 2, 1, 0, 2),
+        depth=5,
+        encoding="none",
+        params={"leaf_penalty": 1e-09},
+        constraints={"class_weight": "balanced", "root_feature": "f3"},
+        settings={"tolerance": 0.01},
+        kind="thermometer",
+    ),
 }
 """By a name of its subject."""

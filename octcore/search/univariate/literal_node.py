@@ -296,20 +296,27 @@ class LiteralNode:
         for f in promising[self.allowed[promising]] if self.complete else []:
             self.tighten(int(f), np.minimum(self.best, limit))
             yield
+        settled = np.zeros(self.n_features, bool)
         while self.complete and not state.stop[0] and self.n_features:
             target = np.minimum(self.best, limit)
             bounds = self.feature_lower
-            is_open = np.any(np.less(bounds, target - state.slack), axis=1)
+            is_open = np.any(np.less(bounds, target - state.slack), axis=1) & ~settled
             f = int(np.where(is_open, bounds[:, -1], np.inf).argmin())
             if not is_open[f]:
                 break
-            stride = np.maximum((target - bounds[f]) / steps, max(state.penalty, 1.0))
-            self.tighten(f, np.minimum(target, bounds[f] + stride))
+            least = max(state.penalty, 1.0, 2 * state.slack)
+            stride = np.maximum((target - bounds[f]) / steps, least)
+            # Rounding may hold a feature open whose sides are both within the slack of the target.
+            settled[f] = not self.tighten(f, np.minimum(target, bounds[f] + stride))
             yield
 
-    def tighten(self, f: int, goal: np.ndarray) -> None:
-        """Raise the bounds of feature ``f`` to ``goal``, or solve both of its sides."""
-        sides = [2 * f, 2 * f + 1]
+    def tighten(self, f: int, goal: np.ndarray) -> bool:
+        """Raise the bounds of feature ``f`` to ``goal``, or solve both of its sides.
+
+        Returns whether a bound or a cost of a side has changed.
+        """
+        sides, both = [2 * f, 2 * f + 1], slice(2 * f, 2 * f + 2)
+        before = self.lower[both].copy(), self.upper[both].copy()
         if self.depth > 2:
             sides.sort(key=lambda k: -self.literals.depth_two[k, -1])
         for literal, other in (sides, sides[::-1]):
@@ -318,6 +325,7 @@ class LiteralNode:
             if (self.lower[literal] < wanted).any():
                 self._solve(literal, room)
         self._collect_best()
+        return not all(map(np.array_equal, before, (self.lower[both], self.upper[both])))
 
     def _room(self, goal: np.ndarray, other: np.ndarray) -> np.ndarray:
         """What a side may cost for the sum with the other side to be below the goal."""

@@ -12,7 +12,7 @@ from octcore.errors import DataError
 from octcore.search.checks import check_ranges, check_rows
 from octcore.tree.tree import Tree
 
-Status = Literal["optimal", "time_limit", "cancelled", "infeasible"]
+Status = Literal["optimal", "time_limit", "cancelled", "infeasible", "error"]
 Nested = tuple[int, int, "Nested", "Nested"] | int
 """``(column, rank, left, right)`` of a table: ranks up to this one go left; or a leaf's label."""
 
@@ -172,7 +172,8 @@ class Answer:
     Attributes
     ----------
     status : str
-        "optimal", "time_limit", "cancelled", or "infeasible" (no tree keeps the restrictions).
+        "optimal", "time_limit", "cancelled", "infeasible" (no tree keeps the restrictions), or
+        "error" (it came to its end, but not within the tolerance).
     tree : Tree or None
         Best tree that the search found.
     objective : float or None

@@ -39,8 +39,8 @@ QUICK_SECONDS = 0.02
 """How long a search goes on before it moves to a second thread, about."""
 QUICK_CELLS = 60_000
 """Rows times columns up to which a first piece of work is short for certain."""
-SAME = 1e-9
-"""Costs closer than this share of the total weight are equal."""
+SAME, ROUNDING = 1e-9, 1e-6
+"""Costs closer than this share of the total weight are equal; rounding, as a share of that."""
 BITS_EACH, MOST_BITS = 12, 1000
 """Thresholds a column, and in all, up to which pairs of 0/1 columns are counted."""
 
@@ -151,9 +151,11 @@ class _Search:
                     pass
 
             reason = run_watched(work, self.stop, self._forward, self._beating(cancel), deadline)
-        proven = self.tree is not None and self.cost <= self.lower + self.slack
+        slack = self.slack * (1 + ROUNDING)
+        proven = self.tree is not None and self.cost <= self.lower + slack
         self.search_seconds = time.perf_counter() - begin
-        return self._answer(cast(Status, "optimal" if proven else reason))
+        otherwise = "error" if reason == "finished" else reason
+        return self._answer(cast(Status, "optimal" if proven else otherwise))
 
     def _pieces(self, stop: Callable[[], bool]) -> Iterator[None]:
         """The search in pieces, by the kernels that suit the table; they are compiled first."""

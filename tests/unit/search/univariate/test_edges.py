@@ -9,9 +9,11 @@ import pytest
 
 from octcore.errors import DataError, SettingsError
 from octcore.search.univariate.question import Question
-from octcore.search.univariate.search import LARGEST_PENALTY, answer
+from octcore.search.univariate.search import answer
+from octcore.search.univariate.table import LARGEST_PENALTY
 from octcore.search.univariate.tree import Branch, Leaf, heap
 from octcore.tree.tree import Tree
+from tests.fuzz.kept import CASES
 
 
 def test_constant_features_and_one_class(kernel: str) -> None:
@@ -49,6 +51,16 @@ def test_large_penalty_gives_a_single_leaf(kernel: str) -> None:
     found = answer(Question(X, y, 2, 4, 1 - majority))
     assert found.tree is not None
     assert found.tree.n_leaves == 1
+
+
+def test_a_price_of_the_slack_at_depth_five() -> None:
+    """By rounding a sum is open whose sides are closed: that is an end, and a proof."""
+    case = CASES["a-price-of-the-slack-at-depth-five"]
+    X = np.array(list(case.columns.values()), np.uint8).T
+    y = np.array(case.y)
+    weights = (13 / 3 / np.bincount(y))[y]
+    found = answer(Question(X, y, 3, 5, 1e-9, weights=weights, roots=(3,)), time_limit=20.0)
+    assert found.status == "optimal"
 
 
 @pytest.mark.parametrize("roots", [None, (1,)])
