@@ -17,7 +17,7 @@ def scorer_html(run: SolvedRun, name: str) -> str:
     columns = asked_columns(run.tree, run.encoding)
     lists = {"COLUMNS": columns, "MARKS": sorted(MISSING_MARKS), "WORDS": sorted(MISSING_WORDS)}
     code = to_code(run.tree, run.encoding, "js")
-    code += "".join(f"const {name} = {json.dumps(values)};\n" for name, values in lists.items())
+    code += "".join(f"const {key} = {json.dumps(values)};\n" for key, values in lists.items())
     script = code.replace("</", "<\\/") + SCRIPT
     names = ", ".join(f"<b>{escaped(column, 100)}</b>" for column, _ in columns)
     asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."

@@ -162,9 +162,12 @@ def once(
     what: str,
     settings: Mapping[str, Any],
     seconds: float,
+    run: Run | None = None,
 ) -> str:
     """The task of a question: the one that goes on or has its result, else a new one."""
     if key not in followers() or failure(key):
+        if run is not None:  # its by-products may be large, and are not asked about
+            settings = {**settings, "run": {**run.to_dict(), "values": {}}}
         followers()[key] = supervisor().submit_task(owner, data, what, settings, what, seconds)
     return followers()[key]
 

@@ -46,6 +46,7 @@ def ask(
     settings: Mapping[str, Any],
     seconds: float,
     pressed: bool | None = None,
+    run: SolvedRun | None = None,
 ) -> str | None:
     """The task that answers a question; started once for all who ask it.
 
@@ -53,6 +54,7 @@ def ask(
     `about`: the run, or a hash of the rows, that the question is about.
     `pressed`: whether the button of the question was pressed just now; without one the task starts
     by itself, and after a failure the page says why and offers to try again.
+    `run`: goes with the settings of the task, if that needs more of it than its rows.
     """
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
@@ -62,20 +64,7 @@ def ask(
             return None
     if pressed is False:
         return jobs.followers().get(key)
-    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds))
-
-
-def ask_about(
-    what: str,
-    run_id: str,
-    run: SolvedRun,
-    settings: Mapping[str, Any],
-    seconds: float,
-    pressed: bool | None = None,
-) -> str | None:
-    """The task that answers a question about a run; its settings get the run itself as ``run``."""
-    record = {**run.to_dict(), "values": {}}  # by-products may be large, and are not asked about
-    return ask(what, run_id, run.train, {"run": record, **settings}, seconds, pressed)
+    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds, run))
 
 
 def wait(view: JobView, every: float) -> None:

@@ -37,7 +37,8 @@ def draw(run_id: str, run: SolvedRun, proven: str) -> None:
     )
     if why_not:
         return
-    task = live.ask_about("prove", run_id, run, {"size_limit": LARGEST}, SECONDS, pressed)
+    asked = {"size_limit": LARGEST}
+    task = live.ask("prove", run_id, run.train, asked, SECONDS, pressed, run)
     if task is None:
         return
 

@@ -25,6 +25,7 @@ from octcore.tree.tree import Tree
 
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings that keep every threshold of the numeric columns."""
+REACHED = "the bound is what so many leaves, each of one class, can get right"
 
 
 def named(tree: Tree, prepared: Prepared) -> Tree:
@@ -135,9 +136,6 @@ def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome
     return replace(
         outcome, values=outcome.values | dict(values), claims=(*outcome.claims, *statements)
     )
-
-
-REACHED = "the bound is what so many leaves, each of one class, can get right"
 
 
 def _limited(program: Program, bound: float | None, objective: float | None) -> float | None:

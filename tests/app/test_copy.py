@@ -271,7 +271,13 @@ def test_selected_rows_are_copied(
     """The task is done at once and in this process; what it is asked is what the form asks."""
 
     def once(
-        key: Any, token: str, data: Any, task: str, settings: dict[str, Any], limit: float
+        key: Any,
+        token: str,
+        data: Any,
+        task: str,
+        settings: dict[str, Any],
+        limit: float,
+        run: Any = None,
     ) -> str:
         jobs.followers()[key] = "task"
         found = select_rows(data, **settings)

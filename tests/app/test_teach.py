@@ -176,7 +176,7 @@ def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(so
 def test_every_cut_is_excluded_by_an_argument(solver, monkeypatch):
     done = {}
 
-    def once(key, owner, data, what, settings, seconds):
+    def once(key, owner, data, what, settings, seconds, run=None):
         result = TASKS[what](data, settings, lambda part: None, lambda: False)
         done[key] = JobView("task", what, settings, "done", data=data, task=what, result=result)
         return key

@@ -35,7 +35,8 @@ def views(monkeypatch):
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
     monkeypatch.setattr(jobs, "submit", submit)
 
-    def once(key, owner, data, what, settings, seconds):
+    def once(key, owner, data, what, settings, seconds, run=None):
+        settings = settings if run is None else settings | {"run": run.to_dict()}
         result = TASKS[what](data, settings, lambda part: None, lambda: False)
         known[key] = JobView("task", what, settings, "done", data=data, task=what, result=result)
         monkeypatch.setattr(jobs, "task", lambda _: known[key])

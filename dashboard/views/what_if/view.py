@@ -236,7 +236,8 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     if column is None:
         return
     asked = {"column": column, "time_limit": CURVE_SECONDS}
-    task = live.ask_about("curve", run_id, run, asked, CURVE_SECONDS + GRACE_SECONDS)
+    seconds = CURVE_SECONDS + GRACE_SECONDS
+    task = live.ask("curve", run_id, run.train, asked, seconds, run=run)
     if task is not None:
         draw = partial(_drawn_curve, run, column)
         live.task(task, draw, "Searching the best tree of every threshold", AT_ONCE_SECONDS)

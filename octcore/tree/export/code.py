@@ -145,10 +145,10 @@ class _Writer:
 
     def text(self) -> str:
         expression = self._node(1)
-        gaps = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
-        gaps += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
-        if gaps:
-            some = self._joined(self.dialect.either, gaps)
+        unanswered = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
+        unanswered += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
+        if unanswered:
+            some = self._joined(self.dialect.either, unanswered)
             expression = self.dialect.choose.format(some, self.dialect.none, expression)
         return self.dialect.frame(expression, list(self.columns.items()))
 

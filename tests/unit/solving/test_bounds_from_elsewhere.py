@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from octcore.data.dataset import Dataset
-from octcore.engines.events import Event
+from octcore.engines.events import Event, relative_gap
 from octcore.formulations.base import get_formulation
+from octcore.solving.finish import REACHED
 from octcore.solving.prepare import prepare
 from octcore.solving.recover import run_from_incumbent
 from octcore.solving.settings import check_settings, question
@@ -65,6 +67,16 @@ def unproven() -> Any:
     events = (Event(0.1, "incumbent", 0.04, 0.99, "start", tree=Tree({}, {1: 0}, 1, 20)),)
     settings = {"formulation": "threshold-search", "depth": 2}
     return run_from_incumbent(MANY, settings, events, "time_limit", 1.0)
+
+
+@pytest.mark.parametrize(("beyond", "verdict"), [(0.0, "confirmed"), (0.01, "refuted")])
+def test_a_bound_by_leaves_and_classes_is_judged_by_verification(beyond, verdict):
+    run = unproven()
+    assert run.certificate.statements[0] == REACHED
+    bound = run.bound + beyond
+    found = replace(run, bound=bound, gap=relative_gap(run.objective, bound)).verify()
+    assert found.status == verdict
+    assert beyond == 0 or REACHED in found.statement
 
 
 def test_a_proof_of_another_run_tightens_a_bound_and_is_named():
