@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.server.naming import HELPER
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -65,6 +66,18 @@ def ask(
     if pressed is False:
         return jobs.followers().get(key)
     return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds, run))
+
+
+def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> JobView | None:
+    """The solve that belongs to a question about a run; started once for all who ask it."""
+    known = jobs.view(jobs.followers().get((what, about)))
+    if known is not None:
+        return known
+    name = HELPER + jobs.title_of(settings, data.name)
+    started = inputs.tried(lambda: jobs.submit(session.token(), data, settings, name))
+    if started is not None:
+        jobs.followers()[what, about] = started
+    return jobs.view(started)
 
 
 def wait(view: JobView, every: float) -> None:

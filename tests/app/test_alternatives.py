@@ -9,9 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.views.what_if.questions import Conditions, best_settings
+from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.selection.near_optimal import near_optimal
 from octcore.selection.tasks import TASKS
+from octcore.solving.solve import solve
 
 
 def _page() -> None:
@@ -81,3 +84,57 @@ def test_shapes_are_found_at_a_press_with_the_thresholds_of_their_trees(monkeypa
         assert told is not None
         low, high = told.groups()
         assert float(low) <= split.threshold <= float(high or low)
+
+
+def _empty() -> None:
+    """What is said where no tree meets the conditions; runs as a script of its own."""
+    import streamlit as st
+
+    from dashboard.views.alternatives import view
+    from dashboard.views.what_if.questions import Conditions, best_settings
+    from octcore.data.samples import load_sample
+    from octcore.selection.alternatives import alternatives
+    from octcore.selection.near_optimal import near_optimal
+
+    data = load_sample("iris")
+    search = {"depth": 2, "encoding": "raw", "constraints": {}, "params": {"leaf_penalty": 0.01}}
+    conditions = Conditions(0.01, st.session_state.get("with", ()), st.session_state["without"])
+    found = near_optimal(data, depth=2, tolerance=0.01, params=search["params"])
+    view._none("run", data, best_settings(search, conditions), alternatives(found))
+
+
+def test_where_no_tree_meets_the_conditions_the_best_one_is_told_and_proven(monkeypatch) -> None:
+    solved = {}
+
+    def submit(owner, data, settings, title=""):
+        run = solve(data, **settings)
+        solved["b"] = JobView("b", title, settings, "done", data=data, run=run)
+        return "b"
+
+    monkeypatch.setattr(jobs, "followers", dict)
+    monkeypatch.setattr(jobs, "submit", submit)
+    monkeypatch.setattr(jobs, "view", solved.get)
+    app = AppTest.from_function(_empty, default_timeout=120)
+    app.session_state["without"] = ("petal length (cm)", "petal width (cm)")
+    app.run()
+    assert not app.exception
+    data, penalty = load_sample("iris"), {"leaf_penalty": 0.01}
+    sepals = Dataset.from_arrays(data.frame.iloc[:, :2].to_numpy(), data.codes)
+    best, worse = (solve(rows, depth=2, params=penalty).objective or 0 for rows in (data, sepals))
+    loss = 100 * (best - worse)
+    told = app.markdown[0].value
+    assert "dropping petal length \\(cm\\) and petal width" in told
+    assert f"is {loss:.4g} points below the optimum (proven)" in told.replace("\\", "")
+    assert loss > 1
+    assert app.button[0].label == "Make a proof file"
+    assert not app.button[0].disabled
+
+
+def test_what_must_be_used_is_no_question_of_a_solve() -> None:
+    conditions = Conditions(0.01, with_features=("petal length",))
+    assert best_settings({"constraints": {}}, conditions) is None
+    search = {"depth": 2, "constraints": {"forbidden_features": ["a"], "max_leaves": 3}}
+    asked = best_settings(search | {"tolerance": 0.01}, Conditions(0.01, (), ("b",), 4))
+    assert asked is not None
+    assert asked["constraints"] == {"forbidden_features": ["a", "b"], "max_leaves": 3}
+    assert "tolerance" not in asked

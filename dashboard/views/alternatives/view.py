@@ -1,5 +1,6 @@
 """The near-optimal trees of a run: the question, and six views of the answer."""
 
+import json
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,17 +13,19 @@ from dashboard.server.job_view import JobView
 from dashboard.views.alternatives import pictures, shapes, trees
 from dashboard.views.what_if.questions import (
     Conditions,
+    best_settings,
     columns_words,
     left_out,
     rows_of,
     search_settings,
 )
-from dashboard.widgets import live
+from dashboard.widgets import live, proof_file
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
-from octcore.selection.alternatives import Alternatives
+from octcore.plotting.difference import condition_words
+from octcore.selection.alternatives import ROUNDING, Alternatives
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
@@ -117,7 +120,7 @@ def _answer(
     train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]
     _headline(run_id, record, search)
     if not record.count:
-        st.info("No tree meets all of this; allow more leaves, more points or other features.")
+        _none(run_id, data, best_settings(search, conditions), record)
         return
     context = trees.Context(run_id, task, data, train, search)
     lazy_tabs(
@@ -131,6 +134,41 @@ def _answer(
         },
         key="alternatives_tabs",
     )
+
+
+def _none(
+    run_id: str, data: Dataset, settings: dict[str, Any] | None, record: Alternatives
+) -> None:
+    """Say how far from the optimum the best tree under the conditions is, with its proof."""
+    st.info("No tree meets all of this; allow more leaves, more points or other features.")
+    if settings is None:
+        st.caption("What the best such tree is cannot be asked: no search knows *must use*.")
+        return
+    words = condition_words(settings["constraints"]) if settings["constraints"] else "any tree"
+    started = live.solve(f"best:{json.dumps(settings, default=str)}", run_id, data, settings)
+
+    def answer() -> None:
+        view = jobs.view(None if started is None else started.id)
+        if view is None or not view.is_final:
+            st.caption(f"Searching the best tree {text.markdown(words, 200)} …")
+        elif (run := view.solved) is None or run.objective is None:
+            message = view.error.message if view.error else "No such tree was found in the time."
+            st.warning(text.markdown(message, 400))
+        else:
+            loss = record.optimum - run.objective
+            below = points_words(max(loss, 0.0))
+            proven = "proven" if run.is_optimal and run.certificate.proven else "not proven"
+            best = f"The best tree {words} is {below} below the optimum ({proven}"
+            st.markdown(f"**{text.markdown(best, 300)}).**")
+            if loss <= record.tolerance + ROUNDING:
+                st.caption(
+                    "It asks a column that parts the rows like one that must not be used; the "
+                    "count takes both for one."
+                )
+            claim = f"no tree {words} has a higher objective than {text.fixed(run.objective)}"
+            proof_file.draw(view.id, run, text.markdown(claim, 300))
+
+    live.until(lambda: started is None or live.all_final([jobs.view(started.id)]), answer)
 
 
 def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None:

@@ -236,6 +236,24 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
     }
 
 
+def best_settings(search: Mapping[str, Any], conditions: Conditions) -> dict[str, Any] | None:
+    """The best of the trees that a search counts under conditions.
+
+    None if there is no constraint for one of them: what a tree must use.
+    """
+    if conditions.with_features:
+        return None
+    constraints = dict(search["constraints"])
+    if conditions.without_features:
+        given = constraints.get("forbidden_features", ())
+        constraints["forbidden_features"] = [*given, *conditions.without_features]
+    if conditions.max_leaves is not None:
+        most = constraints.get("max_leaves", conditions.max_leaves)
+        constraints["max_leaves"] = min(most, conditions.max_leaves)
+    kept = {name: value for name, value in search.items() if name != "tolerance"}
+    return kept | {"formulation": FORMULATION, "constraints": constraints}
+
+
 def columns_words(encoding: str) -> str:
     """What the trees of a search may ask about."""
     return "all thresholds" if encoding == ALL_THRESHOLDS else f"{encoding} features"

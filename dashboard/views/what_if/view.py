@@ -2,14 +2,12 @@
 
 import json
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
 from dashboard.widgets import chart, inputs, live, proof_file, run_summary
@@ -49,12 +47,13 @@ def draw(view: JobView, run: Run) -> None:
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")
         return
-    reference = _started("reference", view.id, data, what_if.reference_settings(run, data))
+    reference = live.solve("reference", view.id, data, what_if.reference_settings(run, data))
     if reference is None:
         return
     answer = jobs.view(session.side_run("answer", view.id))
-    if _needs_base(run, answer):
-        _started("base", view.id, data, what_if.comparison_settings(run, data))
+    base = what_if.comparison_settings(run, data)
+    if base is not None and _needs_base(run, answer):
+        live.solve("base", view.id, data, base)
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.fragment(_question)(view.id)
@@ -83,20 +82,6 @@ def _unsolved(run_id: str) -> list[JobView]:
     """What the answer waits for."""
     views = (_follower("base", run_id), jobs.view(session.side_run("answer", run_id)))
     return [view for view in views if view is not None and not view.is_final]
-
-
-def _started(
-    what: str, run_id: str, data: Dataset, settings: dict[str, Any] | None
-) -> JobView | None:
-    """A solve that belongs to the question; started once for every run, whoever asks."""
-    known = _follower(what, run_id)
-    if known is not None or settings is None:
-        return known
-    name = HELPER + jobs.title_of(settings, data.name)
-    started = inputs.tried(lambda: jobs.submit(session.token(), data, settings, name))
-    if started is not None:
-        jobs.followers()[what, run_id] = started
-    return jobs.view(started)
 
 
 def _follower(what: str, run_id: str) -> JobView | None:
