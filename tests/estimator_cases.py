@@ -43,7 +43,7 @@ class Case:
     key: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     expected: Mapping[str, str] = field(default_factory=dict)
-    cost: str = "long"
+    cost: str = "slow"
 
     def model(self) -> Any:
         """A new estimator."""
@@ -55,18 +55,15 @@ _KNOWN = {
     for case in (
         Case("cart", {"leaf_penalty": 0.001}, cost=""),
         Case("threshold-search", cost=""),
-        Case("path-search", {"time_limit": 5.0}),
-        *(
-            Case(key, {"max_depth": 2, **FEW_NODES}, cost="slow")
-            for key in ("flow-oct", "oct-binary")
-        ),
-        *(Case(key, {"max_depth": 1}) for key in ("margot", "hfs-margot", "sfs-margot")),
-        Case("bin-oct", {"max_depth": 1, **FEW_NODES}, TOO_SMALL | NO_PRICE, "slow"),
-        Case("oct", {"max_depth": 1, "alpha": 0.3, **FEW_NODES}, TOO_SMALL, "slow"),
-        Case("oct-h", {"max_depth": 1, "alpha": 0.3, **QUICK_START}, TOO_SMALL, "slow"),
-        Case("svm1-odt", {"max_depth": 1, **QUICK_START}, TOO_SMALL, "slow"),
+        Case("path-search", {"time_limit": 5.0}, cost="long"),
+        Case("margot", {"max_depth": 1}, cost="long"),
+        *(Case(key, {"max_depth": 1}) for key in ("hfs-margot", "sfs-margot")),
+        Case("bin-oct", {"max_depth": 1, **FEW_NODES}, TOO_SMALL | NO_PRICE),
+        Case("oct", {"max_depth": 1, "alpha": 0.3, **FEW_NODES}, TOO_SMALL),
+        Case("oct-h", {"max_depth": 1, "alpha": 0.3, **QUICK_START}, TOO_SMALL),
+        Case("svm1-odt", {"max_depth": 1, **QUICK_START}, TOO_SMALL),
         Case("mm-svm-oct", {"max_depth": 1, **QUICK_START}),
-        Case("s-oct", {"alpha": 0.001, **QUICK_START}, cost="slow"),
+        Case("s-oct", {"alpha": 0.001, **QUICK_START}),
     )
 }
 CASES = tuple(

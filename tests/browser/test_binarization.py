@@ -19,6 +19,7 @@ def open_encoding(visit, **options):
     return watched
 
 
+@pytest.mark.slow
 def test_the_price_of_every_encoding_is_shown(visit):
     watched = open_encoding(visit)
     page = watched.page

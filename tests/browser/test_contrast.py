@@ -8,7 +8,6 @@ import pytest
 
 from octcore.plotting.palette import DARK, LIGHT
 from tests.browser.states import STATES, at_rest, prepare
-from tests.stages import later
 
 PAGES = (
     "start", "data", "solve", "explore-node", "alternatives-features", "whatif-price", "size",
@@ -31,14 +30,9 @@ def prepared(chromium, server):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(PAGES, marks=pytest.mark.long, id="pages"),
-        pytest.param(STATES_OF_PAGES, marks=pytest.mark.slow, id="states"),
-    ],
-)
-@pytest.mark.parametrize("theme", ["light", *later("dark")])
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [PAGES, STATES_OF_PAGES], ids=["pages", "states"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_text_of_every_page_can_be_read(visit, prepared, theme, names):
     found = {}
     for name in names:

@@ -49,6 +49,7 @@ def test_narrow_screens_do_not_scroll_sideways(visit, solved, size):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_in_every_view(visit, tmp_path):
     path = tmp_path / "<b>evil.csv".replace("<b>", "b")
     lines = [f'"{HOSTILE}","{MARKDOWN}","class"']

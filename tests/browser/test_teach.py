@@ -122,7 +122,7 @@ def test_three_trees_side_by_side_and_a_presentation(visit):
     page.get_by_role("radio", name="Side by side").click()
     page.locator(".js-plotly-plot").nth(2).wait_for(timeout=SOLVE_MILLISECONDS)
     for right in ("75.0 %", "91.7 %", "100.0 %"):
-        page.get_by_text(right, exact=True).wait_for(timeout=20_000)
+        page.get_by_text(right, exact=True).wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("button", name="Present").click()
     page.get_by_role("button", name="Leave").wait_for(timeout=20_000)
     assert "present=1" in page.url

@@ -22,8 +22,8 @@ from octcore.docs.library import (
 from octcore.docs.site import with_results
 
 PAGES = [FOLDER / name for name in written_pages()]
-LONG = {"good-trees", "cluster"}
-"""Pages whose blocks take some quarter of a minute."""
+LONGER = {"cluster": [pytest.mark.long], "good-trees": [pytest.mark.slow]}
+"""Pages whose blocks take a quarter of a minute, and most of one."""
 
 
 def _blocks(page: Path) -> list[tuple[str, str]]:
@@ -32,7 +32,7 @@ def _blocks(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(p, marks=[pytest.mark.long] if p.stem in LONG else []) for p in PAGES],
+    [pytest.param(p, marks=LONGER.get(p.stem, [])) for p in PAGES],
     ids=lambda page: page.stem,
 )
 def test_every_block_runs(

@@ -10,6 +10,7 @@ import pytest
 from tests.fuzz import agreement, oblique, univariate
 from tests.fuzz.campaign import campaign
 from tests.fuzz.checks import keys
+from tests.stages import later
 
 FIXED = {
     "searches": (("path-search",), 1200),
@@ -18,7 +19,7 @@ FIXED = {
     "models": (univariate.KEYS[3:], 252),
     "planes": ((*oblique.KEYS, *agreement.KEYS), 48),
 }
-"""The same 2,000 cases in every run of CI; cases of models and planes take longer."""
+"""The same 2,000 cases in every slow run; cases of models and planes take longer."""
 SHORT = 8
 """What the ordinary tests try: the first eighth of them."""
 FRESH_SECONDS = 4.0
@@ -32,7 +33,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
 
 
-@pytest.mark.parametrize("part", [SHORT, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("part", [SHORT, *later(1)])
 @pytest.mark.parametrize("subject", FIXED)
 def test_fixed_cases(subject: str, part: int) -> None:
     chosen, cases = FIXED[subject][0], FIXED[subject][1] // part
@@ -47,7 +48,7 @@ def test_fixed_cases(subject: str, part: int) -> None:
     [
         FRESH_SECONDS,
         pytest.param(FRESH_SECONDS_OF_CI, marks=pytest.mark.long),
-        pytest.param(LONG_SECONDS, marks=pytest.mark.slow),
+        *later(LONG_SECONDS),
     ],
 )
 def test_fresh_cases(seconds: float) -> None:

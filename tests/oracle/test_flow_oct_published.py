@@ -67,7 +67,7 @@ def check(row: dict[str, str], folder: Path, time_limit: float) -> str:
 ROWS = instances()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.reference
 @pytest.mark.skipif(not ROWS, reason="OCT_REFERENCE names no table of published optima")
 def test_small_published_optima(reference):

@@ -61,7 +61,7 @@ def test_iris_is_proven_by_cuts(reference, epsilon):
     assert recorder.objective == recorder.best_bound == 149
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_blood_transfusion_has_conflicting_rows(reference):
     problem, program = program_of(reference, BLOOD, 2, epsilon=1e-5, start_seconds=20.0)
     assert program.bound == 697

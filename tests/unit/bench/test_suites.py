@@ -71,7 +71,7 @@ def test_the_first_columns_are_those_that_scripts_rely_on():
     assert COLUMNS[: len(AGREED)] == AGREED
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_runner_writes_the_columns_and_resumes(tmp_path):
     output = tmp_path / "out" / "bench.csv"
     rows = (tuple(range(20)), tuple(range(20, 30)), tuple(range(30, 40)))

@@ -131,7 +131,7 @@ def test_compare_repeats_on_further_splits_and_says_first_what_that_takes(
     assert shown.out.splitlines()[1].split()[:2] == ["cart", "3"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_one_versus_rest_and_class_versus_rest(
     iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,7 +153,7 @@ def test_one_versus_rest_and_class_versus_rest(
     assert "none of the classes" in capsys.readouterr().err
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", iris, "--target", "species", "--formulation", "s-oct", "--depth", "2"]
     arguments += ["--time-limit", "60", "--param", "start_seconds=5", "--gap", "1"]
