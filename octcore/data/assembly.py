@@ -147,8 +147,7 @@ class _Assembly:
                 continue
             raw = self.merged(raw)
             wanted = split_kind(kinds[name], name)[0] if name in kinds else "categorical"
-            keep_codes = wanted == "categorical"
-            column = type_column(raw, self.table.delimiter, self.table.lines, keep_codes)
+            column = type_column(raw, self.table.delimiter, self.table.lines, wanted)
             if column.is_date and name in kinds:
                 self.findings.append(_date_as_days(column))
             self.findings += column.findings

@@ -27,6 +27,9 @@ from octcore.errors import DataError, SettingsError
 MOSTLY_NUMBERS = 0.8
 """From this share of numbers on, the few texts in a column count as missing numbers."""
 
+HALF = 0.5
+"""From this share of numbers on, it is said that the texts among them make texts of all."""
+
 ORDERED = 3
 """Fewer distinct numbers have no order to lose, and a gap beside them is one more value."""
 
@@ -66,12 +69,13 @@ class TypedColumn:
 
 
 def type_column(
-    raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64], keep_codes: bool = True
+    raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64], wanted: Kind = "categorical"
 ) -> TypedColumn:
     """Read a column as numbers if it holds numbers, otherwise as text.
 
-    Whole numbers with leading zeros (postcodes, 00123) are codes: they stay text unless
-    `keep_codes` is false.
+    `wanted`: the user's word, by default none.  Whole numbers with leading zeros (postcodes, 00123)
+    are codes: they stay text unless another kind is wanted.  Texts without a digit among numbers
+    are missing numbers where they are few or the column is wanted numeric.
     """
     values = raw.values
     missing = np.array([value in MISSING_MARKS for value in values], dtype=bool)
@@ -80,7 +84,11 @@ def type_column(
     if len(present) == 0:
         return TypedColumn(raw, None, missing)
     zero_first = next((values[i] for i in present if _ZERO_FIRST.fullmatch(values[i])), None)
-    if keep_codes and zero_first and all(_DIGITS.fullmatch(values[i]) for i in present):
+    if (
+        wanted == "categorical"
+        and zero_first
+        and all(_DIGITS.fullmatch(values[i]) for i in present)
+    ):
         message = (
             f"Column {quote(raw.name)} has codes with leading zeros ({quote(zero_first)}), which "
             "stay text; choose numeric to read them as numbers."
@@ -95,22 +103,30 @@ def type_column(
     texts = sorted({*odd}.difference(words))
     if not texts and len(words) == len(present):
         return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
+    number_format = "plain"
     if texts:
-        rest = sorted({*present.tolist()}.difference(words))
-        number_format = detect_format([values[index] for index in rest], delimiter)
-        if number_format is None:
-            return _mixed_or_text(raw, numbers, missing, texts, words, lines)
-        numbers[rest] = parse([values[index] for index in rest], number_format)
-        if np.isnan(numbers[rest]).any():
-            return _mixed_or_text(raw, numbers, missing, texts, words, lines)
-    else:
-        number_format = "plain"
+        strays = [i for i in texts if not _has_digit(values[i])]
+        rest = sorted({*present.tolist()}.difference(words, strays))
+        if len(strays) < len(texts):
+            found = detect_format([values[index] for index in rest], delimiter)
+            read = np.nan if found is None else parse([values[index] for index in rest], found)
+            if found is None or np.isnan(read).any():
+                return _mixed_or_text(raw, numbers, missing, texts, words, lines)
+            number_format, numbers[rest] = found, read
+        if strays:
+            return _mixed_or_text(
+                raw, numbers, missing, strays, words, lines, number_format, wanted == "numeric"
+            )
     for index in words:
         missing[index] = True
         if INFINITE.fullmatch(values[index]):
             numbers[index] = np.inf
     column = TypedColumn(raw, numbers, missing, number_format, _format_findings(raw, number_format))
     return _with_infinities(column, lines)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> TypedColumn:
@@ -154,7 +170,7 @@ def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
     if number_format not in _FORMATS:
         return ()
     code, words = _FORMATS[number_format]
-    example = quote(next((v for v in raw.values if v and not PLAIN.fullmatch(v)), ""))
+    example = quote(next((v for v in raw.values if _has_digit(v) and not PLAIN.fullmatch(v)), ""))
     message = f"Column {quote(raw.name)} {words.format(example)}"
     return (warning(code, message, column=raw.name),)
 
@@ -166,14 +182,28 @@ def _mixed_or_text(
     texts: list[int],
     words: list[int],
     lines: npt.NDArray[np.int64],
+    number_format: str = "plain",
+    is_wanted: bool = False,
 ) -> TypedColumn:
-    """Decide between numbers with a few stray texts, and text."""
+    """Decide between numbers with a few stray texts, and text.
+
+    `is_wanted`: numbers, however many texts there are.
+    """
     rows = np.bincount(raw.codes, minlength=len(raw.values))
     n_numbers = int(rows[np.isfinite(numbers)].sum())
     share = n_numbers / max(1, n_numbers + int(rows[texts].sum()))
-    if share < MOSTLY_NUMBERS or len(np.unique(numbers[np.isfinite(numbers)])) < ORDERED:
-        return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
     first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
+    has_order = len(np.unique(numbers[np.isfinite(numbers)])) >= ORDERED
+    if not has_order or (share < MOSTLY_NUMBERS and not is_wanted):
+        findings = _words_kept(raw, words)
+        if has_order and share >= HALF and not any(_has_digit(raw.values[i]) for i in texts):
+            message = (
+                f"Column {quote(raw.name)} holds numbers, but {int(rows[texts].sum()):,} of "
+                f"{len(raw.codes):,} values are none, such as {quote(raw.texts()[first])}, and all "
+                "are read as texts; choose numeric to count these as missing."
+            )
+            findings += (warning("MIXED_TYPES", message, column=raw.name),)
+        return TypedColumn(raw, None, missing, findings=findings)
     finding = warning(
         "MIXED_TYPES",
         f"Column {quote(raw.name)} holds numbers but line {lines[first]} has "
@@ -184,9 +214,9 @@ def _mixed_or_text(
     )
     absent = missing.copy()
     absent[[*texts, *words]] = True
-    return _with_infinities(
-        TypedColumn(raw, np.where(absent, np.nan, numbers), absent, findings=(finding,)), lines
-    )
+    numbers = np.where(absent, np.nan, numbers)
+    findings = (*_format_findings(raw, number_format), finding)
+    return _with_infinities(TypedColumn(raw, numbers, absent, number_format, findings), lines)
 
 
 def _words_kept(raw: RawColumn, words: list[int]) -> tuple[Finding, ...]:

@@ -77,8 +77,10 @@ def slack(claim: Claim, objective: float) -> float:
 
 
 def rounding(claim: Claim, objective: float) -> float:
-    """By how much sums of the weights may differ."""
-    return ROUNDING * (claim.span * abs(value_of(claim).per_error) + abs(objective))
+    """By how much sums of the weights may differ, and differences of such sums that cancel."""
+    value = value_of(claim)
+    of_sums = claim.span * abs(value.per_error) + abs(objective)
+    return ROUNDING * of_sums + np.finfo(float).eps * abs(value.constant)
 
 
 def worth(claim: Claim, routed: Routed) -> float:

@@ -781,6 +781,16 @@ CASES = {
         settings={"formulation": "threshold-search"},
         kind="numbers",
     ),
+    "one-class-with-nothing-left-at-half-the-accuracy-a-leaf": Case(
+        key="path-search",
+        columns={"f6": (1, 0)},
+        y=(1, 1),
+        depth=1,
+        encoding="none",
+        params={"leaf_penalty": 0.5},
+        weights=(0.0, 0.028057874250685243),
+        kind="few distinct",
+    ),
     "a-leaf-cheaper-than-the-tolerance-of-dear-answers": Case(
         key="path-search",
         columns={"f6": (0, 0, 0, 0, 0, 0, 0, 1)},

@@ -215,6 +215,40 @@ def test_stray_text_among_numbers_counts_as_missing():
     assert 6 not in data.row_lines.tolist()
 
 
+def test_stray_text_among_decimal_commas_counts_as_missing():
+    lines = [f"{i}.000,5;{i % 7},5;{'ab'[i % 2]}" for i in range(1, 31)]
+    lines[4], lines[9] = "k.A.;1,5;a", "1.234.567;unbekannt;b"
+    data = read_csv(table(lines, "x;z;y"), target="y")
+    assert [c.kind for c in data.columns] == ["numeric", "numeric"]
+    assert {"MIXED_TYPES", "DECIMAL_COMMA"} <= set(codes(data))
+    assert data.n_samples == 28
+    assert data.frame["x"].tolist()[:2] == [1000.5, 2000.5]
+    assert 1234567.0 not in data.frame["x"].tolist()
+    assert not any("k.A." in f.message for f in data.findings if f.code == "DECIMAL_COMMA")
+
+
+@pytest.mark.parametrize(("form", "read"), [("{}.5", 0.5), ("{},5", 0.5), ("{} kg", 0.0)])
+def test_many_texts_among_numbers_are_said_and_the_users_word_makes_them_missing(form, read):
+    cells = ["unbekannt" if i % 3 == 1 else form.format(i) for i in range(30)]
+    blob = table([f"{cell};{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x;y")
+    texts = read_csv(blob, target="y")
+    assert texts.column("x").kind == "categorical"
+    said = next(f.message for f in texts.findings if f.code == "MIXED_TYPES")
+    assert "10 of 30 values are none, such as “unbekannt”" in said
+    assert "choose numeric" in said
+    numbers = read_csv(blob, target="y", kinds={"x": "numeric"})
+    assert numbers.frame["x"].tolist() == [i + read for i in range(30) if i % 3 != 1]
+    assert "MIXED_TYPES" in codes(numbers)
+
+
+def test_codes_with_letters_beside_texts_stay_texts_without_a_word():
+    cells = ["none at all" if i % 3 == 1 else f"A{i}x" for i in range(30)]
+    blob = table([f"{cell},{i}.5,{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x,z,y")
+    data = read_csv(blob, target="y", kinds={"x": "categorical"})
+    assert data.column("x").kind == "categorical"
+    assert "MIXED_TYPES" not in codes(data)
+
+
 def test_default_kinds_and_the_users_word():
     lines = [
         f"{i},{i % 4},{i % 2},{i / 3:.3f},t{i % 3},{'ab'[i % 2 ^ (i % 3 > 1)]}" for i in range(24)
