@@ -146,7 +146,7 @@ class _Assembly:
                 self.columns_dropped.append((name, "USER"))
                 continue
             raw = self.merged(raw)
-            wanted = split_kind(kinds[name], name)[0] if name in kinds else "categorical"
+            wanted = split_kind(kinds[name], name)[0] if name in kinds else None
             column = type_column(raw, self.table.delimiter, self.table.lines, wanted)
             if column.is_date and name in kinds:
                 self.findings.append(_date_as_days(column))
@@ -247,8 +247,8 @@ class _Assembly:
         line = int(self.table.lines[np.flatnonzero(np.logical_or.reduce(list(gaps.values())))[0]])
         words = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(with_gaps)}"
         if policy in ("category", "auto"):
-            own = sum(not self.needs_number(column) for column in with_gaps)
-            words += f", a category of their own in {count(own, 'column')}"
+            if own := sum(not self.needs_number(column) for column in with_gaps):
+                words += f", a category of their own in {count(own, 'column')}"
         did = [f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"]
         if policy == "drop-columns":
             did = [f"{count(len(left), 'column')} left out"]

@@ -69,13 +69,13 @@ class TypedColumn:
 
 
 def type_column(
-    raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64], wanted: Kind = "categorical"
+    raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64], wanted: Kind | None = None
 ) -> TypedColumn:
     """Read a column as numbers if it holds numbers, otherwise as text.
 
-    `wanted`: the user's word, by default none.  Whole numbers with leading zeros (postcodes, 00123)
-    are codes: they stay text unless another kind is wanted.  Texts without a digit among numbers
-    are missing numbers where they are few or the column is wanted numeric.
+    `wanted`: the user's word.  Whole numbers with leading zeros (postcodes, 00123) are codes: they
+    stay text unless they are wanted as numbers.  Texts without a digit among numbers are missing
+    numbers where they are few; the user's word decides whether they are.
     """
     values = raw.values
     missing = np.array([value in MISSING_MARKS for value in values], dtype=bool)
@@ -85,7 +85,7 @@ def type_column(
         return TypedColumn(raw, None, missing)
     zero_first = next((values[i] for i in present if _ZERO_FIRST.fullmatch(values[i])), None)
     if (
-        wanted == "categorical"
+        wanted in (None, "categorical")
         and zero_first
         and all(_DIGITS.fullmatch(values[i]) for i in present)
     ):
@@ -111,11 +111,11 @@ def type_column(
             found = detect_format([values[index] for index in rest], delimiter)
             read = np.nan if found is None else parse([values[index] for index in rest], found)
             if found is None or np.isnan(read).any():
-                return _mixed_or_text(raw, numbers, missing, texts, words, lines)
+                return _mixed_or_text(raw, numbers, missing, texts, words, lines, wanted)
             number_format, numbers[rest] = found, read
         if strays:
             return _mixed_or_text(
-                raw, numbers, missing, strays, words, lines, number_format, wanted == "numeric"
+                raw, numbers, missing, strays, words, lines, wanted, number_format
             )
     for index in words:
         missing[index] = True
@@ -182,27 +182,27 @@ def _mixed_or_text(
     texts: list[int],
     words: list[int],
     lines: npt.NDArray[np.int64],
+    wanted: Kind | None,
     number_format: str = "plain",
-    is_wanted: bool = False,
 ) -> TypedColumn:
-    """Decide between numbers with a few stray texts, and text.
-
-    `is_wanted`: numbers, however many texts there are.
-    """
+    """Decide between numbers with a few stray texts, and text."""
+    if wanted == "categorical":
+        return TypedColumn(raw, None, missing)
     rows = np.bincount(raw.codes, minlength=len(raw.values))
     n_numbers = int(rows[np.isfinite(numbers)].sum())
     share = n_numbers / max(1, n_numbers + int(rows[texts].sum()))
     first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
+    are_words = not any(_has_digit(raw.values[i]) for i in texts)
     has_order = len(np.unique(numbers[np.isfinite(numbers)])) >= ORDERED
-    if not has_order or (share < MOSTLY_NUMBERS and not is_wanted):
+    if not has_order or (share < MOSTLY_NUMBERS and (wanted != "numeric" or not are_words)):
         findings = _words_kept(raw, words)
-        if has_order and share >= HALF and not any(_has_digit(raw.values[i]) for i in texts):
+        if has_order and share >= HALF and are_words:
             message = (
                 f"Column {quote(raw.name)} holds numbers, but {int(rows[texts].sum()):,} of "
                 f"{len(raw.codes):,} values are none, such as {quote(raw.texts()[first])}, and all "
                 "are read as texts; choose numeric to count these as missing."
             )
-            findings += (warning("MIXED_TYPES", message, column=raw.name),)
+            findings += (warning("MIXED_TEXT", message, column=raw.name),)
         return TypedColumn(raw, None, missing, findings=findings)
     finding = warning(
         "MIXED_TYPES",

@@ -309,6 +309,30 @@ def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):
     assert "Read rooms as categories" not in {b.label for b in app.button}
 
 
+def test_what_a_table_loses_is_said_above_the_button_with_another_reading_and_back(fake):
+    rows = "".join(
+        f"{'k.A.' if i % 20 == 5 else f'{i},5'};0{1 + i % 9}.02.2024;{i % 7};{'ab'[i % 3 == 1]}\n"
+        for i in range(40)
+    )
+    app = upload(open_app(), b"bmi;seen;x;y\n" + rows.encode())
+    assert {m.label: m.value for m in app.metric}["Rows left out"] == "2"
+    said = [m.value.replace("\\", "") for m in app.markdown if ":material/warning:" in m.value]
+    assert "“seen” holds dates and is left out" in said[0]
+    assert "(written “k.A.”): 2 rows of 40 left out" in said[1]
+    assert "2 such values count as missing" in said[2]
+    assert "decimal comma" in said[3]
+    button(app, "Keep the texts of bmi").click().run()
+    button(app, "Use the days since the first seen").click().run()
+    assert not app.exception
+    data = app.session_state["state"].data
+    assert [c.kind for c in data.columns] == ["categorical", "numeric", "numeric"]
+    assert data.n_samples == 40
+    assert "Prepared: 2 columns" in shown(app)
+    button(app, "Read all as they came").click().run()
+    assert {m.label: m.value for m in app.metric}["Rows left out"] == "2"
+    assert "Prepared" not in shown(app)
+
+
 def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     rows = "".join(f"{i * 7 % 40}.5,{i * 3 % 11},{i * 1.25}\n" for i in range(40))
     app = upload(open_app(), b"a,b,price\n" + rows.encode())

@@ -10,6 +10,8 @@ from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
 
 PREVIEW_ROWS = 200
+MOST_AT_ONCE = 4
+"""Warnings beside the table; all are in a tab."""
 OWN_FILE = "(your own file)"
 
 
@@ -74,9 +76,28 @@ def _counts() -> None:
     numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
     numbers[2].metric("Features", f"{data.n_features:,}")
     numbers[3].metric("Classes", f"{data.n_classes:,}")
-    warned = sum(finding.severity == "warning" for finding in data.findings)
-    if warned:
-        st.caption(f":material/warning: {text.count(warned, 'warning')}; see Findings below.")
+    warned = [finding for finding in data.findings if finding.severity == "warning"]
+    lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}
+    warned.sort(key=lambda found: (found.code not in lost, found.code not in OTHER_KINDS))
+    for finding in warned[:MOST_AT_ONCE]:
+        _finding(finding, SEVERITIES["warning"][0], "above")
+    if more := warned[MOST_AT_ONCE:]:
+        st.caption(f"{text.count(len(more), 'more warning')} in Findings below.")
+    _undo()
+
+
+def _undo() -> None:
+    """Say how many columns are read in another way than by themselves, and offer to end that."""
+    choice = session.choice()
+    changed = {*choice.kinds, *choice.merge, *choice.drop}
+    if not changed:
+        return
+    words, button = st.columns([3, 2], vertical_alignment="center")
+    words.caption(f":material/build: Prepared: {text.count(len(changed), 'column')}.")
+    label = "Read all as they came"
+    if button.button(label, icon=":material/undo:", key="as_they_came"):
+        session.change_choice(kinds={}, merge=(), drop=())
+        st.rerun()
 
 
 def preview() -> None:
@@ -102,7 +123,7 @@ def findings() -> None:
         if here:
             st.markdown(f"**{heading}**")
             for finding in here:
-                _finding(finding, mark)
+                _finding(finding, mark, "tab")
 
 
 SEVERITIES = {
@@ -113,25 +134,36 @@ SEVERITIES = {
 """Mark and meaning of every kind of remark, the gravest first."""
 
 
-def _finding(finding: Finding, mark: str) -> None:
-    place = f"line {finding.line}" if finding.line else ""
-    place = f" ({place})" if place and place not in finding.message else ""
-    st.markdown(f"{mark} {text.markdown(finding.message, 600)}{place}")
+def _finding(finding: Finding, mark: str, place: str) -> None:
+    line = f"line {finding.line}" if finding.line else ""
+    line = f" ({line})" if line and line not in finding.message else ""
+    st.markdown(f"{mark} {text.markdown(finding.message, 600)}{line}")
     if finding.column is not None:
-        _other_reading(finding.code, finding.column)
+        _other_reading(finding.code, finding.column, place)
 
 
-def _other_reading(code: str, column: str) -> None:
+OTHER_KINDS = {
+    "FEW_NUMBERS": ("Read {} as categories", "categorical"),
+    "MIXED_TYPES": ("Keep the texts of {}", "categorical"),
+    "MIXED_TEXT": ("Read {} as numbers, its words as missing", "numeric"),
+    "TEXT_NUMBERS": ("Keep the texts of {}", "categorical"),
+    "LEADING_ZEROS": ("Read {} as numbers", "numeric"),
+    "DATE_COLUMN": ("Use the days since the first {}", "numeric"),
+    "PRECISION_LOST": ("Keep {} as categories", "categorical"),
+}
+"""Other ways to read the column of a finding."""
+
+
+def _other_reading(code: str, column: str, place: str) -> None:
     """Offer another way to read a column, beside the sentence that says what it changes."""
     choice, name = session.choice(), text.markdown(column, 40)
-    readings = {
-        "LOOK_ALIKE": (f"Merge them in {name}", {"merge": (*choice.merge, column)}),
-        "FEW_NUMBERS": (
-            f"Read {name} as categories",
-            {"kinds": {**choice.kinds, column: "categorical"}},
-        ),
-    }
-    if code in readings:
-        label, change = readings[code]
-        if st.button(label, key=f"{code}_{column}") and session.change_choice(**change):
-            st.rerun()
+    if code in OTHER_KINDS and column not in choice.kinds:
+        label, kind = OTHER_KINDS[code]
+        change = {"kinds": {**choice.kinds, column: kind}}
+    elif code == "LOOK_ALIKE":
+        label, change = "Merge them in {}", {"merge": (*choice.merge, column)}
+    else:
+        return
+    if st.button(label.format(name), key=f"{place}_{code}_{column}"):
+        session.change_choice(**change)
+        st.rerun()

@@ -213,6 +213,10 @@ def test_stray_text_among_numbers_counts_as_missing():
     assert "MIXED_TYPES" in codes(data)
     assert data.n_samples == 29
     assert 6 not in data.row_lines.tolist()
+    kept = read_csv(table(lines), target="y", kinds={"x1": "categorical"})
+    assert kept.n_samples == 30
+    assert "abc" in kept.column("x1").levels
+    assert "MIXED_TYPES" not in codes(kept)
 
 
 def test_stray_text_among_decimal_commas_counts_as_missing():
@@ -233,7 +237,7 @@ def test_many_texts_among_numbers_are_said_and_the_users_word_makes_them_missing
     blob = table([f"{cell};{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x;y")
     texts = read_csv(blob, target="y")
     assert texts.column("x").kind == "categorical"
-    said = next(f.message for f in texts.findings if f.code == "MIXED_TYPES")
+    said = next(f.message for f in texts.findings if f.code == "MIXED_TEXT")
     assert "10 of 30 values are none, such as “unbekannt”" in said
     assert "choose numeric" in said
     numbers = read_csv(blob, target="y", kinds={"x": "numeric"})
@@ -246,7 +250,7 @@ def test_codes_with_letters_beside_texts_stay_texts_without_a_word():
     blob = table([f"{cell},{i}.5,{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x,z,y")
     data = read_csv(blob, target="y", kinds={"x": "categorical"})
     assert data.column("x").kind == "categorical"
-    assert "MIXED_TYPES" not in codes(data)
+    assert not {"MIXED_TYPES", "MIXED_TEXT"} & set(codes(data))
 
 
 def test_default_kinds_and_the_users_word():
