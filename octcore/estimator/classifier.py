@@ -6,7 +6,8 @@ A fit that ends without a proof keeps its best tree, warns, and says so in ``is_
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
+    joined,
     leaf_shares,
     raw_numbers,
     require_depth,
@@ -32,6 +34,7 @@ from octcore.estimator.judging import (
     require_weights,
     seed_of,
     warn_unproven,
+    ways_of,
 )
 from octcore.estimator.tables import (
     BRANCH,
@@ -95,6 +98,13 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         `octcore.solve`.
     refer : float or None
         What it costs to leave a row to a person; `predict` may then give ``octcore.ASK``.
+    min_samples_leaf, max_leaf_nodes : int, int or None
+        As in scikit-learn; as ``constraints={"min_samples_leaf": ..., "max_leaves": ...}``.
+    monotonic_cst : mapping, sequence or None
+        As in scikit-learn, by name or by position: 1 where the prediction may only rise with a
+        column, -1 where it may only fall, 0 else; the same as ``constraints={"monotone": ...}``.
+    leaf_penalty : float or None
+        Price of a leaf; the same as ``params={"leaf_penalty": ...}``.
 
     Attributes
     ----------
@@ -119,7 +129,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     solve_time_ : float
         Seconds.
     run_ : Run
-        The whole result.
+        The whole result; its training rows are left out where the estimator is pickled or copied.
     feature_importances_ : numpy.ndarray
         Shape ``(n_features_in_,)``.  The mean loss of the objective when a split is undone, see the
         property.
@@ -138,6 +148,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     trace_: Trace
     solve_time_: float
     run_: Run
+    _losses: dict[str, float]
 
     def __init__(
         self,
@@ -157,6 +168,10 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         kinds: Mapping[str, str] | None = None,
         costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
         refer: float | None = None,
+        min_samples_leaf: int = 1,
+        max_leaf_nodes: int | None = None,
+        monotonic_cst: Mapping[str, int] | Sequence[int] | None = None,
+        leaf_penalty: float | None = None,
     ) -> None:
         self.formulation = formulation
         self.encoding = encoding
@@ -174,12 +189,24 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.kinds = kinds
         self.costs = costs
         self.refer = refer
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.monotonic_cst = monotonic_cst
+        self.leaf_penalty = leaf_penalty
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training rows out: a stored model is small, and tells nobody's values."""
+        state: Any = super().__getstate__()
+        if "run_" not in state or self.run_.train is None:
+            return state
+        run = replace(self.run_, train=None)
+        return {**state, "run_": run, "_losses": feature_losses(self.run_.needed)}
 
     def _formulation_key(self) -> str:
         return self.formulation
 
     def _hyperparameters(self) -> Mapping[str, Any] | None:
-        return self.params
+        return joined(self.params, "params", leaf_penalty=self.leaf_penalty)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the tree.
@@ -228,7 +255,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.objective_, self.bound_, self.gap_ = run.objective, run.bound, run.gap
         self.status_, self.is_optimal_ = run.status, run.is_optimal
         self.solve_time_ = run.timings["total"]
-        self._shares = leaf_shares(run, data, weights)
+        self._shares, self._read = leaf_shares(run, data, weights), data.columns
         return self
 
     def _solve(self, info: FormulationInfo, data: Dataset, weights: np.ndarray | None) -> Run:
@@ -251,15 +278,14 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:
-        if self.class_weight is None:
-            return self.constraints
-        if "class_weight" in (self.constraints or {}):
-            raise SettingsError(
-                "TWO_CLASS_WEIGHTS",
-                "class_weight was given twice, by itself and in constraints; give one of them.",
-                "class_weight",
-            )
-        return {**(self.constraints or {}), "class_weight": self.class_weight}
+        return joined(
+            self.constraints,
+            "constraints",
+            class_weight=self.class_weight,
+            min_samples_leaf=None if self.min_samples_leaf == 1 else self.min_samples_leaf,
+            max_leaves=self.max_leaf_nodes,
+            monotone=ways_of(self.monotonic_cst, self._columns),
+        )
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         if y is not None:
@@ -311,7 +337,6 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self, "tree_")
-        data = self.run_.needed.train
         X = as_frame(X)
         if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -323,7 +348,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = pd.DataFrame(array, columns=list(self._columns))
         # Only what stands for "missing" in Python is missing here, not the marks of files.
-        return prepare_rows(self._gaps.close(frame), data.columns, frozenset({""}))
+        return prepare_rows(self._gaps.close(frame), self._read, frozenset({""}))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of raw rows, shape ``(n_samples,)``.
@@ -415,7 +440,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         objective, not scaled to a sum of one; a tree without splits has zeros.
         """
         check_is_fitted(self, "tree_")
-        losses = feature_losses(self.run_.needed)
+        known = self.run_.train is not None
+        losses = feature_losses(self.run_.needed) if known else self._losses
         own = {name: column for column, name in self._gaps.names.items()}
         found = dict.fromkeys(self._columns, 0.0)
         for name, loss in losses.items():
@@ -424,7 +450,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _encoded(self, X: Any) -> np.ndarray:
         frame = self._frame(X)
-        self.encoding_.warn_unseen(frame, self.run_.needed.train.columns)
+        self.encoding_.warn_unseen(frame, self._read)
         return self.encoding_.transform(frame)
 
     def get_depth(self) -> int:

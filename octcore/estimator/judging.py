@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,35 @@ def feature_losses(run: SolvedRun) -> dict[str, float]:
         for raw, weight in usage.items():
             found[names[raw]] += losses[node] / len(losses) * weight / total
     return found
+
+
+def joined(given: Mapping[str, Any] | None, where: str, **others: Any) -> Mapping[str, Any] | None:
+    """What a mapping and parameters of their own say together (``GIVEN_TWICE``)."""
+    said = {name: value for name, value in others.items() if value is not None}
+    for name in said:
+        if name in (given or {}):
+            message = f"{name} was given twice, by a parameter and in {where}; give one of them."
+            raise SettingsError("GIVEN_TWICE", message, name)
+    return {**(given or {}), **said} if said else given
+
+
+def ways_of(
+    asked: Mapping[str, int] | Sequence[int] | None, names: Sequence[str]
+) -> dict[str, str] | None:
+    """Directions of columns, in the words of the constraint ``monotone``.
+
+    Raises `SettingsError` for another number of columns, or a way that is none of -1, 0 and 1.
+    """
+    if asked is None:
+        return None
+    if not isinstance(asked, Mapping):
+        if len(asked) != len(names):
+            message = f"monotonic_cst has {len(asked)} entries for {len(names)} columns."
+            raise SettingsError("BAD_CONSTRAINT", message, "monotonic_cst")
+        asked = dict(zip(names, asked, strict=True))
+    ways = {1: "up", -1: "down", 0: ""}
+    bad = next((way for way in asked.values() if way not in ways), None)
+    if bad is not None:
+        message = f"monotonic_cst has {bad!r}; give 1 (only up), -1 (only down) or 0."
+        raise SettingsError("BAD_CONSTRAINT", message, "monotonic_cst")
+    return {name: ways[way] for name, way in asked.items() if way} or None

@@ -16,7 +16,7 @@ from octcore.formulations.base import FormulationInfo, list_formulations
 GENERAL = tuple(
     p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     for name, p in inspect.signature(OptimalTreeClassifier.__init__).parameters.items()
-    if name not in {"self", "formulation", "params"}
+    if name not in {"self", "formulation", "params", "leaf_penalty"}
 )
 """Settings that every class has."""
 

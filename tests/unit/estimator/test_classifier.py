@@ -296,3 +296,48 @@ def test_frames_with_text_columns_keep_their_words() -> None:
         True,
         False,
     ]
+
+
+def test_familiar_parameters_are_the_constraints_they_name(rows) -> None:
+    X, y = rows[0].round(), rows[1]
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"min_samples_leaf": 17}, {"constraints": {"min_samples_leaf": 17}}),
+        ({"max_leaf_nodes": 3}, {"constraints": {"max_leaves": 3}}),
+        ({"monotonic_cst": [-1, 0, 0]}, {"constraints": {"monotone": {"x0": "down"}}}),
+        ({"monotonic_cst": {"x1": 1}}, {"constraints": {"monotone": {"x1": "up"}}}),
+        ({"leaf_penalty": 0.3}, {"params": {"leaf_penalty": 0.3}}),
+    ]
+    free = octcore.OptimalTreeClassifier().fit(X, y)
+    for familiar, own in pairs:
+        one, other = (octcore.OptimalTreeClassifier(**given).fit(X, y) for given in (familiar, own))
+        assert one.tree_ == other.tree_ != free.tree_
+        assert one.objective_ == other.objective_
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"max_leaf_nodes": 2, "constraints": {"max_leaves": 3}}, "max_leaves was given twice"),
+        ({"leaf_penalty": 0.2, "params": {"leaf_penalty": 0.1}}, "leaf_penalty was given twice"),
+        ({"monotonic_cst": [1]}, "1 entries for 3 columns"),
+        ({"monotonic_cst": {"x0": 2}}, "monotonic_cst has 2"),
+        ({"min_samples_leaf": 0.5}, "0.5 was given"),
+    ]
+    for given, words in refused:
+        with pytest.raises(SettingsError, match=words):
+            octcore.OptimalTreeClassifier(**given).fit(X, y)
+
+
+def test_a_stored_model_holds_no_training_row(rows) -> None:
+    X, y = rows
+    many, classes = np.repeat(X, 200, axis=0) + 0.123456789, np.repeat(y, 200)
+    frame = pd.DataFrame(many, columns=["a", "b", "c"]).assign(text=np.where(classes, "u", "v"))
+    model = octcore.OptimalTreeClassifier(max_depth=1).fit(frame, classes)
+    stored = pickle.dumps(model)
+    assert len(stored) < 20_000
+    again = pickle.loads(stored)
+    assert again.run_.train is None
+    assert model.run_.train is not None
+    assert (again.predict(frame) == model.predict(frame)).all()
+    assert (again.predict_proba(frame) == model.predict_proba(frame)).all()
+    assert again.feature_importances_.tolist() == model.feature_importances_.tolist()
+    assert pickle.loads(pickle.dumps(again)).feature_importances_.any()
+    assert again.run_.verify().status == "not verified"
+    with pytest.raises(octcore.errors.ModelFileError, match="training rows"):
+        again.to_sklearn(encoded=True)
