@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -299,6 +300,18 @@ def _gaps(stated: Stated) -> dict[int, float]:
     return {} if stated.routed is None else node_gaps(stated.claim, stated.routed)
 
 
+def _check_recentred(stated: Stated, said: Mapping[str, Any]) -> None:
+    """Planes for pictures: they send every row where the tree does."""
+    claim, routed = stated.claim, stated.routed
+    nodes = {n["node"]: n for n in said["nodes"]}
+    labels = {m: n["label"] for m, n in nodes.items() if n["kind"] == "leaf"}
+    splits = {m: SimpleNamespace(**n) for m, n in nodes.items() if n["kind"] == "branch"}
+    planes: Any = SimpleNamespace(splits=splits, labels=labels)
+    is_same = routed is not None and labels == dict(claim.tree.labels)
+    if routed is None or not is_same or (route(planes, claim.X).leaf != routed.leaf).any():
+        raise WrongError("the recentred planes part the rows in another way than the tree")
+
+
 SEARCHES = frozenset({"path-search", "threshold-search"})
 USUAL_GAP, THIN_GAP, GAP_SLACK = 0.005, 1e-4, 1e-3
 """Of S-OCT: the usual epsilon, what counts as thin, and a solver's tolerance."""
@@ -378,6 +391,7 @@ OF_TREE: Mapping[str, Check] = {
     "separability": _check_separability,
     "thin_nodes": _check_thin_nodes,
     "leaf_value": _check_leaf_value,
+    "recentred": _check_recentred,
 }
 OF_PROOF: Mapping[str, Check] = {
     "root_values": _check_roots,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -348,8 +348,14 @@ class MMSVMTrees:
         """Same routing, every plane with its own widest margin: for pictures only.
 
         Planes other than the narrowest are free to lie anywhere within the largest norm; the
-        objective that is reported stays that of the tree as solved.
+        objective that is reported stays that of the tree as solved.  A plane whose widest margin
+        would send a row of its node elsewhere stays.
         """
         visited = tree.node_rows(self.X)
         planes = {t: self._node_plane(tree, t, visited, 1.0) for t in tree.splits}
-        return self.tree(planes, dict(tree.labels))
+        made, splits = self.tree(planes, dict(tree.labels)), dict(tree.splits)
+        for node, own in tree.splits.items():
+            rows = self.X[visited[node]]
+            if (made.splits[node].goes_right(rows) == own.goes_right(rows)).all():
+                splits[node] = made.splits[node]
+        return replace(made, splits=splits)

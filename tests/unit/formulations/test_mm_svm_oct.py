@@ -82,11 +82,16 @@ def test_narrowest_margin_counts_once():
     assert program.evaluate(tree) == pytest.approx(4.5 + 0.75, abs=1e-6)
 
 
-def test_polishing_never_worsens_and_recentring_keeps_the_routing():
-    problem = _problem()
+NOISE = np.random.default_rng(7).integers(0, 2, 20)
+
+
+@pytest.mark.parametrize("y", [Y, NOISE], ids=["xor", "noise"])
+def test_polishing_never_worsens_and_recentring_keeps_the_routing(y):
+    problem = _problem(y=y)
     program = get_formulation("mm-svm-oct").build(problem)
     judge = MMSVMTrees(problem)
     assert program.improve is not None
+    moved = 0
     for _, tree in program.starts():
         before = program.evaluate(tree)
         if before is None:
@@ -96,10 +101,11 @@ def test_polishing_never_worsens_and_recentring_keeps_the_routing():
         assert after is not None
         assert after <= before + 1e-9
         centred = judge.recentred(better)
-        upper = {node: rows for node, rows in better.node_rows(X).items() if node < 4}
+        ways = better.node_rows(X)
         for node, rows in centred.node_rows(X).items():
-            if node in upper:
-                np.testing.assert_array_equal(rows, upper[node])
+            np.testing.assert_array_equal(rows, ways[node])
+        moved += sum(centred.splits[t] != better.splits[t] for t in better.splits)
+    assert moved
 
 
 def test_a_run_holds_the_recentred_tree_for_the_margins_view():

@@ -217,6 +217,20 @@ def test_what_side_constraints_cost_is_derived(limits: dict) -> None:
         assert forged.verify().status != "confirmed"
 
 
+def test_planes_for_pictures_send_rows_where_the_tree_does() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((12, 2)).round(2)
+    data = Dataset.from_arrays(X, (X.sum(axis=1) > 1).astype(int))
+    run = octcore.solve(data, "mm-svm-oct", depth=1, time_limit=10, params={"start_seconds": 0.2})
+    assert run.verify().status == "not verified"
+    planes = run.extras["recentred"]
+    root, *leaves = planes["nodes"]
+    moved = {**planes, "nodes": [{**root, "threshold": root["threshold"] + 100.0}, *leaves]}
+    found = replace(run, extras={**run.extras, "recentred": moved}).verify()
+    assert found.status == "refuted"
+    assert "the recentred planes part the rows in another way" in found.statement
+
+
 def test_what_cannot_be_checked_says_why() -> None:
     iris = octcore.load_sample("iris")
     assert "heuristic" in octcore.solve(iris, "cart", depth=2).verify().statement
