@@ -194,7 +194,9 @@ def _mixed_or_text(
     first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
     are_words = not any(_has_digit(raw.values[i]) for i in texts)
     has_order = len(np.unique(numbers[np.isfinite(numbers)])) >= ORDERED
-    if not has_order or (share < MOSTLY_NUMBERS and (wanted != "numeric" or not are_words)):
+    are_few = share >= MOSTLY_NUMBERS and number_format != "dressed"  # 10 mg, 20 mg, placebo
+    is_wanted = wanted == "numeric" and are_words
+    if not has_order or not (are_few or is_wanted):
         findings = _words_kept(raw, words)
         if has_order and share >= HALF and are_words:
             message = (

@@ -14,7 +14,7 @@ import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
-from octcore.data.samples import load_sample
+from octcore.data.samples import list_samples, load_sample
 from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations
 from octcore.solving.recover import run_from_incumbent
@@ -327,10 +327,18 @@ def test_what_a_table_loses_is_said_above_the_button_with_another_reading_and_ba
     data = app.session_state["state"].data
     assert [c.kind for c in data.columns] == ["categorical", "numeric", "numeric"]
     assert data.n_samples == 40
-    assert "Prepared: 2 columns" in shown(app)
-    button(app, "Read all as they came").click().run()
+    assert "Read as stated: 2 columns" in shown(app)
+    button(app, "Read all as found").click().run()
     assert {m.label: m.value for m in app.metric}["Rows left out"] == "2"
-    assert "Prepared" not in shown(app)
+    assert "Read as stated" not in shown(app)
+
+
+def test_the_kinds_of_a_sample_are_its_own(fake):
+    app = open_app()
+    for name in (s.name for s in list_samples() if s.kinds):
+        next(s for s in app.selectbox if s.label == "Sample data").set_value(name).run()
+        assert not app.exception
+        assert "Read as stated" not in shown(app)
 
 
 def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):

@@ -146,9 +146,12 @@ def _none(
         return
     words = condition_words(settings["constraints"]) if settings["constraints"] else "any tree"
     started = live.solve(f"best:{json.dumps(settings, default=str)}", run_id, data, settings)
+    if started is None:
+        return
+    key = started.id
 
     def answer() -> None:
-        view = jobs.view(None if started is None else started.id)
+        view = jobs.view(key)
         if view is None or not view.is_final:
             st.caption(f"Searching the best tree {text.markdown(words, 200)} …")
         elif (run := view.solved) is None or run.objective is None:
@@ -168,7 +171,7 @@ def _none(
             claim = f"no tree {words} has a higher objective than {text.fixed(run.objective)}"
             proof_file.draw(view.id, run, text.markdown(claim, 300))
 
-    live.until(lambda: started is None or live.all_final([jobs.view(started.id)]), answer)
+    live.until(lambda: live.all_final([jobs.view(key)]), answer)
 
 
 def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None:

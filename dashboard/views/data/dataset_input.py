@@ -89,14 +89,15 @@ def _counts() -> None:
 def _undo() -> None:
     """Say how many columns are read in another way than by themselves, and offer to end that."""
     choice = session.choice()
-    changed = {*choice.kinds, *choice.merge, *choice.drop}
+    own = dict(sample_info(choice.sample).kinds) if choice.sample else {}
+    stated = {name for name, kind in choice.kinds.items() if own.get(name) != kind}
+    changed = stated.union(own.keys() - choice.kinds.keys(), choice.merge, choice.drop)
     if not changed:
         return
     words, button = st.columns([3, 2], vertical_alignment="center")
-    words.caption(f":material/build: Prepared: {text.count(len(changed), 'column')}.")
-    label = "Read all as they came"
-    if button.button(label, icon=":material/undo:", key="as_they_came"):
-        session.change_choice(kinds={}, merge=(), drop=())
+    words.caption(f":material/build: Read as stated: {text.count(len(changed), 'column')}.")
+    if button.button("Read all as found", icon=":material/undo:", key="as_found"):
+        session.change_choice(kinds=own, merge=(), drop=())
         st.rerun()
 
 

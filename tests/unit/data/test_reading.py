@@ -245,6 +245,15 @@ def test_many_texts_among_numbers_are_said_and_the_users_word_makes_them_missing
     assert "MIXED_TYPES" in codes(numbers)
 
 
+def test_a_word_beside_numbers_with_a_unit_is_a_level_and_the_other_reading_is_said():
+    cells = ["placebo" if i % 10 == 1 else f"{10 * (i % 4 + 1)} mg" for i in range(40)]
+    blob = table([f"{cell},{i}.5,{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x,z,y")
+    data = read_csv(blob, target="y")
+    assert "placebo" in data.column("x").levels
+    assert data.n_samples == 40
+    assert "MIXED_TEXT" in codes(data)
+
+
 def test_codes_with_letters_beside_texts_stay_texts_without_a_word():
     cells = ["none at all" if i % 3 == 1 else f"A{i}x" for i in range(30)]
     blob = table([f"{cell},{i}.5,{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x,z,y")
