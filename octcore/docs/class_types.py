@@ -29,7 +29,7 @@ def types_of_classes() -> str:
     parts = [
         "# Written by octcore.docs.class_types; do not edit.",
         "import inspect",
-        "from collections.abc import Mapping",
+        "from collections.abc import Mapping, Sequence",
         "from typing import Any, Literal",
         "",
         "from octcore.estimator.classifier import OptimalTreeClassifier",
