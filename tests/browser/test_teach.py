@@ -121,8 +121,12 @@ def test_three_trees_side_by_side_and_a_presentation(visit):
     page.get_by_text("75.0 %").first.wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("radio", name="Side by side").click()
     page.locator(".js-plotly-plot").nth(2).wait_for(timeout=SOLVE_MILLISECONDS)
-    for right in ("75.0 %", "91.7 %", "100.0 %"):
+    for right in ("75.0 %", "91.7 %"):
         page.get_by_text(right, exact=True).wait_for(timeout=SOLVE_MILLISECONDS)
+    # On a loaded machine the few seconds of a lesson end before MARGOT is trained, which is said.
+    margins = page.get_by_text("100.0 %", exact=True)
+    early = page.get_by_text("stopped at the time limit")
+    margins.or_(early).first.wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("button", name="Present").click()
     page.get_by_role("button", name="Leave").wait_for(timeout=20_000)
     assert "present=1" in page.url
