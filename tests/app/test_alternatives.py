@@ -98,7 +98,7 @@ def _empty() -> None:
 
     data = load_sample("iris")
     search = {"depth": 2, "encoding": "raw", "constraints": {}, "params": {"leaf_penalty": 0.01}}
-    conditions = Conditions(0.01, st.session_state.get("with", ()), st.session_state["without"])
+    conditions = Conditions(0.01, without_features=st.session_state["without"])
     found = near_optimal(data, depth=2, tolerance=0.01, params=search["params"])
     view._none("run", data, best_settings(search, conditions), alternatives(found))
 

@@ -144,7 +144,9 @@ def _none(
     if settings is None:
         st.caption("What the best such tree is cannot be asked: no search knows *must use*.")
         return
-    words = condition_words(settings["constraints"]) if settings["constraints"] else "any tree"
+    if not settings["constraints"]:
+        return
+    words = condition_words(settings["constraints"])
     started = live.solve(f"best:{json.dumps(settings, default=str)}", run_id, data, settings)
     if started is None:
         return
@@ -163,7 +165,7 @@ def _none(
             proven = "proven" if run.is_optimal and run.certificate.proven else "not proven"
             best = f"The best tree {words} is {below} below the optimum ({proven}"
             st.markdown(f"**{text.markdown(best, 300)}).**")
-            if loss <= record.tolerance + ROUNDING:
+            if record.same_columns and loss <= record.tolerance + ROUNDING:
                 st.caption(
                     "It asks a column that parts the rows like one that must not be used; the "
                     "count takes both for one."
