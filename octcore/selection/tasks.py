@@ -132,6 +132,20 @@ def run_refer(
     return {"points": [vars(point) for point in points]}
 
 
+def run_repeats(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Judge the trees of further random splits on their held-out rows; every split is told."""
+    from dataclasses import asdict
+
+    from octcore.selection.repeated_splits import repeated_splits
+
+    found = repeated_splits(
+        data, on_split=lambda split: tell({"split": asdict(split)}), cancel=cancel, **settings
+    )
+    return {"n_splits": len(found)}
+
+
 def run_curve(
     data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
@@ -186,6 +200,7 @@ TASKS: dict[str, Task] = {
     "path": run_path,
     "prove": run_prove,
     "refer": run_refer,
+    "repeats": run_repeats,
     "select": run_select,
     "shapes": run_shapes,
     "tune": run_tune,

@@ -380,16 +380,19 @@ float or None
         return report.explain_row(self, row)
 
     def values(
-        self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+        self,
+        time_limit: float = 60.0,
+        cancel: Callable[[], bool] | None = None,
+        node: int = 1,
     ) -> tuple[ColumnValue, ...]:
-        """Value of every raw column at the root, its best threshold and the threshold's interval.
+        """Value of every raw column at a node, its best threshold and the threshold's interval.
 
         See `octcore.solving.column_values.column_values`, also for what is raised.
         """
         # Not needed to read a run: the kernels of the search take half a second to import.
         from octcore.solving.column_values import column_values
 
-        return column_values(self, time_limit, cancel)
+        return column_values(self, time_limit, cancel, node)
 
     def curve(
         self, column: str, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None

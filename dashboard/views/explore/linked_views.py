@@ -22,7 +22,7 @@ PANELS = {
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the linked views; a click redraws them alone and not the page."""
-    run_summary.headline(run)
+    run_summary.headline(run_id, run)
     every = replay.SECONDS_PER_TREE if session.state().playing.get(run_id) else None
     st.fragment(_views, run_every=every)(run_id, run)
 

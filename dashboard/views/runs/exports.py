@@ -12,7 +12,7 @@ from dashboard.reports.run_report import report_html
 from dashboard.reports.scorer import scorer_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
-from dashboard.views.solve.result import ON_NUMBERS
+from dashboard.views.solve.greedy import ON_NUMBERS
 from dashboard.widgets import inputs, proof_file
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
