@@ -157,6 +157,20 @@ def run_curve(
     return {"points": [vars(point) for point in points]}
 
 
+def run_values(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Value every column at a node of a run; the data are its training rows."""
+    from octcore.serial import jsonable
+    from octcore.solving.run import Run
+
+    run = Run.from_dict(settings["run"], train=data)
+    found = run.values(settings["time_limit"], cancel, settings["node"])
+    trees = [entry.tree and entry.tree.to_dict() for entry in found]
+    values = [{**vars(entry), "tree": tree} for entry, tree in zip(found, trees, strict=True)]
+    return {"values": jsonable(values)}
+
+
 def run_prove(
     data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
@@ -204,5 +218,6 @@ TASKS: dict[str, Task] = {
     "select": run_select,
     "shapes": run_shapes,
     "tune": run_tune,
+    "values": run_values,
     "verify": run_verify,
 }

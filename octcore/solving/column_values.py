@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,13 @@ class ColumnValue:
     """Any threshold from the first number up to, but without, the second parts the rows alike."""
     tree: Tree | None
     """The best tree that was found, from the node on."""
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> ColumnValue:
+        """Read it back from plain data."""
+        tree, interval = record["tree"], record["interval"]
+        kept = {"tree": tree and Tree.from_dict(tree), "interval": interval and tuple(interval)}
+        return cls(**{**record, **kept})
 
 
 def column_values(

@@ -79,12 +79,6 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
         ):
             st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
             st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
-        if node == 1 and st.button(
-            "Start with another feature",
-            icon=":material/swap_vert:",
-            key=session.widget_key("restart", run_id),
-        ):
-            st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
         cut = cut_of(left_condition(split, run.encoding))
         if cut is not None:
             with st.popover("Move the threshold", icon=":material/straighten:"):
