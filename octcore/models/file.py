@@ -44,8 +44,10 @@ class StoredModel:
     """`settings`, `summary`: what determined the solve, and what came out."""
 
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Check and type raw rows as at training."""
-        return prepare_rows(frame, self.needed)
+        """Check and type raw rows as at training; what it does not test is made up."""
+        prepared = prepare_rows(frame, self.needed)
+        idle = [column for column in self.columns if column.name not in prepared]
+        return prepared.assign(**{c.name: c.levels[0] if c.levels else 0.0 for c in idle})
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Predict class labels, ``(n_samples,)``; columns that are not needed are ignored.
@@ -62,13 +64,14 @@ class StoredModel:
         """
         prepared = self.prepare(frame)
         self.encoding.warn_unseen(prepared, self.needed)
-        X = self.encoding.transform(prepared)
-        return labels_array(self.classes)[self.tree.predict_codes(X)]
+        return labels_array(self.classes)[
+            self.tree.predict_codes(self.encoding.transform(prepared))
+        ]
 
     @property
     def needed(self) -> tuple[Column, ...]:
-        """Columns that the encoding uses; others may be absent from rows to predict."""
-        used = {column.raw for column in self.encoding.columns}
+        """Columns that the tree tests; others may be absent from rows to predict."""
+        used = {self.encoding.columns[j].raw for j in self.tree.used_features}
         return tuple(column for column in self.columns if column.name in used)
 
 

@@ -1,7 +1,9 @@
 """The answer of a what-if: root values, price, and both trees with their differences."""
 
 import json
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -134,11 +136,19 @@ def _question(run_id: str) -> None:
         width="stretch",
         key=session.widget_key("whatif", run_id, "ask"),
     ):
-        settings = what_if.variant_settings(run, data, asked, formulation)
-        if started := inputs.tried(lambda: jobs.submit(session.token(), data, settings)):
-            session.remember_side_run(started, "answer", run_id)
-            session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
+        if start(run_id, run, data, asked, formulation):
             st.rerun()
+
+
+def start(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any], formulation: str) -> bool:
+    """Ask for the tree under conditions; returns whether that could be done."""
+    settings = what_if.variant_settings(run, data, asked, formulation)
+    started = inputs.tried(lambda: jobs.submit(session.token(), data, settings))
+    if started is None:
+        return False
+    session.remember_side_run(started, "answer", run_id)
+    session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
+    return True
 
 
 def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,13 +106,19 @@ def test_unused_columns_may_be_absent_and_others_are_ignored(run: Any, table: Da
         model.predict(table.frame.drop(columns="age"))
 
 
-def test_unseen_categories_are_reported(run: Any, table: Dataset) -> None:
+def test_unseen_categories_of_tested_columns_are_reported(run: Any, table: Dataset) -> None:
     model = load_model(model_to_dict(run))
-    with pytest.warns(UserWarning, match="6 rows of column “colour” .*“pink”"):
-        model.predict(table.frame.assign(colour="pink"))
+    pink = table.frame.assign(colour="pink")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(table.frame)
+        model.predict(pink)
+    colour = next(j for j, c in enumerate(run.encoding.columns) if c.raw == "colour")
+    other = replace(
+        model, tree=replace(run.tree, splits={1: Split.on_feature(colour), 3: run.tree.splits[3]})
+    )
+    with pytest.warns(UserWarning, match="6 rows of column “colour” .*“pink”"):
+        other.predict(pink)
 
 
 def test_levels_written_as_whole_numbers_stay_numbers(run: Any, table: Dataset) -> None:
