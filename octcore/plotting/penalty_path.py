@@ -1,6 +1,6 @@
 """The penalty path: accuracy against leaves, and which size wins at which leaf penalty."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -9,6 +9,7 @@ from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
 from octcore.selection.penalty_path import PathStep, PenaltyPath
+from octcore.selection.repeated_splits import Size
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,15 @@ def _point(step: PathStep) -> PathPoint:
 
 
 def penalty_path_figure(
-    record: PathRecord, palette: Palette, selected: tuple[str, int] | None = None
+    record: PathRecord,
+    palette: Palette,
+    selected: tuple[str, int] | None = None,
+    sizes: Sequence[Size] = (),
 ) -> go.Figure:
-    """Draw accuracy against leaves; a point's custom data are its label and leaves."""
+    """Draw accuracy against leaves; a point's custom data are its label and leaves.
+
+    `sizes`: of the first label over several splits of the rows, with their standard errors.
+    """
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
@@ -83,6 +90,16 @@ def penalty_path_figure(
                 customdata=[[label, p.leaves] for p in tested],
                 hovertemplate="%{x} leaves: %{y:.2%} of the held-out rows<extra></extra>",
             )
+    if sizes:
+        figure.add_scatter(
+            x=[size.leaves for size in sizes],
+            y=[size.worth for size in sizes],
+            error_y={"array": [size.error for size in sizes], "width": 5, "thickness": 1.5},
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 12, "color": palette.text},
+            name="held out, mean and standard error of further splits",
+            hovertemplate="%{x} leaves: %{y:.2%} of new rows<extra></extra>",
+        )
     for point in record.get(selected[0], ()) if selected else ():
         if selected is not None and point.leaves == selected[1]:
             figure.add_scatter(

@@ -122,7 +122,9 @@ def root_values_figure(
     if shown:
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
-    figure.update_xaxes(title_text=f"best objective with this feature at the {place}")
+    figure.update_xaxes(
+        title_text=f"accuracy less the price of leaves, best with this feature at the {place}"
+    )
     figure.update_yaxes(showgrid=False)
     return figure
 

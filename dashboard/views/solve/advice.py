@@ -213,6 +213,17 @@ def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {k: settings[k] for k in (*names, *more) if settings.get(k) is not None}
 
 
+def of_size(settings: Mapping[str, Any], leaves: int) -> dict[str, Any]:
+    """Settings of the optimal tree with at most so many leaves, whatever a leaf costs."""
+    asked = Asked.of(settings)
+    params = {k: v for k, v in asked.params.items() if k != "split_weight"}
+    return {
+        **settings,
+        "params": {**params, "leaf_penalty": 0.0},
+        "constraints": {**asked.constraints, "max_leaves": leaves},
+    }
+
+
 def _coarser(settings: Mapping[str, Any]) -> tuple[Step, ...]:
     try:
         key = parse_encoding_key(Asked.of(settings).encoding)

@@ -1,6 +1,6 @@
 """Whether a tree is luck: the same on other splits of the rows, CART beside it, the right size."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -13,6 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, greedy
 from dashboard.views.what_if import questions
 from dashboard.widgets import chart, live, start
+from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.selection.repeated_splits import (
@@ -39,7 +40,7 @@ def draw(view: JobView, run: SolvedRun) -> None:
     if settings is None or data is None:
         greedy.beside_greedy(view.id, run)
         return
-    task = live.ask(TASK, cached.data_token(data), data, settings, TIME_LIMIT + GRACE_SECONDS)
+    task = task_of(data, settings)
     if task is not None:
         live.task(task, lambda job: _result(job, view.id, run))
     if task is None or not jobs.task(task).parts:
@@ -56,19 +57,32 @@ def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
         return None
     if not set(run.constraints) <= BY_SUBTREE:
         return None
-    settings = questions.search_settings(run, data, 0.0)
-    kept = ("encoding", "depth", "constraints", "seed")
-    return {name: settings[name] for name in kept} | {
+    return of_search(questions.search_settings(run, data, 0.0), data)
+
+
+def of_search(settings: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+    """Keywords of `repeated_splits` for those of a search of trees of all sizes."""
+    return {name: settings[name] for name in ("encoding", "depth", "constraints", "seed")} | {
         "leaf_penalty": settings["params"]["leaf_penalty"],
-        "test_size": run.asked.test_size or start.HELD_OUT,
-        "focus": class_that_matters(run.train),
+        "test_size": settings["test_size"] or start.HELD_OUT,
+        "focus": class_that_matters(data),
         "n_splits": N_SPLITS,
         "time_limit": TIME_LIMIT,
     }
 
 
+def task_of(data: Dataset, settings: Mapping[str, Any]) -> str | None:
+    """The task that tries further splits; the same for all who ask for them."""
+    return live.ask(TASK, cached.data_token(data), data, settings, TIME_LIMIT + GRACE_SECONDS)
+
+
+def splits_of(job: JobView) -> list[Split]:
+    """The splits that a task has told so far."""
+    return [Split.from_dict(part["split"]) for part in job.parts]
+
+
 def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
-    splits = [Split.from_dict(part["split"]) for part in job.parts]
+    splits = splits_of(job)
     label = class_that_matters(run.train)
     n = len(splits)
     waiting = "" if job.is_final else f" · {n} of {N_SPLITS}"
@@ -127,18 +141,10 @@ def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
             key=session.widget_key("use_size", run_id),
             icon=":material/stairs:",
         ):
-            start.start(of_size(run, right.leaves))
+            start.start(advice.of_size(advice.given_settings(run.settings), right.leaves))
             st.rerun()
         if st.button("All sizes", key=session.widget_key("sizes", run_id)):
             st.switch_page(advice.SIZE, query_params=session.run_query())
-
-
-def of_size(run: SolvedRun, leaves: int) -> dict[str, Any]:
-    """Settings of the optimal tree with at most so many leaves, whatever a leaf costs."""
-    given = advice.given_settings(run.settings)
-    params = {k: v for k, v in run.params.items() if k != "split_weight"}
-    limits = {**run.constraints, "max_leaves": leaves}
-    return {**given, "params": {**params, "leaf_penalty": 0.0}, "constraints": limits}
 
 
 def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
