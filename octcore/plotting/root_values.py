@@ -81,7 +81,11 @@ def first_split_words(tree: Tree | None, encoding: Encoding) -> str:
 
 
 def root_values_figure(
-    record: tuple[RootValue, ...], palette: Palette, chosen: str | None = None, place: str = "root"
+    record: tuple[RootValue, ...],
+    palette: Palette,
+    chosen: str | None = None,
+    place: str = "root",
+    has_costs: bool = False,
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one.
 

@@ -66,7 +66,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     if len(record) > 1:
         place = "root" if node == 1 else f"node {node}"
         chart.show(
-            root_values_figure(record, session.palette(), own, place),
+            root_values_figure(record, session.palette(), own, place, run.asked.has_task),
             key=session.widget_key("node_values", run_id, node),
             alt=f"Best objective by feature at the {place}; the best is {record[0].feature}",
         )

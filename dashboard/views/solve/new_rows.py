@@ -50,8 +50,9 @@ def draw(view: JobView, run: SolvedRun) -> None:
 def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
     """Keywords of `repeated_splits` for the question of a run; None where it has another one."""
     data = questions.rows_of(view)
-    is_whole = data is not None and data.n_samples == run.n_train + run.n_test
-    if run.asked.has_task or jobs.supervisor().family(view.id) or not is_whole:
+    if data is None or data.n_samples != run.n_train + run.n_test:
+        return None
+    if run.asked.has_task or jobs.supervisor().family(view.id):
         return None
     if not questions.is_searchable(run) or not questions.has_values(run):
         return None

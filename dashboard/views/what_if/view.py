@@ -205,7 +205,7 @@ def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...
     chosen = None if root is None else run.encoding.columns[root.features[0]].raw
     best = values[0]
     chart.show(
-        root_values_figure(values, session.palette(), chosen),
+        root_values_figure(values, session.palette(), chosen, has_costs=run.asked.has_task),
         key=session.widget_key("root_values", reference_id),
         alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
     )
