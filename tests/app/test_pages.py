@@ -116,13 +116,11 @@ def test_unknown_run_in_the_link_is_said_in_words(fake):
 def test_upload_is_read_and_another_target_can_be_chosen(fake):
     app = upload(open_app(), b"a,b,c\n1.5,2,x\n2.5,3,y\n3.5,4,x\n4.5,9,y\n")
     assert "own\\.csv" in shown(app)
-    app.session_state["data_tabs"] = "Columns"
-    app.run()
-    target = next(s for s in app.selectbox if s.label == "Column to predict")
+    target = next(s for s in app.selectbox if s.label == "What is predicted")
     assert target.value == "c"
     target.set_value("b").run()
     assert not app.exception
-    assert next(s for s in app.selectbox if s.label == "Column to predict").value == "b"
+    assert next(s for s in app.selectbox if s.label == "What is predicted").value == "b"
 
 
 @pytest.mark.parametrize(

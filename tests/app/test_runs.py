@@ -71,9 +71,7 @@ def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     again = next(info.id for info in server.store.list() if info.id != run_id)
     assert {column.kind for column in server.store.data(again).columns} == {"categorical"}
     app.switch_page("pages/data.py").run()
-    app.session_state["data_tabs"] = "Columns"
-    app.run()
-    target = next(s for s in app.selectbox if s.label == "Column to predict")
+    target = next(s for s in app.selectbox if s.label == "What is predicted")
     target.set_value(table.names[0]).run()  # the table is read anew
     assert {c.kind for c in app.session_state["state"].data.columns} == {"categorical"}
 

@@ -76,7 +76,7 @@ def _counts() -> None:
     numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
     numbers[2].metric("Features", f"{data.n_features:,}")
     numbers[3].metric("Classes", f"{data.n_classes:,}")
-    warned = [finding for finding in data.findings if finding.severity == "warning"]
+    warned = [f for f in data.findings if f.severity == "warning" or f.code == "LOOK_ALIKE"]
     lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}
     warned.sort(key=lambda found: (found.code not in lost, found.code not in OTHER_KINDS))
     for finding in warned[:MOST_AT_ONCE]:
@@ -163,6 +163,8 @@ def _other_reading(code: str, column: str, place: str) -> None:
         change = {"kinds": {**choice.kinds, column: kind}}
     elif code == "LOOK_ALIKE":
         label, change = "Merge them in {}", {"merge": (*choice.merge, column)}
+    elif code == "LEAKAGE":
+        label, change = "Leave {} out", {"drop": (*choice.drop, column)}
     else:
         return
     if st.button(label.format(name), key=f"{place}_{code}_{column}"):
