@@ -36,9 +36,10 @@ from octcore.models.file import model_to_dict
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.one_vs_rest import solve_one_vs_rest
-from octcore.solving.report import EXPORTS, export_tree, run_report
+from octcore.solving.report import EXPORTS, export_file, run_report
 from octcore.solving.run import Run
 from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
+from octcore.tree.export.onnx import require_onnx
 from octcore.worker.client import solve_in_child
 
 FOR_ONE_TREE = ("trace", "model", "tree")
@@ -70,7 +71,9 @@ def add_commands(commands: Any) -> None:
 def run_solve(arguments: argparse.Namespace) -> int:
     """Train a tree in a child process and write what was asked for."""
     for path in arguments.tree:  # refused before a minute of solving, not after it
-        kind = path.rpartition(".")[2]
+        kind = _format_of(path)
+        if kind == "onnx":
+            require_onnx()
         if kind not in EXPORTS:
             raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
     rows = _rows_asked(arguments)
@@ -88,6 +91,10 @@ def run_solve(arguments: argparse.Namespace) -> int:
     run = _in_child(data, called=arguments.called, **settings)
     run = replace(run, timings={"read": read_seconds, **run.timings})
     return _write(arguments, run, run.to_dict(), "")
+
+
+def _format_of(path: str) -> str:
+    return path.rpartition(".")[2].lower()
 
 
 def _rows_asked(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -164,7 +171,7 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
 
     What cannot be written after all, as on a full disk, goes to standard output behind the report.
     """
-    files: dict[str, str] = {}
+    files: dict[str, str | bytes] = {}
     if arguments.json:
         files[arguments.json] = json_line(record)
     if arguments.trace:
@@ -172,14 +179,16 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
     if run.tree is not None and arguments.model:
         files[arguments.model] = json_line(model_to_dict(run))
     if run.tree is not None:
-        files |= {path: export_tree(run, path.rpartition(".")[2]) for path in arguments.tree}
+        files |= {path: export_file(run, _format_of(path)) for path in arguments.tree}
     failures = write_files(files)
     if run.tree is None:
         print(run_report(run), file=sys.stderr)
     elif arguments.json != "-":
         print(run_report(run) + (f"\n{summary}" if summary else ""))
     for path in failures:
-        print(f"{path}:\n{files[path].rstrip()}")
+        text = files[path]
+        if isinstance(text, str):
+            print(f"{path}:\n{text.rstrip()}")
     for failure in failures.values():
         raise failure
     return NO_TREE if run.tree is None else 0

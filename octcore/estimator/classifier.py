@@ -463,6 +463,24 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
 
+    def export(self, kind: str = "txt") -> str | bytes:
+        """Write the tree for elsewhere.
+
+        Parameters
+        ----------
+        kind : str
+            As in `Run.export`: text, a picture, or code that predicts without this package.  With
+            ``missing="branch"`` a number that had gaps is two columns there: itself, with its
+            median in the gaps, and ``NAME is missing``.
+
+        Returns
+        -------
+        str or bytes
+            Bytes of ``"onnx"``.
+        """
+        check_is_fitted(self, "tree_")
+        return self.run_.export(kind)
+
     def to_sklearn(self, encoded: bool = False) -> DecisionTreeClassifier:
         """Convert a univariate tree to scikit-learn's own classifier, for its plots and tools.
 

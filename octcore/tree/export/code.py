@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -187,7 +188,7 @@ DIALECTS = {
             "String ", "Double ", "}\n",
         ),
     ),
-    "R": Dialect(
+    "r": Dialect(
         choose="ifelse({0}, {1}, {2})", both="{0} & {1}", either="{0} | {1}", neither="!{0}",
         equal="{0} %in% {1}", equal_text="{0} %in% {1}",
         gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
@@ -208,20 +209,22 @@ def _r_text(value: str) -> str:
     return _spelled(value, '"\\', lambda c: f"\\U{ord(c):08x}")
 
 
-def to_code(tree: Tree, encoding: Encoding, language: str) -> str:
+def to_code(tree: Tree, encoding: Encoding, language: str | Dialect) -> str:
     """Write a tree as code.
 
     Parameters
     ----------
-    language : str
-        A key of `DIALECTS`.  Classes are written as text.
+    language : str or Dialect
+        A key of `DIALECTS`, or how a further language is written.  Classes are written as text.
 
     Returns
     -------
     str
-        A function ``predict`` of a row; of SQL a query of the table ``rows``.
+        A function ``predict`` of a row; in SQL a query of the table ``rows``, in R a function of a
+        data frame, as ``tsv`` a header and a formula for spreadsheets.
     """
-    return _Writer(tree, encoding, DIALECTS[language]).text()
+    dialect = DIALECTS[language] if isinstance(language, str) else language
+    return Writer(tree, encoding, dialect).text()
 
 
 def asked_columns(tree: Tree, encoding: Encoding) -> list[tuple[str, bool]]:
@@ -231,12 +234,15 @@ def asked_columns(tree: Tree, encoding: Encoding) -> list[tuple[str, bool]]:
     return [(name, is_text[name]) for name in encoding.raw_features if name in is_text]
 
 
-class _Writer:
+class Writer:
+    """An expression in a dialect for what a tree and its parts say."""
+
     def __init__(self, tree: Tree, encoding: Encoding, dialect: Dialect) -> None:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
         self.columns = dict(asked_columns(tree, encoding))
 
     def text(self) -> str:
+        """Write the whole."""
         expression = self._node(1)
         unanswered = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
         unanswered += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
@@ -279,6 +285,10 @@ class _Writer:
     def _group(self, form: Form, parts: Sequence[str]) -> str:
         return self.dialect.group.format(self._joined(form, parts))
 
+    def _sum(self, parts: Sequence[str]) -> str:
+        """Add in the order of the columns."""
+        return self.dialect.group.format(reduce(self.dialect.plus.format, parts))
+
     def _node(self, node: int) -> str:
         if node in self.tree.labels:
             return self.dialect.text(str(self.tree.classes[self.tree.labels[node]]))
@@ -286,16 +296,20 @@ class _Writer:
         return self.dialect.choose.format(right, self._node(2 * node + 1), self._node(2 * node))
 
     def _goes_right(self, split: Split) -> str:
-        columns = [self.encoding.columns[j] for j in split.features]
         if split.is_univariate and split.weights[0][1] == 1.0:
-            if columns[0].is_binary and 0 <= split.threshold < 1:
-                return self._holds(columns[0])
-            score = self._number(columns[0])
-        else:
-            weights = [self.dialect.number(weight) for _, weight in split.weights]
-            parts = map(self.dialect.times.format, map(self._number, columns), weights)
-            score = self._group(self.dialect.plus, [*parts] or [self.dialect.number(0.0)])
-        return self.dialect.greater.format(score, self.dialect.number(split.threshold))
+            column = self.encoding.columns[split.features[0]]
+            if column.is_binary and 0 <= split.threshold < 1:
+                return self._holds(column)
+        return self.dialect.greater.format(self._score(split), self.dialect.number(split.threshold))
+
+    def _score(self, split: Split) -> str:
+        """What a split compares with its threshold."""
+        values = [self._number(self.encoding.columns[j]) for j in split.features]
+        if split.is_univariate and split.weights[0][1] == 1.0:
+            return values[0]
+        weights = [self.dialect.number(weight) for _, weight in split.weights]
+        parts = [*map(self.dialect.times.format, values, weights)]
+        return self._sum(parts or [self.dialect.number(0.0)])
 
     def _holds(self, column: EncodedColumn) -> str:
         """What a binary column says, as a condition."""
@@ -339,4 +353,4 @@ class _Writer:
             )
             for rank, level in enumerate(column.levels)
         ]
-        return self._group(self.dialect.plus, parts)
+        return self._sum(parts)
