@@ -27,7 +27,6 @@ from octcore.errors import DataError, EngineError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
     joined,
-    leaf_shares,
     raw_numbers,
     require_depth,
     require_two_classes,
@@ -46,6 +45,7 @@ from octcore.estimator.tables import (
     check_missing,
 )
 from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.models.file import leaf_shares
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tasks import ASK, COSTS, REFER, task_of

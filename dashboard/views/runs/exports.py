@@ -9,8 +9,6 @@ from functools import partial
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.reports.run_report import report_html
-from dashboard.reports.scorer import scorer_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.result import ON_NUMBERS
@@ -18,6 +16,8 @@ from dashboard.widgets import inputs, proof_file
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.reports.run_report import report_html
+from octcore.reports.scorer import scorer_html
 from octcore.solving.model_file import model_files, whole_program
 from octcore.solving.run import Run, SolvedRun
 
