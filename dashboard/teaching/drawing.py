@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.reports.charts import marker
 from dashboard.teaching.lessons import CLASSES, GRID
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
@@ -18,6 +17,7 @@ from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
+from octcore.reports.charts import marker
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment

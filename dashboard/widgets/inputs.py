@@ -13,6 +13,11 @@ from octcore.plotting import text
 T = TypeVar("T")
 KINDS = {
     ".c": "text/plain",
+    ".java": "text/plain",
+    ".onnx": "application/octet-stream",
+    ".pmml": "application/xml",
+    ".r": "text/plain",
+    ".tsv": "text/tab-separated-values",
     ".js": "text/plain",
     ".py": "text/plain",
     ".sql": "text/plain",

@@ -85,11 +85,11 @@ class _OnlyTried(Exception):
     """Ends the writing of a file that is not meant to be replaced yet."""
 
 
-def write_text(path: str, text: str) -> None:
+def write_text(path: str, text: str | bytes) -> None:
     """Write text to a file, or to standard output for ``-``; both as UTF-8."""
     if path == STANDARD_OUTPUT:
         sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.write(text.encode() if isinstance(text, str) else text)
         sys.stdout.buffer.flush()
         return
     with in_words(path):
@@ -111,7 +111,7 @@ def json_line(record: Any) -> str:
     return json.dumps(record, allow_nan=False) + "\n"
 
 
-def write_files(files: Mapping[str, str]) -> dict[str, SettingsError]:
+def write_files(files: Mapping[str, str | bytes]) -> dict[str, SettingsError]:
     """Write several files by path; returns what was wrong with those that cannot be written."""
     failures: dict[str, SettingsError] = {}
     for path, text in files.items():

@@ -27,7 +27,6 @@ from octcore.errors import DataError, EngineError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
     joined,
-    leaf_shares,
     raw_numbers,
     require_depth,
     require_two_classes,
@@ -46,6 +45,7 @@ from octcore.estimator.tables import (
     check_missing,
 )
 from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.models.file import leaf_shares
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tasks import ASK, COSTS, REFER, task_of
@@ -462,6 +462,24 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """Number of leaves of the fitted tree."""
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
+
+    def export(self, kind: str = "txt") -> str | bytes:
+        """Write the tree for elsewhere.
+
+        Parameters
+        ----------
+        kind : str
+            As in `Run.export`: text, a picture, or code that predicts without this package.  With
+            ``missing="branch"`` a number that had gaps is two columns there: itself, with its
+            median in the gaps, and ``NAME is missing``.
+
+        Returns
+        -------
+        str or bytes
+            Bytes of ``"onnx"``.
+        """
+        check_is_fitted(self, "tree_")
+        return self.run_.export(kind)
 
     def to_sklearn(self, encoded: bool = False) -> DecisionTreeClassifier:
         """Convert a univariate tree to scikit-learn's own classifier, for its plots and tools.

@@ -15,6 +15,8 @@ from octcore.parameters import unknown_name
 from octcore.serial import jsonable
 from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.dot import to_graphviz
+from octcore.tree.export.onnx import to_onnx
+from octcore.tree.export.pmml import to_pmml
 from octcore.tree.export.svg import to_svg
 from octcore.tree.export.text import to_text
 from octcore.tree.wording import Rule, rules
@@ -68,14 +70,19 @@ def _right(share: float | None, rows: int) -> str:
     return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
 
 
-EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS)
-"""Formats of `export_tree`."""
+EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS, "pmml", "onnx")
+"""Formats of `export_file`; all but the last are text, of `export_tree`."""
 SHOWN_CLASSES = 8
 """Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
 
 
+def export_file(run: Run, kind: str) -> str | bytes:
+    """Write the tree of a run in one of `EXPORTS`."""
+    return to_onnx(run.final_tree, run.encoding) if kind == "onnx" else export_tree(run, kind)
+
+
 def export_tree(run: Run, kind: str) -> str:
-    """Write the tree of a run in one of `EXPORTS`, with the counts of its training rows."""
+    """Write the tree of a run as text, with the counts of its training rows."""
     if run.tree is None:
         raise ModelFileError("NO_TREE", "This run has no tree to export.")
     X, y = _rows(run)
@@ -85,6 +92,8 @@ def export_tree(run: Run, kind: str) -> str:
         return to_graphviz(run.tree, run.encoding, X, y).source
     if kind in DIALECTS:
         return to_code(run.tree, run.encoding, kind)
+    if kind == "pmml":
+        return to_pmml(run.tree, run.encoding)
     draw = {"txt": to_text, "svg": to_svg}
     if kind not in draw:
         raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")

@@ -429,6 +429,28 @@ float or None
 
         return prove(self, folder, size_limit, check, cancel)
 
+    def export(self, kind: str) -> str | bytes:
+        """Write the tree for elsewhere.
+
+        Parameters
+        ----------
+        kind : str
+            ``"txt"``, ``"dot"``, ``"svg"`` or ``"json"``; code that predicts without this package,
+            ``"py"``, ``"js"``, ``"sql"``, ``"c"``, ``"java"``, ``"r"`` or ``"tsv"`` (a formula for
+            spreadsheets); ``"pmml"``; ``"onnx"``, which needs the package onnx.
+
+        Returns
+        -------
+        str or bytes
+            Bytes of ``"onnx"``.
+
+        Raises
+        ------
+        SettingsError
+            For another format, or one that this tree does not fit.
+        """
+        return report.export_file(self, kind)
+
     def write_model(self, path: str | Path) -> tuple[Path, ...]:
         """Write the mixed-integer model as LP or MPS, and the tree as its start.
 

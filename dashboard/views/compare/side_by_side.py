@@ -7,10 +7,10 @@ from functools import partial
 import streamlit as st
 
 from dashboard import session
-from dashboard.reports.compare_report import comparison_html
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_view import entrants_of, swatch
+from dashboard.views.compare.report import comparison_html
 from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, run_summary

@@ -4,12 +4,11 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.reports.run_report import report_html
-from dashboard.reports.scorer import scorer_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.greedy import ON_NUMBERS
@@ -17,44 +16,69 @@ from dashboard.widgets import inputs, proof_file
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.reports.run_report import report_html
+from octcore.reports.scorer import scorer_html
 from octcore.solving.model_file import model_files, whole_program
-from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
 
+TREES = {
+    "svg": "Tree (SVG)",
+    "dot": "Tree (DOT)",
+    "txt": "Tree (text)",
+    "py": "Code (Python)",
+    "js": "Code (JavaScript)",
+    "sql": "Code (SQL)",
+    "c": "Code (C)",
+    "java": "Code (Java)",
+    "r": "Code (R)",
+    "tsv": "Formula (Excel)",
+    "pmml": "Model (PMML)",
+    "onnx": "Model (ONNX)",
+}
+"""Forms of `Run.export`."""
 MOST_ENTRIES = 300_000
 """Of a model that is written while the page waits."""
 
 
 def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
     """Draw one button for every form, so many in a row; files are made when they are asked for."""
-    forms: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    forms: tuple[tuple[str, str, Callable[[], str | bytes]], ...] = (
         ("Report (HTML)", "report.html", lambda: _report(run_id, name, run)),
         ("Scorer (HTML)", "scorer.html", lambda: scorer_html(run, name)),
         ("Rows (CSV)", "rows.csv", lambda: frame_to_csv(node_rows(run, run.train, 1))),
         ("Everything (JSON)", "run.json", lambda: _json(run_id, run)),
-        ("Tree (SVG)", "tree.svg", lambda: export_tree(run, "svg")),
-        ("Tree (DOT)", "tree.dot", lambda: export_tree(run, "dot")),
-        ("Tree (text)", "tree.txt", lambda: export_tree(run, "txt")),
-        ("Code (Python)", "tree.py", lambda: export_tree(run, "py")),
-        ("Code (JavaScript)", "tree.js", lambda: export_tree(run, "js")),
-        ("Code (SQL)", "tree.sql", lambda: export_tree(run, "sql")),
-        ("Code (C)", "tree.c", lambda: export_tree(run, "c")),
         ("Trace (JSON lines)", "trace.jsonl", run.trace.to_json_lines),
+        *((label, f"tree.{kind}", partial(run.export, kind)) for kind, label in TREES.items()),
     )
+    refused = cached.once_per_run(run_id, "exports", lambda: _refused(run))
     places = st.columns(across)
     for position, (label, file_name, make) in enumerate(forms):
         with places[position % across]:
             key = session.widget_key("export", file_name, run_id)
-            inputs.download(label, file_name, make, key)
+            why_not = refused.get(file_name, "")
+            help_text = text.markdown(why_not, 400) or None
+            inputs.download(label, file_name, make, key, disabled=bool(why_not), help=help_text)
     st.caption(
         "The report is one file that needs no network: what the tree does in words, the tree, a "
         "questionnaire, and the proof folded below. The scorer is one file, too: it gives the "
         "rows of a CSV their classes in any browser, and nothing leaves that computer. The CSV "
         "has every training row with its prediction; cells that a spreadsheet would run as a "
-        "formula get an apostrophe in front."
+        "formula get an apostrophe in front. Code needs no package; the formula stands "
+        "in the second line of a sheet, beside cells for a row: paste it and copy it down."
     )
     _model_button(run_id, run)
     proof_file.draw(run_id, run, "no tree of the same question is better than this one")
+
+
+def _refused(run: SolvedRun) -> dict[str, str]:
+    """Forms that a tree, or this installation, has not, with the reason by file name."""
+    found = {}
+    for kind in ("tsv", "onnx"):
+        try:
+            run.export(kind)
+        except OctError as error:
+            found[f"tree.{kind}"] = error.message
+    return found
 
 
 def _model_button(run_id: str, run: SolvedRun) -> None:

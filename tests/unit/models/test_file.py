@@ -53,9 +53,13 @@ def run(table: Dataset) -> Any:
          "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy",
          *COST_FIELDS), 0.5,
     )  # fmt: skip
+    tree = tree.named(table.classes, encoding.names)
     return SimpleNamespace(
         **results,
-        tree=tree.named(table.classes, encoding.names),
+        tree=tree,
+        final_tree=tree,
+        sample_weight=None,
+        asked=SimpleNamespace(has_task=False),
         encoding=encoding,
         train=table,
         classes=table.classes,
@@ -80,6 +84,22 @@ def test_round_trip_predicts_alike(run: Any, table: Dataset, tmp_path: Path) -> 
     assert model.classes == ("no", "yes")
     assert model.target == "class"
     assert model.summary["certificate"]["proven"] is True
+
+
+def test_shares_of_classes_come_with_the_file(run: Any, table: Dataset) -> None:
+    record = json.loads(json.dumps(model_to_dict(run)))
+    model = load_model(record)
+    found = model.predict_proba(table.frame)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    codes = run.tree.predict_codes(run.encoding.transform(table.frame))
+    np.testing.assert_array_equal(found.argmax(axis=1), codes)
+    assert model.predict_proba(table.frame[:0]).shape == (0, 2)
+    with pytest.raises(ModelFileError, match="train and store it again"):
+        load_model({k: v for k, v in record.items() if k != "shares"}).predict_proba(table.frame)
+    given = record["shares"]
+    for wrong in ({"2": [1, 0]}, {**given, "2": [0.5]}, {**given, "2": [2, -1]}):
+        with pytest.raises(ModelFileError, match="its shares of classes"):
+            load_model({**record, "shares": wrong})
 
 
 def test_the_file_keeps_to_its_schema(run: Any) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.reports.questionnaire import SCRIPT
-from dashboard.reports.run_report import report_html
-from dashboard.reports.summary import Score, class_that_matters, headline_words, summary
 from octcore.data.dataset import Dataset
+from octcore.reports.questionnaire import SCRIPT
+from octcore.reports.run_report import report_html
+from octcore.reports.summary import Score, class_that_matters, headline_words, summary
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dashboard.reports.page import escaped, table
 from octcore.data.dataset import Dataset
+from octcore.formulations.base import baseline
 from octcore.plotting import text
+from octcore.reports.page import escaped, table
 from octcore.selection.repeated_splits import Tally, tally
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import path_words
@@ -275,3 +277,34 @@ def _cell(score: Score) -> str:
     if score.share is None:
         return "–"
     return f"{text.percent(score.share)} ({score.right:,} of {score.rows:,})"
+
+
+def grown_greedily(run: SolvedRun, encoding: str = "raw") -> SolvedRun:
+    """CART on the training rows of a run, of its depth and leaf penalty, to compare with.
+
+    Parameters
+    ----------
+    run : SolvedRun
+    encoding : str
+        Features that CART may split on; ``"raw"`` are all thresholds.
+
+    Returns
+    -------
+    SolvedRun
+
+    Raises
+    ------
+    OctError
+        If CART does not take the rows.
+    """
+    penalty = run.params.get("leaf_penalty")
+    return solve(
+        run.train,
+        formulation=baseline().key,
+        encoding=encoding,
+        depth=run.depth,
+        params={} if penalty is None else {"leaf_penalty": penalty},
+        time_limit=20,
+        costs=run.asked.costs,
+        refer=run.asked.refer,
+    ).needed
