@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.teaching.lessons import CLASSES, GRID
+from dashboard.teaching.lessons import CLASSES, GRID, Cuts
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
@@ -115,6 +115,14 @@ def board_data(
         "lines": _line_data(tree),
         "ink": vars(palette),
     }
+
+
+def guess_data(points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palette) -> dict:
+    """Make the plain data of a guess; the points keep all their digits, as they are counted."""
+    board = board_data(points, codes, Truth(), palette, "", 0)
+    exact = [[*point, int(k)] for point, k in zip((points * GRID).tolist(), codes, strict=True)]
+    tints = [palette.class_tint(k, 0.25) for k in range(len(CLASSES))]
+    return board | {"points": exact, "cuts": [list(cut) for cut in cuts], "tints": tints}
 
 
 def _region_data(truth: Truth, tree: PlaneRecord | None, palette: Palette) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.reports.summary import Summary, answer_words, counts_words, summary
 from dashboard.widgets import chart
 from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
@@ -14,6 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.difference import mark
 from octcore.plotting.tree_view import TreeView, beside, component_data, tree_view_data
+from octcore.reports.summary import Summary, answer_words, counts_words, summary
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree

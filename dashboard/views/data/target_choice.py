@@ -3,10 +3,10 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.reports.summary import class_that_matters
 from dashboard.widgets import inputs
 from octcore.data.target import BINS, is_continuous
 from octcore.plotting import text
+from octcore.reports.summary import class_that_matters
 
 MOST_TARGETS, MOST_CLASSES = 500, 50
 

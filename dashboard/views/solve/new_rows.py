@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.reports.summary import class_that_matters
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, greedy
@@ -16,6 +15,7 @@ from dashboard.widgets import chart, live, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
+from octcore.reports.summary import class_that_matters
 from octcore.selection.repeated_splits import (
     N_SPLITS,
     Size,
