@@ -41,13 +41,9 @@ from octcore.formulations.shared.error_weights import (
 )
 from octcore.formulations.shared.rows import MergedRows, linear
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.shared.univariate import (
-    drop_idle_splits,
-    weight_unit,
-    with_best_labels,
-)
+from octcore.formulations.shared.univariate import read_splits, weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
-from octcore.tree import metrics, topology
+from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -310,23 +306,21 @@ class BinOCT:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and threshold indices; idle splits are dropped."""
-        problem, sets = self.problem, self.sets
-        f = point.table(model.f, len(sets.B), len(sets.columns))
+        sets, place = self.sets, 2 ** np.arange(len(self.bits))[::-1]
+        tested = sets.tested_columns(point.table(model.f, len(sets.B), len(sets.columns)))
         bits = point.table(model.t, len(sets.B), len(self.bits)) > 0.5
         h = point.table(model.h, len(sets.L), len(sets.K))
-        place = 2 ** np.arange(len(self.bits))[::-1]
-        if not sets.columns:
-            return Tree.leaf(int(h[-1].argmax()), problem.n_features, problem.n_classes)
-        splits = {}
-        for m in sets.B:
-            j = sets.columns[int(f[m - 1].argmax())]
-            candidates = self.thresholds[j]
-            index = min(int(bits[m - 1] @ place), len(candidates) - 1)
-            splits[m] = Split.on_feature(j, float(candidates[index]))
-        labels = {q: int(h[q - len(sets.L)].argmax()) for q in sets.L}
-        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        tree = drop_idle_splits(with_best_labels(tree, problem), problem)
-        return metrics.centre_thresholds(tree, problem.X)
+
+        def threshold_of(m: int) -> float:
+            candidates = self.thresholds[tested[m]]
+            return float(candidates[min(int(bits[m - 1] @ place), len(candidates) - 1)])
+
+        return read_splits(
+            tested.get,
+            lambda m: int(h[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
+            self.problem,
+            threshold_of,
+        )
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; below a leaf the first column is tested idly."""

@@ -111,9 +111,7 @@ class OCTBinary:
     @cached_property
     def sets(self) -> TreeSets:
         """I: all rows; F: columns that may be tested."""
-        problem = self.problem
-        rows, columns = terminals.all_rows(problem), side.allowed_columns(problem)
-        return TreeSets(rows, columns, problem.depth, problem.n_classes)
+        return terminals.sets_of(self.problem, side.allowed_columns(self.problem))
 
     @property
     def size(self) -> ModelSize:

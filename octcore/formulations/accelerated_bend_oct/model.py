@@ -102,7 +102,7 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
         start_values=reader.start_values,
         separators=(separator,),
         branching=TopDownBranching(variables),
-        rounding=reader.round,
+        rounding=reader.read,
         starts=() if found is None else found.starts,
         values={} if found is None else found.record,
         node_rows=lambda columns, lower, upper: [

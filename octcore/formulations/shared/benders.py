@@ -65,11 +65,6 @@ class ReducedProblem:
         """Whether a side constraint couples a subtree with the rest of the tree."""
         return bool(self.problem.constraints.active - HARMLESS)
 
-    @property
-    def keeps_root(self) -> bool:
-        """Whether the root must stay a branch node."""
-        return self.problem.constraints.root_feature is not None
-
 
 def reduce_problem(problem: Problem) -> ReducedProblem:
     """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""

@@ -12,11 +12,12 @@ import pyomo.environ as pyo
 from scipy.sparse import csr_matrix
 
 from octcore.formulations.shared.benders import ReducedProblem, TreeVariables
-from octcore.program import Child, Cuts, Point, Problem, SearchState
+from octcore.formulations.shared.univariate import read_splits
+from octcore.program import Child, Cuts, Point, SearchState
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.tree_rows import Instance, Rows, TreePoint
 from octcore.tree import topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Tree
 
 
 class LinkedSeparator:
@@ -87,33 +88,18 @@ class TreeReader:
         self.reduced, self.variables = reduced, variables
 
     def read(self, point: Point) -> Tree:
-        """Tree of an integral point; labels as the model says where predictions matter."""
-        return self._decode(self.variables.read(point))
-
-    def round(self, point: Point) -> Tree:
         """Tree of any point: from the root, a node branches if most of its mass does."""
-        return self._decode(self.variables.read(point))
-
-    def _decode(self, values: TreePoint) -> Tree:
         layout, instance = self.variables.layout, self.reduced.instance
-        problem = self.reduced.problem
-        splits: dict[int, Split] = {}
-        labels: dict[int, int] = {}
-        queue = [1]
-        while queue:
-            m = queue.pop()
-            if m <= layout.n_branch and values.mass[m - 1] > 0.5:
-                feature = int(instance.feature[int(values.branch[m - 1].argmax())])
-                splits[m] = Split.on_feature(feature)
-                queue += topology.children(m)
-            else:
-                labels[m] = int(values.label[m - 1].argmax())
-        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        return tree if self.reduced.all_pairs else self.relabel(tree)
+        values = self.variables.read(point)
 
-    def relabel(self, tree: Tree) -> Tree:
-        """Give every leaf its heaviest class and drop splits that change nothing."""
-        return simplify(tree, self.reduced.problem, self.reduced.keeps_root)
+        def feature_of(m: int) -> int | None:
+            if m > layout.n_branch or values.mass[m - 1] <= 0.5:
+                return None
+            return int(instance.feature[int(values.branch[m - 1].argmax())])
+
+        return read_splits(
+            feature_of, lambda m: int(values.label[m - 1].argmax()), self.reduced.problem
+        )
 
     def start_values(self, tree: Tree) -> list[tuple[pyo.Var, np.ndarray]]:
         """Values of the variables at a tree, by component."""
@@ -131,25 +117,6 @@ class TreeReader:
         flat[layout.hit_start :] = predicted[instance.pattern] == instance.target
         ends = [layout.mass_start, layout.leaf_start, layout.label_start, layout.hit_start]
         return list(zip(self.variables.components, np.split(flat, ends), strict=True))
-
-
-def simplify(tree: Tree, problem: Problem, keeps_root: bool) -> Tree:
-    """Label every leaf with the heaviest class and collapse splits with equal labels below."""
-    rows = tree.node_rows(problem.X)
-    labels = {}
-    for leaf in tree.labels:
-        node = leaf
-        while node > 1 and not len(rows[node]):
-            node //= 2
-        here = rows[node]
-        counts = np.bincount(problem.y[here], problem.weights[here], problem.n_classes)
-        labels[leaf] = int(counts.argmax())
-    tree = tree.with_labels(labels)
-    for node in sorted(tree.splits, reverse=True):
-        left, right = (tree.labels.get(child) for child in topology.children(node))
-        if left is not None and left == right and not (keeps_root and node == 1):
-            tree = tree.collapse(node, left)
-    return tree
 
 
 class TopDownBranching:

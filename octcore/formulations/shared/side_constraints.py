@@ -33,6 +33,11 @@ def allowed_columns(problem: Problem) -> list[int]:
     return np.flatnonzero(~problem.forbidden_columns).tolist()
 
 
+def varying_columns(problem: Problem) -> list[int]:
+    """Allowed columns that take two values at least."""
+    return [j for j in allowed_columns(problem) if np.ptp(problem.X[:, j]) > 0]
+
+
 def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]:
     """Columns of every raw feature that has any."""
     found: dict[int, list[int]] = {}

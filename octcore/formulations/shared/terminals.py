@@ -14,14 +14,21 @@ import pyomo.environ as pyo
 
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.program import Problem
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
 
 def all_rows(problem: Problem) -> MergedRows:
-    """Merge all training rows; those of weight 0 still count for constraints."""
-    return merge_rows(problem.X, problem.y, problem.weights, problem.counts)
+    """Merge all training rows, as numbers; those of weight 0 still count for constraints."""
+    X = np.asarray(problem.X, dtype=np.float64)
+    return merge_rows(X, problem.y, problem.weights, problem.counts)
+
+
+def sets_of(problem: Problem, columns: list[int]) -> TreeSets:
+    """Sets of a model of all rows whose branch nodes may test some columns."""
+    return TreeSets(all_rows(problem), columns, problem.depth, problem.n_classes)
 
 
 def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
