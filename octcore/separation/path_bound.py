@@ -30,8 +30,9 @@ from typing import Protocol
 
 import numpy as np
 
+from octcore.program import Cuts
 from octcore.search.univariate.tree import Branch, PathTree
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 LIFE = 200
 """Path bound rows pay off late: they are kept for this many linear programs without effect."""
@@ -151,7 +152,7 @@ class PathBoundCuts:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def rows(self, paths: Iterable[TreePath]) -> list[Rows]:
+    def rows(self, paths: Iterable[TreePath]) -> list[Cuts]:
         """Write the rows of some paths; paths without rows say nothing."""
         builder = RowBuilder(self.layout)
         for path in paths:
@@ -236,7 +237,7 @@ class PathBoundCuts:
 
     # -- finding -------------------------------------------------------------------------------
 
-    def separate(self, point: TreePoint, tolerance: float = 1e-3) -> list[Rows]:
+    def separate(self, point: TreePoint, tolerance: float = 1e-3) -> list[Cuts]:
         """Return the rows of paths of which at least one form is violated."""
         found: list[TreePath] = []
         looked = 0

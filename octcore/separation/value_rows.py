@@ -17,8 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from octcore.program import Cuts
 from octcore.separation.path_bound import TreePath, decided_feature, relaxation_terms
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 REACH = 3
 """Height up to which values are exact: one split above two depth-two subtrees."""
@@ -50,11 +51,11 @@ class ValueRows:
         self.layout, self.instance, self.values, self.penalty = layout, instance, values, penalty
         self._done: set[tuple[tuple[int, int, int], ...]] = set()
 
-    def separate(self, point: TreePoint) -> list[Rows]:
+    def separate(self, point: TreePoint) -> list[Cuts]:
         """Return the rows of all paths that a point has chosen and that have none yet."""
         return self._along(lambda m: np.flatnonzero(point.branch[m - 1] > self.DECIDED))
 
-    def decided(self, upper: np.ndarray) -> list[Rows]:
+    def decided(self, upper: np.ndarray) -> list[Cuts]:
         """Return the rows of all paths that upper bounds (flat order) leave no choice about."""
 
         def only(node: int) -> np.ndarray:
@@ -63,7 +64,7 @@ class ValueRows:
 
         return self._along(only)
 
-    def _along(self, features: Callable[[int], np.ndarray]) -> list[Rows]:
+    def _along(self, features: Callable[[int], np.ndarray]) -> list[Cuts]:
         builder = RowBuilder(self.layout)
         queue = [TreePath.root(self.instance)]
         while queue:

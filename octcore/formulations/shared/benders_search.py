@@ -6,6 +6,7 @@ See `benders` for the variables.  Nothing here builds rows of the model.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyomo.environ as pyo
@@ -15,7 +16,7 @@ from octcore.formulations.shared.benders import ReducedProblem, TreeVariables
 from octcore.formulations.shared.univariate import read_splits
 from octcore.program import Child, Cuts, Point, SearchState
 from octcore.separation.max_flow import BendersCuts
-from octcore.separation.tree_rows import Instance, Rows, TreePoint
+from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
@@ -36,7 +37,7 @@ class LinkedSeparator:
         variables: TreeVariables,
         kind: str,
         required: bool,
-        find: Callable[[TreePoint, SearchState], list[Rows]],
+        find: Callable[[TreePoint, SearchState], list[Cuts]],
     ) -> None:
         self.variables, self.kind, self.required = variables, kind, required
         self._find = find
@@ -44,18 +45,17 @@ class LinkedSeparator:
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""
         found = self._find(self.variables.read(point), state)
-        return [
-            to_cuts(rows, self.variables.positions(point.columns), len(point.x)) for rows in found
-        ]
+        return renumbered(found, self.variables.positions(point.columns), len(point.x))
 
 
-def to_cuts(rows: Rows, columns: np.ndarray, n_columns: int) -> Cuts:
-    """Renumber rows from flat order to the columns of the compiled model."""
-    entries = rows.matrix.tocoo()
-    matrix = csr_matrix(
-        (entries.data, (entries.row, columns[entries.col])), shape=(rows.count, n_columns)
-    )
-    return Cuts(rows.kind, matrix, rows.rhs, rows.life, rows.pictures)
+def renumbered(found: list[Cuts], columns: np.ndarray, n_columns: int) -> list[Cuts]:
+    """Rows over the variables in flat order as rows over the columns of the compiled model."""
+
+    def matrix(cuts: Cuts) -> csr_matrix:
+        entries, shape = cuts.matrix.tocoo(), (len(cuts.rhs), n_columns)
+        return csr_matrix((entries.data, (entries.row, columns[entries.col])), shape)
+
+    return [replace(cuts, matrix=matrix(cuts)) for cuts in found]
 
 
 INTEGRAL_TOLERANCE, ROOT_TOLERANCE, NODE_TOLERANCE = 1e-6, 1e-3, 1e-2
@@ -75,7 +75,7 @@ def benders_separator(
     """Benders cuts at every point, as the engine asks for them."""
     cuts = BendersCuts(variables.layout, instance, strengthened)
 
-    def find(point: TreePoint, state: SearchState) -> list[Rows]:
+    def find(point: TreePoint, state: SearchState) -> list[Cuts]:
         return cuts.separate(point, cut_tolerance(state), state.is_integral)
 
     return LinkedSeparator(variables, cuts.kind, True, find)
