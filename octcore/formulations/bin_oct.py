@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -228,11 +228,7 @@ class BinOCT:
         model.objective = pyo.Objective(
             expr=pyo.quicksum(model.e.values()), sense=pyo.minimize, doc="misclassified rows"
         )
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any) -> None:
         I, B, L, K, J = self.sets.I, self.sets.B, self.sets.L, self.sets.K, self.sets.columns

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -181,8 +181,8 @@ class FlowOCT:
         cuts = ClassCuts(model, self.sets.rows, self.sets.columns, self.problem.depth)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, routing, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model, routing),
             separators=(cuts,) if self.problem.params["class_cuts"] else (),
             starts=() if searched is None else searched.starts,
             values={} if searched is None else searched.record,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.margot.family import GAP, MargotFamily
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.planes import is_decided, merged_by_sign
+from octcore.formulations.shared.rows import MergedRows, linear
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
 from octcore.search.margot.search import kernel_set
@@ -22,7 +23,7 @@ from octcore.tree.tree import Tree
 
 def make_program(family: MargotFamily) -> Program:
     """Make the program of any variant: the routing search first, the model for other engines."""
-    if family.is_decided:
+    if is_decided(family.problem):
         return _decided_program(family)
     model = MargotModel(family)
     exact = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
@@ -78,19 +79,18 @@ class MargotModel:
     family: MargotFamily
 
     @cached_property
+    def _merged(self) -> tuple[MergedRows, np.ndarray]:
+        return merged_by_sign(self.family.problem)
+
+    @property
     def rows(self) -> MergedRows:
         """Rows merged by features and class, with weights."""
-        problem = self.family.problem
-        return merge_rows(
-            np.asarray(problem.X, dtype=np.float64),
-            (self.family.signs > 0).astype(np.int64),
-            problem.weights,
-        )
+        return self._merged[0]
 
-    @cached_property
+    @property
     def signs(self) -> np.ndarray:
         """y_i of the merged rows."""
-        return np.where(self.rows.y > 0, 1.0, -1.0)
+        return self._merged[1]
 
     @property
     def size(self) -> ModelSize:
@@ -121,11 +121,7 @@ class MargotModel:
         if self.family.variant != "margot":
             self._budgets(model, box)
         self._objective(model)
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any, box: float) -> None:
         n, p = self.rows.X.shape

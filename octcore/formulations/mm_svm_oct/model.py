@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.planes import merged_by_sign
+from octcore.formulations.shared.rows import MergedRows, linear
 from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -39,15 +40,18 @@ class MMSVMModel:
         return [t for t in self.T if t > 1]
 
     @cached_property
+    def _merged(self) -> tuple[MergedRows, np.ndarray]:
+        return merged_by_sign(self.judge.problem)
+
+    @property
     def rows(self) -> MergedRows:
         """Rows merged by features and class; y is 1 for the positive class."""
-        positive = (self.judge.signs > 0).astype(np.int64)
-        return merge_rows(self.judge.X, positive, self.judge.problem.weights)
+        return self._merged[0]
 
-    @cached_property
+    @property
     def signs(self) -> np.ndarray:
         """y_i of the merged rows."""
-        return np.where(self.rows.y > 0, 1.0, -1.0)
+        return self._merged[1]
 
     @property
     def relabels(self) -> bool:
@@ -82,11 +86,7 @@ class MMSVMModel:
         self._margins(model, guard, big_m)
         self._routing(model, guard, big_m)
         self._objective(model)
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any, big_m: float, box: float) -> None:
         n, p = self.rows.X.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ class OCTHModel:
             separators = (cut,)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model),
             separators=separators,
         )
 

@@ -14,6 +14,7 @@ from octcore.formulations.oct_h.fixed_routing import fewest_features
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.error_weights import majority_errors
+from octcore.formulations.shared.planes import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import drop_idle_splits, weight_unit
 from octcore.program import Problem
@@ -24,8 +25,7 @@ from octcore.search.assignment.search import (
     can_search,
 )
 from octcore.search.assignment.states import LEAST_WEIGHT
-from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
@@ -110,11 +110,7 @@ class OCTHTrees:
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
-        problem, X = self.problem, self.X
-        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
-        tree = drop_pass_through(tree)
-        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
-        return drop_idle_splits(tree.with_labels(labels), problem)
+        return labelled_tree(planes, leaves, self.X, self.problem)
 
     # --- the exact search ------------------------------------------------------------------
 
@@ -223,6 +219,4 @@ class OCTHTrees:
         leaf = tree_leaves(tree, self.points.X, self.problem.depth)
         if self.alpha == 0 and search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
             candidates.append(search.best_tree())
-        judged = [(self.evaluate(found), found) for found in candidates]
-        known = [(value, found) for value, found in judged if value is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else tree
+        return least(self.evaluate, *candidates)

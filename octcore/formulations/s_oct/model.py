@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -99,13 +99,13 @@ class SOct:
         chains = self._chains(model, guard)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model),
             separators=(separator,) if self.variant.nodes else (),
             branching=LabelsThenRouting(
                 model.c, model.w, len(self.objective.points), self.sets.L, separator.tension
             ),
-            rounding=SearchRounding(self.starts, lambda point: self.leaves(model, point)),
+            rounding=SearchRounding(self.starts, partial(self.leaves, model)),
             values={"chains": self._described(chains)} if chains else {},
             bound=self.objective.best_with(chains.correct) if chains else None,
             claims=CHAINS_PROVE if chains else (),

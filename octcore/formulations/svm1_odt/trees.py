@@ -11,8 +11,8 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
+from octcore.formulations.shared.planes import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
@@ -22,8 +22,7 @@ from octcore.search.assignment.search import (
     Planes,
     can_search,
 )
-from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
@@ -187,11 +186,7 @@ class SVM1Trees:
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
-        problem, X = self.problem, np.asarray(self.problem.X, dtype=np.float64)
-        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
-        tree = drop_pass_through(tree)
-        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
-        return drop_idle_splits(tree.with_labels(labels), problem)
+        return labelled_tree(planes, leaves, self.space.X, self.problem)
 
     # --- the exact search ------------------------------------------------------------------
 
@@ -350,6 +345,4 @@ class SVM1Trees:
         if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
             start, deadline = self._margin_tree(candidates[0]), time.perf_counter() + POLISH_SECONDS
             candidates.append(self._of_margins(self.margin_search().improve(start, deadline)))
-        judged = [(self.evaluate(found), found) for found in candidates]
-        known = [(value, found) for value, found in judged if value is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else tree
+        return least(self.evaluate, *candidates)
