@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.data.distinct import distinct_rows
-from octcore.formulations.shared.planes import coding_claims, signs_of
+from octcore.formulations.shared.oblique import coding_claims
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.proof import ClosedState, prove
@@ -53,7 +53,7 @@ class MargotFamily:
     @cached_property
     def signs(self) -> np.ndarray:
         """-1 or +1 of every row; +1 is the positive class."""
-        return signs_of(self.problem)
+        return np.where(self.problem.y == self.problem.context.positive_class, 1.0, -1.0)
 
     @property
     def depth(self) -> int:

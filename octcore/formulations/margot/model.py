@@ -11,8 +11,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.margot.family import GAP, MargotFamily
-from octcore.formulations.shared.planes import is_decided, merged_by_sign
-from octcore.formulations.shared.rows import MergedRows, linear
+from octcore.formulations.shared.oblique import is_decided
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
 from octcore.search.margot.search import kernel_set
@@ -79,18 +79,15 @@ class MargotModel:
     family: MargotFamily
 
     @cached_property
-    def _merged(self) -> tuple[MergedRows, np.ndarray]:
-        return merged_by_sign(self.family.problem)
-
-    @property
     def rows(self) -> MergedRows:
-        """Rows merged by features and class, with weights."""
-        return self._merged[0]
+        """Rows merged by features and class; y is 1 for the positive class."""
+        family = self.family
+        return merge_rows(family.X, (family.signs > 0).astype(np.int64), family.problem.weights)
 
-    @property
+    @cached_property
     def signs(self) -> np.ndarray:
         """y_i of the merged rows."""
-        return self._merged[1]
+        return np.where(self.rows.y > 0, 1.0, -1.0)
 
     @property
     def size(self) -> ModelSize:

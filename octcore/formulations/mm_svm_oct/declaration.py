@@ -21,8 +21,7 @@ from __future__ import annotations
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.mm_svm_oct.model import MMSVMModel
 from octcore.formulations.mm_svm_oct.trees import GAP, MMSVMTrees
-from octcore.formulations.shared.oblique import START_SECONDS
-from octcore.formulations.shared.planes import is_decided
+from octcore.formulations.shared.oblique import START_SECONDS, is_decided
 from octcore.parameters import Flag, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
 

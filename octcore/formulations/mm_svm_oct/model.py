@@ -11,8 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
-from octcore.formulations.shared.planes import merged_by_sign
-from octcore.formulations.shared.rows import MergedRows, linear
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -40,18 +39,15 @@ class MMSVMModel:
         return [t for t in self.T if t > 1]
 
     @cached_property
-    def _merged(self) -> tuple[MergedRows, np.ndarray]:
-        return merged_by_sign(self.judge.problem)
-
-    @property
     def rows(self) -> MergedRows:
         """Rows merged by features and class; y is 1 for the positive class."""
-        return self._merged[0]
+        judge = self.judge
+        return merge_rows(judge.X, (judge.signs > 0).astype(np.int64), judge.problem.weights)
 
-    @property
+    @cached_property
     def signs(self) -> np.ndarray:
         """y_i of the merged rows."""
-        return self._merged[1]
+        return np.where(self.rows.y > 0, 1.0, -1.0)
 
     @property
     def relabels(self) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.formulations.shared.planes import coding_claims, least, signs_of
+from octcore.formulations.shared.oblique import coding_claims, least
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.records import RoutingProblem
@@ -61,7 +61,7 @@ class MMSVMTrees:
     @cached_property
     def signs(self) -> np.ndarray:
         """-1 or +1 of every row."""
-        return signs_of(self.problem)
+        return np.where(self.problem.y == self.positive, 1.0, -1.0)
 
     @property
     def T(self) -> range:

@@ -14,7 +14,7 @@ from octcore.formulations.oct_h.fixed_routing import fewest_features
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.error_weights import majority_errors
-from octcore.formulations.shared.planes import labelled_tree, least
+from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import drop_idle_splits, weight_unit
 from octcore.program import Problem

@@ -69,8 +69,7 @@ class ReducedProblem:
 def reduce_problem(problem: Problem) -> ReducedProblem:
     """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""
     wanted = problem.constraints
-    banned = [problem.context.raw_index(name) for name in wanted.forbidden_features]
-    excluded = np.isin(problem.groups, banned)
+    excluded = problem.forbidden_columns
     if wanted.active & NAMES_FEATURES:
         kept = np.flatnonzero(~excluded)
     else:

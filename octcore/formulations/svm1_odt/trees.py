@@ -11,7 +11,7 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
-from octcore.formulations.shared.planes import labelled_tree, least
+from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
