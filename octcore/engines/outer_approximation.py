@@ -223,7 +223,7 @@ def _linearise(model: Any) -> None:
     EngineError
         If there are other quadratic terms than squares with positive factors.
     """
-    rows = [row for row in _quadratic_rows(model) if _check_open_below(row)]
+    rows = _quadratic_rows(model)
     forms = [_squares_of(part) for part in (model.objective.expr, *(row.body for row in rows))]
     place: dict[int, int] = {}
     squared: list[Any] = []
@@ -255,15 +255,12 @@ def _quadratic_rows(model: Any) -> list[Any]:
         members = list(component.values())
         if members and members[0].body.polynomial_degree() == 2:
             found += members
+    for row in found:
+        if row.lower is not None:
+            raise EngineError(
+                "NOT_CONVEX", f"The row {row.name} bounds squares from below; use another engine."
+            )
     return found
-
-
-def _check_open_below(row: Any) -> bool:
-    if row.lower is not None:
-        raise EngineError(
-            "NOT_CONVEX", f"The row {row.name} bounds squares from below; use another engine."
-        )
-    return True
 
 
 def _squares_of(expression: Any) -> Any:

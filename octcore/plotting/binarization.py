@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
-from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath, BinarizationPoint
+from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath
 
 NAMES = {"QB": "quantile buckets", "QT": "quantile thresholds"}
 LEVELS = {"class-change": "class changes", "raw": "all thresholds"}
@@ -40,20 +40,16 @@ def binarization_data(path: BinarizationPath, measure: str = "objective") -> Bin
         found = [
             (p.q, value, p.status == "optimal")
             for p in own
-            if p.q is not None and (value := _value(p, measure)) is not None
+            if p.q is not None and (value := getattr(p, measure)) is not None
         ]
         if found:
             curves[family] = tuple(found)
     levels = {
         p.encoding: (value, p.status == "optimal")
         for p in sorted(path.points, key=lambda p: p.encoding == ALL)
-        if p.encoding in LEVELS and (value := _value(p, measure)) is not None
+        if p.encoding in LEVELS and (value := getattr(p, measure)) is not None
     }
     return BinarizationCurves(measure, curves, levels)
-
-
-def _value(point: BinarizationPoint, measure: str) -> float | None:
-    return getattr(point, measure)
 
 
 def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figure:

@@ -191,7 +191,9 @@ class BranchAndCut:
             bound = max(bound, value)
             first = value if first is None else first
             if is_root:
-                self._remember_root(value)
+                self.root_value = value
+                if self.options.fixing:
+                    self._root_costs = (value, self.lp.reduced_costs())
                 self._report_bound(value)
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
@@ -314,14 +316,8 @@ class BranchAndCut:
         # The LP still stands at the parent's basis.
         return Node(bound, made[0].depth, made[0].changes)
 
-    def _remember_root(self, value: float) -> None:
-        self.root_value = value
-        if self.options.fixing:
-            self._root_costs = (value, self.lp.reduced_costs())
-
     def _fix_globally(self) -> None:
-        if self._root_costs is None or not self.options.fixing:
-            return
+        assert self._root_costs is not None
         value, costs = self._root_costs
         for columns, low, high in fixings(
             value, costs, self.cutoff + self.tolerance, self.lower, self.upper,

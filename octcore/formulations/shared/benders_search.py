@@ -142,8 +142,8 @@ class TopDownBranching:
         feature = int(weights.argmax()) if len(weights) else -1
         if not len(weights) or values.leaf[node - 1] > weights[feature]:
             feature = -1
-        taken, refused = self._zeros(node, feature)
-        return [_fixed_at_zero(columns[flat], lower) for flat in (taken, refused)]
+        zeros = [columns[flat] for flat in self._zeros(node, feature)]
+        return [(fixed, lower[fixed], np.zeros(len(fixed))) for fixed in zeros]
 
     def _node(self, values: TreePoint) -> int | None:
         """Shallowest node with a fractional decision; the most fractional one of its level."""
@@ -168,7 +168,3 @@ class TopDownBranching:
         below = [layout.branch(m, feature) for level in layout.levels(node)[1:-1] for m in level]
         taken = np.array([*above, layout.leaf(node), *others, *below])
         return taken, np.array([layout.branch(node, feature)])
-
-
-def _fixed_at_zero(columns: np.ndarray, lower: np.ndarray) -> Child:
-    return columns, lower[columns], np.zeros(len(columns))

@@ -136,6 +136,8 @@ def add_parity_rows(
         ``group -> expression`` that is 1 where the group is predicted positive.
     """
     limits = parity_limits(problem)
+    if not limits:
+        return
 
     def parity(_, r, sign):
         first, second, gap = limits[r]
