@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.plotting.palette import Palette
 from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath
 
 NAMES = {"QB": "quantile buckets", "QT": "quantile thresholds"}
@@ -58,14 +58,14 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
     is_share = record.measure != "seconds"
     form = "%{y:.2%}" if is_share else "%{y:.2f} s"
     for k, (family, points) in enumerate(record.curves.items()):
-        colour = CLASS_COLOURS[k]
+        colour = palette.class_colour(k)
         figure.add_scatter(
             x=[q for q, _, _ in points],
             y=[value for _, value, _ in points],
             mode="lines+markers",
             line={"color": colour, "width": 2.5},
             marker={
-                "symbol": CLASS_MARKERS[k],
+                "symbol": palette.class_marker(k),
                 "size": 9,
                 "color": [colour if proven else palette.background for _, _, proven in points],
                 "line": {"color": colour, "width": 2},
@@ -80,7 +80,7 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
             x=[min(ends), max(ends)],
             y=[value, value],
             mode="lines",
-            line={"color": CLASS_COLOURS[k], "width": 2.5, "dash": DASHES[key]},
+            line={"color": palette.class_colour(k), "width": 2.5, "dash": DASHES[key]},
             name=LEVELS[key] + ("" if proven else " (not proven)"),
             hovertemplate=f"{text.plotly(LEVELS[key])}: {form}<extra></extra>",
         )
