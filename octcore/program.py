@@ -294,10 +294,6 @@ class BigM:
         return objective is None or constant < self.needed(objective)
 
 
-def _no_trees() -> Iterator[tuple[str, Tree]]:
-    return iter(())
-
-
 @dataclass(frozen=True)
 class Listing:
     """Trees in the order of their cost, for side constraints that tie subtrees together.
@@ -349,7 +345,7 @@ class Program:
     objective counts no rows."""
     tolerance: float = 0.0
     """Relative gap that counts as closed, for objectives that are only computed to some digits."""
-    starts: Callable[[], Iterator[tuple[str, Tree]]] = _no_trees
+    starts: Callable[[], Iterator[tuple[str, Tree]]] = lambda: iter(())
     """Yields ``(source, tree)`` from quick to slow; the engine evaluates them."""
     improve: Callable[[Tree], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.events import Recorder
 from octcore.engines.monolithic import HighsEngine
 from octcore.program import Program
@@ -35,14 +35,11 @@ class AssignmentSearchEngine:
         reason: StopReason | None = None
         for found in search.run():
             if found.planes is not None:
-                tree = task.to_tree(found.planes)
-                objective = program.evaluate(tree)
-                if objective is not None:
-                    recorder.incumbent(objective, tree, "search")
+                offer(program, recorder, task.to_tree(found.planes), "search")
             if found.bound is not None:
                 recorder.bound(program.scale * found.bound, found.states)
             recorder.progress(nodes=found.states)
-            reason = _stopped(recorder, limits, cancel, found.states)
+            reason = limits.reached(recorder, cancel, found.states)
             if reason is not None:
                 break
         if reason is None:
@@ -50,21 +47,3 @@ class AssignmentSearchEngine:
             return HighsEngine().solve(program, limits, recorder, cancel)
         seconds = {"compile": compiling, "solve": time.perf_counter() - begun}
         return Outcome(reason, METHOD, seconds=seconds)
-
-
-def _stopped(
-    recorder: Recorder, limits: SolveLimits, cancel: Callable[[], bool], states: int
-) -> StopReason | None:
-    """Why the search has to stop now, if it has."""
-    gap = recorder.state.gap
-    if recorder.is_closed:
-        return StopReason.OPTIMAL
-    if gap is not None and gap <= limits.gap:
-        return StopReason.GAP_LIMIT
-    if cancel():
-        return StopReason.CANCELLED
-    if limits.clock.remaining <= 0:
-        return StopReason.TIME_LIMIT
-    if limits.node_limit is not None and states >= limits.node_limit:
-        return StopReason.NODE_LIMIT
-    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.events import Recorder
 from octcore.program import Program
 from octcore.search.margot.records import RoutingEvent, RoutingIncumbent
@@ -42,10 +42,7 @@ class RoutingSearchEngine:
 
         def receive(event: RoutingEvent) -> None:
             if isinstance(event, RoutingIncumbent):
-                tree = task.to_tree(event.planes)
-                objective = program.evaluate(tree)
-                if objective is not None:
-                    recorder.incumbent(objective, tree, event.source)
+                offer(program, recorder, task.to_tree(event.planes), event.source)
             else:
                 recorder.bound(event.bound, event.nodes)
 

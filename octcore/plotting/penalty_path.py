@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.plotting.palette import Palette
 from octcore.selection.penalty_path import PathStep, PenaltyPath
 from octcore.selection.repeated_splits import Size
 
@@ -75,9 +75,9 @@ def penalty_path_figure(
     """
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):
-        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        colour = palette.class_colour(k)
         name = text.plotly(label)
-        _line(figure, points, label, name, colour, CLASS_MARKERS[k % 4], palette)
+        _line(figure, points, label, name, colour, palette.class_marker(k % 4), palette)
         tested = [p for p in points if p.test_accuracy is not None]
         if tested:
             figure.add_scatter(
@@ -149,7 +149,7 @@ def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:
     ends = [p.low for points in record.values() for p in points if p.low]
     top = 1.25 * max(ends, default=0.1)
     for k, (label, points) in enumerate(record.items()):
-        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        colour = palette.class_colour(k)
         x: list[float] = []
         y: list[int] = []
         for point in sorted((p for p in points if p.wins), key=lambda p: p.low or 0.0):

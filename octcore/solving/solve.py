@@ -16,7 +16,7 @@ from octcore import kernels
 from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.engines.base import Engine, Outcome, SolveLimits, StopReason
+from octcore.engines.base import Engine, Outcome, SolveLimits, StopReason, offer
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
@@ -29,7 +29,6 @@ from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, Settings, check_settings
 from octcore.solving.verified import after_solve
-from octcore.tree.tree import Tree
 
 BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
 """What engines do that build a model in memory; searches work on the rows themselves."""
@@ -228,26 +227,20 @@ def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> N
     objective = program.evaluate(prepared.problem.majority_leaf)
     gap = relative_gap(objective, program.bound)
     if gap is None or gap > program.tolerance + 1e-9:  # else no model is built
-        check_size(program.size, getattr(engine, "memory_budget", None))
+        check_size(program.size)
 
 
 def _offer_starts(
     program: Program, prepared: Prepared, recorder: Recorder, cancel: Callable[[], bool]
 ) -> None:
     """Evaluate the formulation's own starts; the single leaf comes first and always."""
-    _offer(program, prepared.problem.majority_leaf, "warm start", recorder)
+    offer(program, recorder, prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or cancel():
         return
     for source, tree in program.starts():
-        _offer(program, tree, source, recorder)
+        offer(program, recorder, tree, source)
         if recorder.clock.remaining <= 0 or cancel():
             return
-
-
-def _offer(program: Program, tree: Tree, source: str, recorder: Recorder) -> None:
-    objective = program.evaluate(tree)
-    if objective is not None:
-        recorder.incumbent(objective, tree, source)
 
 
 def _run_engine(

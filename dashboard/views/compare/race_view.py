@@ -22,7 +22,6 @@ from octcore.plotting.race import (
     Entrant,
     Race,
     Scale,
-    colour_of,
     known_optimum,
     race_data,
     race_figure,
@@ -227,7 +226,8 @@ STYLES = ("solid", "dashed", "dotted", "double")
 
 def swatch(index: int, label: str) -> None:
     """Draw colour, dash and mark of the run at a position, and its name."""
-    colour, mark, style = colour_of(index), MARKS[index % 4], STYLES[index % 4]
+    colour = session.palette().class_colour(index)
+    mark, style = MARKS[index % 4], STYLES[index % 4]
     line = f'<span style="width:.9rem;flex:none;border-top:3px {style} {colour}"></span>'
     st.html(
         '<div style="display:flex;align-items:center;gap:.15rem;font-weight:600;line-height:1.25">'

@@ -51,7 +51,7 @@ class BranchAndCutEngine:
         """
         limits.say_one_thread(recorder, "Branch and cut")
         run = _SearchRun(program, limits, recorder, cancel, options=self.options)
-        return run.supervise(run.solve, None)
+        return run.supervise(run.solve)
 
 
 @dataclass(eq=False)

@@ -11,8 +11,8 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
-from octcore.formulations.shared.rows import MergedRows
-from octcore.formulations.shared.univariate import drop_idle_splits
+from octcore.formulations.shared.oblique import labelled_tree, least
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
@@ -22,8 +22,7 @@ from octcore.search.assignment.search import (
     Planes,
     can_search,
 )
-from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
@@ -80,10 +79,9 @@ class SVM1Trees:
         )
 
     @cached_property
-    def rows(self) -> MergedRows:
-        """I: rows merged by features and class."""
-        rows = terminals.all_rows(self.problem)
-        return replace(rows, X=np.asarray(rows.X, dtype=np.float64))
+    def sets(self) -> TreeSets:
+        """I: rows merged by features and class; F_q: columns of planes."""
+        return terminals.sets_of(self.problem, self.space.columns)
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -120,7 +118,7 @@ class SVM1Trees:
         scores by M times as much, and the norms, at alpha2, with them.
         """
         prices = self.prices
-        by_margins = 1e-3 / max(1.0, prices.missing * float(self.rows.weights.max()))
+        by_margins = 1e-3 / max(1.0, prices.missing * float(self.sets.rows.weights.max()))
         by_norms = 1e-6 / max(1.0, prices.norm * prices.big_m)
         return float(np.clip(min(by_margins, by_norms), 1e-9, 1e-6))
 
@@ -188,11 +186,7 @@ class SVM1Trees:
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
-        problem, X = self.problem, np.asarray(self.problem.X, dtype=np.float64)
-        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
-        tree = drop_pass_through(tree)
-        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
-        return drop_idle_splits(tree.with_labels(labels), problem)
+        return labelled_tree(planes, leaves, self.space.X, self.problem)
 
     # --- the exact search ------------------------------------------------------------------
 
@@ -208,7 +202,7 @@ class SVM1Trees:
         clearance = prices.right / unit if self._margin_price < 1 else 0.0
         if self.space.groups or not can_search(problem, not clearance):
             return None
-        rows, reach = self.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
+        rows, reach = self.sets.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
         return AssignmentTask(
             AssignmentProblem(
                 rows.X[:, columns],
@@ -252,7 +246,7 @@ class SVM1Trees:
         if not len(self.space.columns):
             return
         seconds = float(self.problem.params["start_seconds"])
-        if len(self.rows.y) > SAMPLED_ROWS:
+        if len(self.sets.rows.y) > SAMPLED_ROWS:
             for tree in self._from_samples(time.perf_counter() + seconds, seconds):
                 yield "search on samples", self._of_margins(tree)
             return
@@ -265,7 +259,7 @@ class SVM1Trees:
         The last step of a sample may end after the deadline: a plane for all rows is not stopped.
         """
         search = self.margin_search()
-        goal, n = search.goal, len(self.rows.y)
+        goal, n = search.goal, len(self.sets.rows.y)
         rng = np.random.default_rng(self.problem.seed)
         while time.perf_counter() < deadline:
             some = np.sort(rng.choice(n, SAMPLED_ROWS, replace=False))
@@ -285,7 +279,7 @@ class SVM1Trees:
 
     def margin_search(self) -> MarginSearch:
         """Make the search in the objective itself."""
-        rows, problem = self.rows, self.problem
+        rows, problem = self.sets.rows, self.problem
         return MarginSearch(
             MarginGoal(
                 rows.X[:, self.space.columns],
@@ -322,7 +316,7 @@ class SVM1Trees:
 
     def polish(self, tree: Tree) -> Tree:
         """Fixed routing: give every plane the least missing margin and norm."""
-        visited = tree.node_rows(self.rows.X)
+        visited = tree.node_rows(self.sets.rows.X)
         planes: dict[int, tuple[np.ndarray, float]] = {}
         for node, split in tree.splits.items():
             planes[node] = split.dense(self.problem.n_features), split.solved_offset
@@ -334,7 +328,7 @@ class SVM1Trees:
     def margin_plane(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Plane of least missing margin and norm between merged rows; None if there is none."""
         columns = self.space.columns
-        X, weights = self.rows.X[:, columns], self.rows.weights
+        X, weights = self.sets.rows.X[:, columns], self.sets.rows.weights
         others = np.setdiff1d(np.arange(len(X)), np.concatenate([left, right]))
         found = margin_plane(
             X[left], X[right], (weights[left], weights[right]), X[others], self.prices
@@ -351,6 +345,4 @@ class SVM1Trees:
         if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
             start, deadline = self._margin_tree(candidates[0]), time.perf_counter() + POLISH_SECONDS
             candidates.append(self._of_margins(self.margin_search().improve(start, deadline)))
-        judged = [(self.evaluate(found), found) for found in candidates]
-        known = [(value, found) for value, found in judged if value is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else tree
+        return least(self.evaluate, *candidates)
