@@ -7,6 +7,7 @@ import pytest
 import octcore
 from octcore import kernels
 from octcore.engines.events import Event
+from octcore.search.univariate import plain
 
 
 @pytest.fixture
@@ -15,6 +16,7 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_loaded", set())
     monkeypatch.setattr(kernels, "is_compiled", lambda name: False)
     monkeypatch.setattr(kernels, "compile_apart", lambda names, stop: True)
+    monkeypatch.setattr(plain, "suits", lambda inquiry: False)
 
 
 @pytest.mark.usefixtures("cold")
@@ -22,7 +24,7 @@ def test_compiling_is_told_once_where_nobody_hears_events(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     data = octcore.load_sample("iris")
-    octcore.penalty_path(data, depth=1)
+    octcore.penalty_path(data, depth=2)
     told = capsys.readouterr().err.splitlines()
     assert told.count(f"octcore: {kernels.PREPARING}; this may take a minute or two") == len(told)
     assert told
