@@ -54,15 +54,11 @@ class ProgressLine:
 
 def progress_text(snapshot: Snapshot) -> str:
     """Elapsed time, phase, incumbent, bound and gap in words."""
-    from octcore.engines.events import relative_gap
+    from octcore.solving.telling import standing
 
     last = snapshot.last
     incumbent, bound = (None, None) if last is None else (last.incumbent, last.bound)
-    gap = relative_gap(incumbent, bound)
-    shown = {"incumbent": incumbent, "bound": bound}
-    parts = [f"{name} {'-' if value is None else f'{value:.6g}'}" for name, value in shown.items()]
-    parts.append(f"gap {'-' if gap is None else f'{gap:.2%}'}")
-    return "  ".join([f"{snapshot.elapsed:6.1f} s", snapshot.phase, *parts])
+    return standing(snapshot.elapsed, snapshot.phase, incumbent, bound)
 
 
 def check_outputs(*paths: str | None) -> None:

@@ -105,6 +105,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         column, -1 where it may only fall, 0 else; the same as ``constraints={"monotone": ...}``.
     leaf_penalty : float or None
         Price of a leaf; the same as ``params={"leaf_penalty": ...}``.
+    verbose : int
+        Whether to tell on standard error how a fit stands.
 
     Attributes
     ----------
@@ -172,6 +174,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         monotonic_cst: Mapping[str, int] | Sequence[int] | None = None,
         leaf_penalty: float | None = None,
+        verbose: int = 0,
     ) -> None:
         self.formulation = formulation
         self.encoding = encoding
@@ -193,6 +196,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.monotonic_cst = monotonic_cst
         self.leaf_penalty = leaf_penalty
+        self.verbose = verbose
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training rows out: a stored model is small, and tells nobody's values."""
@@ -275,6 +279,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=weights,
             costs=self.costs,
             refer=self.refer,
+            verbose=self.verbose,
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:

@@ -5,6 +5,7 @@ The module is not called ``solve``: the package would show the module instead of
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,6 +29,7 @@ from octcore.solving.interrupt import interruptible
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, Settings, check_settings
+from octcore.solving.telling import Teller, compiling_told
 from octcore.solving.verified import after_solve
 
 BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
@@ -59,6 +61,7 @@ def solve(
     verify: bool = True,
     costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
     refer: float | None = None,
+    verbose: int = 0,
 ) -> Run:
     """Train one optimal classification tree.
 
@@ -106,6 +109,9 @@ def solve(
         for the distance of the classes in their order.
     refer : float or None
         What it costs to leave a row to a person; leaves may then answer ``"ask a person"``.
+    verbose : int
+        Whether to tell on standard error how the solve stands.  That searches are compiled, once
+        per installation, is told anyway where there is no `on_event`.
 
     Returns
     -------
@@ -148,10 +154,14 @@ def solve(
     get_engine(engines[0] if settings.engine == AUTO else settings.engine)
     clock = Clock(settings.time_limit)
     prepared = prepare(data, settings, sample_weight)
-    if cancel is not None:
-        return _solve_prepared(prepared, clock, on_event, cancel, verify)
-    with interruptible() as interrupted:
-        run = _solve_prepared(prepared, clock, on_event, interrupted, verify)
+    heard = Teller(on_event) if verbose else on_event
+    with contextlib.ExitStack() as around:
+        if on_event is None:
+            around.enter_context(compiling_told())
+        if cancel is not None:
+            return _solve_prepared(prepared, clock, heard, cancel, verify)
+        interrupted = around.enter_context(interruptible())
+        run = _solve_prepared(prepared, clock, heard, interrupted, verify)
     if run.tree is None or run.stop_reason != StopReason.CANCELLED:
         return run
     warnings.warn(
