@@ -251,7 +251,9 @@ function fillBar(root, data, state, act) {
   badge.style.color = data.refuted ? data.ink.refuted : data.proven ? data.ink.optimum : data.ink.muted;
   const legend = root.querySelector(".legend");
   legend.replaceChildren();
-  data.classes.slice(0, 12).forEach((c) => {
+  const given = new Set(data.nodes.filter((node) => node.kind === "leaf").map((node) => node.leaf));
+  const isMany = data.classes.length > 12;
+  data.classes.filter((_, k) => !isMany || given.has(k)).forEach((c) => {
     const item = document.createElement("span");
     const icon = el("svg", { width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true", style: "width:14px" }, item);
     el("path", { d: SHAPES[c.marker] || SHAPES.circle, fill: c.colour, stroke: data.ink.text, "stroke-width": 0.8 }, icon);
