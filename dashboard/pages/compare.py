@@ -47,7 +47,7 @@ else:
             left, right = st.columns([4, 1], vertical_alignment="center")
             left.subheader("What differs", anchor=False)
             with right:
-                beside.report_button(views, runs)
+                beside.file_buttons(views, runs)
             beside.differences(runs)
             lazy_tabs(
                 {

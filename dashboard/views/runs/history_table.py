@@ -108,6 +108,7 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "name": [line.name for line in lines],
+            "data": [data_of(line.entries[0]) for line in lines],
             "what differs": differences([line.entries[0] for line in lines]),
             "state": [line.state for line in lines],
             "accuracy": [text.hundredfold(line.mean("accuracy")) for line in lines],
@@ -120,6 +121,12 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
                               for line in lines],
         }
     )  # fmt: skip
+
+
+def data_of(entry: JobView) -> str:
+    """Name of the data of a run."""
+    about = dict(entry.settings.get("data") or {})
+    return text.printable(entry.data.name if entry.data else about.get("name", "–"), 40)
 
 
 def differences(entries: Sequence[JobView]) -> list[str]:
