@@ -20,10 +20,11 @@ def paper_files(runs: Sequence[Run], labels: Sequence[str], report: str) -> Mapp
     """Texts by file name: table, references, report, and of every run all it knows."""
     record = comparison_data(runs, labels)
     table = record.frame(only_differences=False)
-    short = record.frame()
+    told = [fact.name for fact in record.facts if fact.differs or fact.part != "setting"]
+    short = table.loc[table["fact"].isin(told) & (table["fact"] != COVERS)]
     files = {
         "comparison.csv": frame_to_csv(table),
-        "comparison.tex": latex(short.loc[short["fact"] != COVERS].drop(columns="")),
+        "comparison.tex": latex(short.drop(columns="")),
         "references.bib": bibtex(runs),
         "report.html": report,
     }
