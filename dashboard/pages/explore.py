@@ -22,7 +22,7 @@ solved = run_picker.solved(
     "This run is still going on; its tree opens here as soon as it ends.",
 )
 if view is not None and solved is not None:
-    exports.report_button(view.id, view.title, solved)
+    exports.share(view.id, view.title, solved)
     linked_views.draw(view.id, solved)
     shown, key, title = solved, view.id, view.title
     lazy_tabs(

@@ -225,26 +225,6 @@ function exportSvg(root, state, data) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 2000);
-}
-
-function savePng(source, state) {
-  const image = new Image();
-  image.onload = () => {
-    const canvas = document.createElement("canvas");
-    canvas.width = 2 * state.full.w;
-    canvas.height = 2 * state.full.h;
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => save(blob, "tree.png"));
-  };
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(source);
-}
-
 function fillBar(root, data, state, act) {
   const badge = root.querySelector(".badge");
   badge.textContent = (data.refuted ? "✗ " : data.proven ? "✓ " : "○ ") + data.badge;
@@ -260,7 +240,7 @@ function fillBar(root, data, state, act) {
     item.appendChild(document.createTextNode(c.name));
     legend.appendChild(item);
   });
-  const actions = { in: () => act.zoom(1.25), out: () => act.zoom(0.8), fit: act.fit, turn: act.turn, svg: () => save(new Blob([exportSvg(root, state, data)], { type: "image/svg+xml" }), "tree.svg"), png: () => savePng(exportSvg(root, state, data), state) };
+  const actions = { in: () => act.zoom(1.25), out: () => act.zoom(0.8), fit: act.fit, turn: act.turn, svg: () => save(new Blob([exportSvg(root, state, data)], { type: "image/svg+xml" }), "tree.svg"), png: () => savePng(exportSvg(root, state, data), 2 * state.full.w, 2 * state.full.h, "tree.png") };
   for (const button of root.querySelectorAll("button")) button.onclick = actions[button.dataset.act];
 }
 

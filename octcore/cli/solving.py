@@ -54,7 +54,8 @@ def add_commands(commands: Any) -> None:
     add_solve_options(solve)
     add_declared(solve, ROWS)
     add_json(solve)
-    solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
+    trace = "write every event, one JSON a line; as text, as solvers do, if FILE ends in .log"
+    solve.add_argument("--trace", metavar="FILE", help=trace)
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
     solve.add_argument("--report", metavar="FILE.html", help="write what people read, as one file")
     add_many(solve, "--tree", "FILE", "in a format of " + ", ".join(EXPORTS))
@@ -178,7 +179,8 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
     if arguments.json:
         files[arguments.json] = json_line(record)
     if arguments.trace:
-        files[arguments.trace] = run.trace.to_json_lines()
+        is_text = arguments.trace.endswith(".log")
+        files[arguments.trace] = run.log() if is_text else run.trace.to_json_lines()
     if run.tree is not None and arguments.model:
         files[arguments.model] = json_line(model_to_dict(run))
     if run.tree is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pandas as pd
 
 from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
-from octcore.serial import jsonable
+from octcore.serial import jsonable, versions
 from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.dot import to_graphviz
 from octcore.tree.export.onnx import to_onnx
@@ -68,6 +69,52 @@ def _right(share: float | None, rows: int) -> str:
     if share is None:
         return "-"
     return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
+
+
+HEAD = f"{'':10} {'seconds':>9} {'nodes':>9} {'cuts':>8} {'incumbent':>13} {'bound':>13} {'gap':>9}"
+"""Of the table of a log; the first column says where an incumbent is from."""
+ROW = "{:10.10} {:9.2f} {:9,} {:8,} {:>13} {:>13} {:>9}"
+
+
+def run_log(run: Run) -> str:
+    """Write the solve as solvers write theirs: size, a line an event, the end with its proof."""
+    about, record = run.about_data, run.settings
+    settings = {**run.params, **run.constraints}
+    lines = [
+        ", ".join(f"{name} {version}" for name, version in versions().items()),
+        f"{run.formulation}, engine {record.get('engine')}, depth {run.depth}, encoding "
+        f"{run.encoding.key}, seed {record.get('seed')}, threads {record.get('threads')}",
+        f"data {about.get('name')} (sha256 {about.get('sha256')}), {run.n_train:,} training rows, "
+        f"{run.n_test:,} held out",
+        "settings " + (", ".join(f"{k}={v}" for k, v in settings.items() if v is not None) or "-"),
+        "",
+        HEAD,
+    ]
+    for event in run.trace:
+        numbers = ROW.format(
+            event.source if event.kind == "incumbent" else "", event.seconds, event.nodes,
+            event.cuts, _number(event.incumbent), _number(event.bound), _percent(event.gap),
+        )  # fmt: skip
+        if event.kind in ("incumbent", "bound", "progress"):
+            lines.append(numbers)
+        elif event.kind == "model":
+            sizes = "  ".join(f"{v:,} {k}" for k, v in event.details.items())
+            lines.append(f"{event.seconds:20.2f}  model: {sizes}")
+        elif event.kind == "phase":
+            lines.append(f"{event.seconds:20.2f}  {event.source}")
+        elif event.kind == "note":
+            lines.append(f"{event.seconds:20.2f}  {event.details.get('text')}")
+    cuts = "  ".join(f"{number:,} {name}" for name, number in cut_families(run).items())
+    return "\n".join([*lines, "", *([f"cuts {cuts}"] if cuts else []), run_report(run)]) + "\n"
+
+
+def cut_families(run: Run) -> Mapping[str, int]:
+    """Number of cuts of every family that were added during the solve."""
+    totals: Counter[str] = Counter()
+    for event in run.trace:
+        if event.kind == "cuts":
+            totals.update({k: int(v) for k, v in event.details.get("counts", {}).items() if v})
+    return totals
 
 
 EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS, "pmml", "onnx")

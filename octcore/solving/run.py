@@ -371,6 +371,10 @@ float or None
     def _repr_html_(self) -> str:
         return report.run_html(self)
 
+    def log(self) -> str:
+        """Return the solve as text, in the manner of solvers: a line an event."""
+        return report.run_log(self)
+
     def rules(self) -> tuple[Rule, ...]:
         """Every leaf as an IF-THEN rule with its training rows, from left to right."""
         return report.run_rules(self)
