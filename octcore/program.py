@@ -205,9 +205,6 @@ class Cuts:
 class SearchState:
     """What a separator may know about the node of the branch-and-cut tree."""
 
-    lower: np.ndarray
-    upper: np.ndarray
-    """`lower`, `upper`: column bounds at the node."""
     is_root: bool
     is_integral: bool
     """`is_root`, `is_integral`: whether this is the root node; whether all binaries are integral at
@@ -218,10 +215,6 @@ class SearchState:
 
 class Separator(Protocol):
     """Finds inequalities that a point violates."""
-
-    kind: str
-    required: bool
-    """Whether the model is wrong without these rows (lazy constraints)."""
 
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""

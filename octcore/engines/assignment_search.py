@@ -18,7 +18,6 @@ class AssignmentSearchEngine:
     """Solves the typed problems of SVM1-ODT and OCT-H."""
 
     key = METHOD
-    title = "exact assignment search"
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

@@ -111,7 +111,6 @@ class Engine(Protocol):
     """Solves programs of the capabilities that `octcore.capabilities.ENGINES` states."""
 
     key: str
-    title: str
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

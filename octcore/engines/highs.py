@@ -137,10 +137,6 @@ class HighsModel:
             raise relay.failure
         return self._result()
 
-    def duals(self) -> np.ndarray:
-        """Dual values of the rows after an LP."""
-        return np.array(self._highs.getSolution().row_dual)
-
     def _set(self, name: str, value: object) -> None:
         self._highs.setOptionValue(name, value)  # type: ignore[arg-type]
 

@@ -42,8 +42,6 @@ class HighsEngine:
     """HiGHS' own branch and bound on the complete model."""
 
     key = "highs"
-    title = "HiGHS on the complete model"
-    method = "mip"
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
@@ -108,8 +106,6 @@ class _MonolithicRun(ModelRun):
     ) -> list[Cuts]:
         fractional = np.abs(x - np.round(x))[compiled.integer]
         state = SearchState(
-            compiled.lower,
-            compiled.upper,
             is_root=True,
             is_integral=bool((fractional < CLAIM_TOLERANCE).all()),
             round=round_number,

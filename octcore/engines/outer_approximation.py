@@ -45,7 +45,6 @@ class OuterApproximationEngine:
     """HiGHS on a sequence of linear masters."""
 
     key = "outer-approximation"
-    title = "outer approximation on HiGHS"
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

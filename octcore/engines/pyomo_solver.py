@@ -35,8 +35,6 @@ class PyomoSolverEngine:
     """Mixed-integer programs with linear or convex quadratic objective."""
 
     key = ""
-    title = ""
-    method = "mip"
     package = ""
     interface = ("", "")
     """Module and class of Pyomo's solver, imported when a solve begins."""
@@ -83,7 +81,7 @@ class PyomoSolverEngine:
 class ScipEngine(PyomoSolverEngine):
     """``pip install 'octcore[scip]'``."""
 
-    key, title, package = "scip", "SCIP", "pyscipopt"
+    key, package = "scip", "pyscipopt"
     interface = ("scip.scip_direct", "ScipDirect")
     seed_option, node_option = "randomization/randomseedshift", "limits/nodes"
 
@@ -91,7 +89,7 @@ class ScipEngine(PyomoSolverEngine):
 class GurobiEngine(PyomoSolverEngine):
     """``pip install 'octcore[gurobi]'`` and a licence."""
 
-    key, title, package = "gurobi", "Gurobi", "gurobipy"
+    key, package = "gurobi", "gurobipy"
     interface = ("gurobi.gurobi_direct_minlp", "GurobiDirectMINLP")
     seed_option, node_option = "Seed", "NodeLimit"
 

@@ -19,7 +19,6 @@ class RoutingSearchEngine:
     """Solves the typed problems of the MARGOT family."""
 
     key = "routing-search"
-    title = "exact routing search"
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

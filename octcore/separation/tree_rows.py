@@ -164,11 +164,6 @@ class Instance:
         """Features of the patterns as floats."""
         return self.X.astype(np.float64)
 
-    @cached_property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.sum())
-
 
 @dataclass
 class RowBuilder:

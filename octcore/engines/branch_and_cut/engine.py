@@ -32,7 +32,6 @@ class BranchAndCutEngine:
     """
 
     key = "branch-and-cut"
-    title = "branch and cut on HiGHS"
 
     def __init__(self, options: SearchOptions | None = None) -> None:
         self.options = options or SearchOptions()

@@ -210,7 +210,7 @@ class BranchAndCut:
                 if stalls >= (self.options.root_stalls if is_root else 1):
                     break
             last = value
-            state = SearchState(self.lp.lower, self.lp.upper, is_root, integral, rounds)
+            state = SearchState(is_root, integral, rounds)
             found = self.pool.add(self._separate(point, state))
             rounds += 1
             self._flush()

@@ -95,7 +95,7 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
     reader = TreeReader(reduced, variables)
-    separator = LinkedSeparator(variables, "accelerated", True, cuts.find)
+    separator = LinkedSeparator(variables, cuts.find)
     return PyomoModel(
         model=model,
         read_tree=reader.read,

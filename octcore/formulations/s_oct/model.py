@@ -119,7 +119,6 @@ class SOct:
             self.variant.examined,
             self.objective.epsilon,
             self.variant.n_cuts,
-            required=self.variant.is_lazy,
             rounds=None if self.variant.is_lazy else INIT_ROUNDS,
         )
 

@@ -6,7 +6,7 @@ See `benders` for the variables.  Nothing here builds rows of the model.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyomo.environ as pyo
@@ -21,30 +21,17 @@ from octcore.tree import topology
 from octcore.tree.tree import Tree
 
 
+@dataclass(frozen=True, eq=False)
 class LinkedSeparator:
-    """Hands points to a separator of tree rows and gives its rows to the engine.
+    """Hands points to a separator of tree rows and gives its rows to the engine."""
 
-    Parameters
-    ----------
-    required : bool
-        Whether the model is wrong without its rows.
-    find : callable
-        ``(point, state) -> rows``.
-    """
-
-    def __init__(
-        self,
-        variables: TreeVariables,
-        kind: str,
-        required: bool,
-        find: Callable[[TreePoint, SearchState], list[Cuts]],
-    ) -> None:
-        self.variables, self.kind, self.required = variables, kind, required
-        self._find = find
+    variables: TreeVariables
+    find: Callable[[TreePoint, SearchState], list[Cuts]]
+    """``(point, state) -> rows``."""
 
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""
-        found = self._find(self.variables.read(point), state)
+        found = self.find(self.variables.read(point), state)
         return renumbered(found, self.variables.positions(point.columns), len(point.x))
 
 
@@ -69,16 +56,14 @@ def cut_tolerance(state: SearchState) -> float:
     return ROOT_TOLERANCE if state.is_root else NODE_TOLERANCE
 
 
-def benders_separator(
-    variables: TreeVariables, instance: Instance, strengthened: bool = False
-) -> LinkedSeparator:
+def benders_separator(variables: TreeVariables, instance: Instance) -> LinkedSeparator:
     """Benders cuts at every point, as the engine asks for them."""
-    cuts = BendersCuts(variables.layout, instance, strengthened)
+    cuts = BendersCuts(variables.layout, instance)
 
     def find(point: TreePoint, state: SearchState) -> list[Cuts]:
         return cuts.separate(point, cut_tolerance(state), state.is_integral)
 
-    return LinkedSeparator(variables, cuts.kind, True, find)
+    return LinkedSeparator(variables, find)
 
 
 class TreeReader:

@@ -203,4 +203,4 @@ def test_optional_engines_agree_or_are_refused_in_words(problem, engine, package
 
 def test_optional_engines_can_be_made_without_their_package():
     assert get_engine("scip").key == "scip"
-    assert get_engine("gurobi").method == "mip"
+    assert get_engine("gurobi").key == "gurobi"
