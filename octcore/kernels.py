@@ -120,6 +120,15 @@ def inner() -> Callable[[Callable[..., Any]], Any]:
     return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def part() -> Any:
+    """Decorate a part of one kernel, which is not compiled by itself.
+
+    Whatever a kernel calls is optimised anew with it, so that of a chain of kernels the last one is
+    compiled as many times as the chain is long.
+    """
+    return kernel(inline="always")
+
+
 @functools.cache
 def cache_folder() -> Path | None:
     """Where machine code is kept; None where nothing can be written.

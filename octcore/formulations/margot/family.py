@@ -188,15 +188,14 @@ class MargotFamily:
     def _node_plane(
         self, node: int, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
-        weights = np.zeros(self.problem.n_features)
         if not len(rows):
-            return weights, -1.0 if node % 2 == 0 else 1.0
-        X = np.ascontiguousarray(self.X[rows][:, columns])
+            return np.zeros(self.problem.n_features), -1.0 if node % 2 == 0 else 1.0
+        X = self.X[rows]
         upper = self.penalty(node) * self.problem.weights[rows]
         epsilon = float(self.problem.params["epsilon"])
-        plane = solve_node_plane(X, self.signs[rows], upper, sides, epsilon).plane
-        weights[columns] = plane.weights
-        return weights, float(plane.bias)
+        rows_here = X, self.signs[rows], upper, sides, epsilon
+        plane = solve_node_plane(*rows_here, columns=columns).plane
+        return plane.weights, float(plane.bias)
 
     def evaluate(self, tree: Tree) -> float | None:
         """True objective by routing all rows; None if a budget or a strip is not respected."""

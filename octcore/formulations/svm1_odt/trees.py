@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from octcore.search.assignment.search import (
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
-from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
+from octcore.warmstart.margin_search import MarginGoal, MarginSearch
+from octcore.warmstart.points import PlaneTree, count_classes
 
 STRICT_DISTANCE = 1e-4
 """Distance of right-goers from the plane in strict mode, where scores are bounded by M = 1."""
@@ -229,13 +231,13 @@ class SVM1Trees:
 
     def _of_search(self, planes: Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
-        scaled = {
-            node: (self._unit * weights, self._unit * offset)
-            for node, (weights, offset) in planes.items()
-            if np.abs(weights).sum() > 0
-        }
-        sides = {node: int(planes[node][1] < 0) for node in planes if node not in scaled}
-        return self.polish(self._of_margins(MarginTree(scaled, np.zeros(0, np.int64), sides=sides)))
+        found = PlaneTree.empty(self.problem.depth, len(self.space.columns))
+        for node, (weights, offset) in planes.items():
+            if np.abs(weights).sum() > 0:
+                found.set(node, self._unit * weights, -self._unit * offset - self.distance)
+            else:
+                found.set(node, 0.0, 1.0 if offset < 0 else -1.0)
+        return self.polish(self._of_planes(found))
 
     # --- finding and polishing trees -------------------------------------------------------
 
@@ -247,71 +249,58 @@ class SVM1Trees:
             return
         seconds = float(self.problem.params["start_seconds"])
         if len(self.sets.rows.y) > SAMPLED_ROWS:
-            for tree in self._from_samples(time.perf_counter() + seconds, seconds):
-                yield "search on samples", self._of_margins(tree)
+            for planes in self._from_samples(time.perf_counter() + seconds, seconds):
+                yield "search on samples", self._of_planes(planes)
             return
-        for tree in self.margin_search().search([], seconds):
-            yield "search with margins", self._of_margins(tree)
+        for planes in self.margin_search().search([], seconds):
+            yield "search with margins", self._of_planes(planes)
 
-    def _from_samples(self, deadline: float, seconds: float) -> Iterator[MarginTree]:
+    def _from_samples(self, deadline: float, seconds: float) -> Iterator[PlaneTree]:
         """Search on some rows, as if they were all, and improve on all rows what comes out.
 
         The last step of a sample may end after the deadline: a plane for all rows is not stopped.
         """
-        search = self.margin_search()
-        goal, n = search.goal, len(self.sets.rows.y)
+        search, rows = self.margin_search(), self.sets.rows
         rng = np.random.default_rng(self.problem.seed)
         while time.perf_counter() < deadline:
-            some = np.sort(rng.choice(n, SAMPLED_ROWS, replace=False))
-            weights = goal.weights[some] * (goal.weights.sum() / goal.weights[some].sum())
-            sample = replace(goal, X=goal.X[some], y=goal.y[some], weights=weights)
-            sampled = MarginSearch(sample)
+            some = np.sort(rng.choice(len(rows.y), SAMPLED_ROWS, replace=False))
+            scale = float(rows.weights.sum() / rows.weights[some].sum())
+            sampled = self.margin_search(some, scale)
             starts = [] if search.best is None else [sampled.made_exact(search.best)]
-            for tree in sampled.search(starts, SAMPLE_SHARE * seconds):
-                search.best = search.best or search.made_exact(tree)
-                yield search.best
+            for planes in sampled.search(starts, SAMPLE_SHARE * seconds):
+                if search.best is None:
+                    search.keep(search.made_exact(planes))
+                if search.best is not None:
+                    yield search.best
             if sampled.best is None:
                 return
-            tree = search.improve(search.made_exact(sampled.best), deadline)
-            if search.best is None or tree.cost < search.best.cost:
-                search.best = tree
-                yield tree
+            better = search.improve(search.made_exact(sampled.best), deadline)
+            if search.keep(better):
+                yield better
 
-    def margin_search(self) -> MarginSearch:
-        """Make the search in the objective itself."""
+    def margin_search(self, some: Any = ..., scale: float = 1.0) -> MarginSearch:
+        """Make the search in the objective itself, on all rows or on some with scaled weights."""
         rows, problem = self.sets.rows, self.problem
+        X, weights = rows.X[some][:, self.space.columns], scale * rows.weights[some]
+        points = count_classes(X, rows.y[some], weights, problem.n_classes)
         return MarginSearch(
-            MarginGoal(
-                rows.X[:, self.space.columns],
-                rows.y,
-                rows.weights,
-                problem.n_classes,
-                problem.depth,
-                self.prices,
-                problem.seed,
-            )
+            MarginGoal(points, problem.depth, self.prices, self.distance, problem.seed)
         )
 
-    def _margin_tree(self, tree: Tree) -> MarginTree:
-        """Planes of a tree without subsets, and the labels of the perfect tree's leaves."""
-        planes = {
-            node: (split.dense(tree.n_features)[self.space.columns], self.threshold(split))
-            for node, split in tree.splits.items()
-        }
-        labels = np.zeros(2 ** (self.problem.depth + 1), dtype=np.int64)
-        for terminal in topology.terminal_nodes(self.problem.depth):
-            above = (terminal >> level for level in range(terminal.bit_length()))
-            labels[terminal] = next(tree.labels[node] for node in above if node in tree.labels)
-        return MarginTree(planes, labels)
+    def _planes_of(self, tree: Tree) -> PlaneTree:
+        """Planes of a tree without subsets; below its leaves rows go left."""
+        planes = PlaneTree.empty(self.problem.depth, len(self.space.columns))
+        for node, split in tree.splits.items():
+            weights = split.dense(tree.n_features)[self.space.columns]
+            planes.set(node, weights, split.solved_offset)
+        return planes
 
-    def _of_margins(self, tree: MarginTree) -> Tree:
+    def _of_planes(self, found: PlaneTree) -> Tree:
         planes = {}
         for node in topology.branch_nodes(self.problem.depth):
-            weights, offset = np.zeros(self.problem.n_features), 2.0 * tree.sides.get(node, 0) - 1.0
-            if node in tree.planes:
-                weights[self.space.columns] = tree.planes[node][0]
-                offset = -tree.planes[node][1] - self.distance
-            planes[node] = weights, offset
+            weights = np.zeros(self.problem.n_features)
+            weights[self.space.columns] = found.weights[node]
+            planes[node] = weights, float(found.offsets[node])
         return self.tree(planes, topology.terminal_nodes(self.problem.depth))
 
     def polish(self, tree: Tree) -> Tree:
@@ -343,6 +332,6 @@ class SVM1Trees:
         """Polish a tree of the solver, and refit its nodes in the objective itself."""
         candidates = [self.polish(tree)]
         if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
-            start, deadline = self._margin_tree(candidates[0]), time.perf_counter() + POLISH_SECONDS
-            candidates.append(self._of_margins(self.margin_search().improve(start, deadline)))
+            start, deadline = self._planes_of(candidates[0]), time.perf_counter() + POLISH_SECONDS
+            candidates.append(self._of_planes(self.margin_search().improve(start, deadline)))
         return least(self.evaluate, *candidates)
