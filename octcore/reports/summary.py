@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.data.columns import Label
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import baseline
 from octcore.plotting import text
@@ -111,7 +112,7 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
     )
 
 
-def class_that_matters(data: Dataset) -> object:
+def class_that_matters(data: Dataset) -> Label | None:
     """The class whose rows a tree must find: the chosen one, of two the rarer; None for none."""
     if data.positive_class is not None or data.n_classes != 2:
         return data.positive_class

@@ -58,12 +58,13 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
         return {}
     drop, kinds = set(choice.drop), dict(choice.kinds)
     numbers = {finding.column for finding in session.dataset().findings if finding.code == DATES}
-    for index, row in changed.iterrows():
-        name, was = str(row["column"]), before.loc[index]
-        (drop.discard if row["use"] else drop.add)(name)
-        if row["kind"] != was["kind"]:
-            kinds[name] = str(row["kind"] or "")
-        elif row["use"] and name not in choice.drop:  # reading left it out: to be kept as something
+    rows = pd.DataFrame(changed).assign(was=before["kind"])
+    for title, is_used, kind, was in rows[["column", "use", "kind", "was"]].to_numpy():
+        name = str(title)
+        (drop.discard if is_used else drop.add)(name)
+        if kind != was:
+            kinds[name] = str(kind or "")
+        elif is_used and name not in choice.drop:  # reading left it out: to be kept as something
             kinds[name] = "numeric" if name in numbers else "categorical"
     kept = tuple(name for name in table.names if name in drop)
     return {"drop": kept, "kinds": {name: kind for name, kind in kinds.items() if kind}}

@@ -8,7 +8,6 @@ from html import escape
 
 import numpy as np
 import pytest
-from octcore.reports.lesson_sheet import sheet_html
 
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import (
@@ -20,6 +19,7 @@ from dashboard.teaching.drawing import (
     truth_data,
     wide_bands,
 )
+from dashboard.teaching.lesson_sheet import sheet_html
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
