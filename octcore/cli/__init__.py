@@ -7,8 +7,10 @@ search does not wait for the libraries of the mixed-integer programs.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import io
+import os
 import signal
 import sys
 import time
@@ -19,6 +21,8 @@ from typing import Any
 from octcore.errors import OctError
 
 EXIT_TREE, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 2, 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Standard output cannot take more; files are written elsewhere, with their own words."""
 
 COMMANDS = {
     "formulations": ("catalogue", "list the formulations"),
@@ -105,6 +109,13 @@ def _stop_politely() -> None:
             signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
+def _open_streams() -> None:
+    """Let nothing stand for closed streams, before a pipe or a file takes their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))
+
+
 def _print_anything() -> None:
     """Spell characters that the terminal does not know, as Python does in its error messages."""
     for stream in (sys.stdout, sys.stderr):
@@ -118,6 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
     """
     words = sys.argv[1:] if argv is None else list(argv)
+    _open_streams()
     _print_anything()
     try:
         arguments = make_parser(next(iter(words), "")).parse_args(words)
@@ -125,12 +137,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.called = _process_start() if argv is None else None
         if argv is None:
             _stop_politely()
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
     except OctError as error:
         print(f"octcore: {error.message}", file=sys.stderr)
         return EXIT_WRONG_INPUT
-    except BrokenPipeError:
-        return EXIT_TREE
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError) and error.errno not in FULL:
+            raise
+        # What is still to be printed goes nowhere, or the interpreter tries it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            return EXIT_TREE
+        print(f"octcore: the output cannot be written: {error.strerror}.", file=sys.stderr)
+        return EXIT_WRONG_INPUT
     except KeyboardInterrupt:
         print("octcore: stopped.", file=sys.stderr)
         return EXIT_STOPPED

@@ -23,8 +23,7 @@ from octcore.cli.output import (
     ProgressLine,
     check_outputs,
     json_line,
-    write_result,
-    write_text,
+    write_all,
 )
 from octcore.data.export import frame_to_csv
 from octcore.errors import SettingsError
@@ -87,11 +86,15 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
         print(f"octcore: {error.message}", file=sys.stderr)
         return NO_TREE
     found = found.restrict(arguments.with_features, arguments.without_features, gain=arguments.gain)
+    files: dict[str, str | bytes] = {}
     if arguments.timbertrek:
-        write_text(arguments.timbertrek, json_line(timbertrek(found.listed(shown), found.rows)))
+        trees = timbertrek(found.listed(shown), found.rows)
+        files[arguments.timbertrek] = json_line(trees)
     if arguments.rules:
-        write_text(arguments.rules, frame_to_csv(rules_table(found.listed(shown), found.rows)))
-    write_result(arguments.json, lambda: found.to_dict(shown), _report(found, shown))
+        files[arguments.rules] = frame_to_csv(rules_table(found.listed(shown), found.rows))
+    if arguments.json:
+        files[arguments.json] = json_line(found.to_dict(shown))
+    write_all(files, _report(found, shown))
     return 0
 
 

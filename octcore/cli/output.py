@@ -96,26 +96,34 @@ def write_result(
     path: str | None, record: Callable[[], Any], text: str, told: TextIO | None = None
 ) -> None:
     """Write a record as JSON where that was asked for, and print a text unless it went there."""
-    if path:
-        write_text(path, json_line(record()))
-    if path != STANDARD_OUTPUT:
+    write_all({path: json_line(record())} if path else {}, text, told)
+
+
+def write_all(files: Mapping[str, str | bytes], text: str, told: TextIO | None = None) -> None:
+    """Write files by path, and print a text to `told`, or where no file went to standard output.
+
+    What cannot be written after all, as on a full disk, goes to standard output behind the text,
+    and the first reason is raised.
+    """
+    failures: dict[str, SettingsError] = {}
+    for path, content in files.items():
+        try:
+            write_text(path, content)
+        except SettingsError as error:
+            failures[path] = error
+    if told or STANDARD_OUTPUT not in files:
         print(text, file=told)
+    for path in failures:
+        content = files[path]
+        if isinstance(content, str):
+            print(f"{path}:\n{content.rstrip()}")
+    for failure in failures.values():
+        raise failure
 
 
 def json_line(record: Any) -> str:
     """Write plain data as one line."""
     return json.dumps(record, allow_nan=False) + "\n"
-
-
-def write_files(files: Mapping[str, str | bytes]) -> dict[str, SettingsError]:
-    """Write several files by path; returns what was wrong with those that cannot be written."""
-    failures: dict[str, SettingsError] = {}
-    for path, text in files.items():
-        try:
-            write_text(path, text)
-        except SettingsError as error:
-            failures[path] = error
-    return failures
 
 
 @contextlib.contextmanager

@@ -26,9 +26,8 @@ from octcore.cli.output import (
     ProgressLine,
     check_outputs,
     json_line,
-    write_files,
+    write_all,
     write_result,
-    write_text,
 )
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
@@ -171,10 +170,7 @@ def _solve_selected(
 
 
 def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summary: str) -> int:
-    """Write the files that were asked for and the report; returns the exit code.
-
-    What cannot be written after all, as on a full disk, goes to standard output behind the report.
-    """
+    """Write the files that were asked for and the report; returns the exit code."""
     files: dict[str, str | bytes] = {}
     if arguments.json:
         files[arguments.json] = json_line(record)
@@ -187,18 +183,11 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
         files |= {path: export_file(run, _format_of(path)) for path in arguments.tree}
     if run.tree is not None and arguments.report:
         files[arguments.report] = _report_of(run)
-    failures = write_files(files)
     if run.tree is None:
-        print(run_report(run), file=sys.stderr)
-    elif arguments.json != "-":
-        print(run_report(run) + (f"\n{summary}" if summary else ""))
-    for path in failures:
-        text = files[path]
-        if isinstance(text, str):
-            print(f"{path}:\n{text.rstrip()}")
-    for failure in failures.values():
-        raise failure
-    return NO_TREE if run.tree is None else 0
+        write_all(files, run_report(run), sys.stderr)
+        return NO_TREE
+    write_all(files, run_report(run) + (f"\n{summary}" if summary else ""))
+    return 0
 
 
 def _report_of(run: Run) -> str:
@@ -225,11 +214,9 @@ def run_compare(arguments: argparse.Namespace) -> int:
     with connected(arguments.scheduler, arguments.jobs) as workers:
         groups = _compared(data, plans, arguments.repeats, workers)
         runs = [run for group in groups for run in group]
-        if arguments.json:
-            write_text(arguments.json, json_line([run.to_dict() for run in runs]))
-    if arguments.json != "-":
-        table = comparison_table(runs) if arguments.repeats == 1 else repeats_table(groups)
-        print(table.to_string(index=False))
+    table = comparison_table(runs) if arguments.repeats == 1 else repeats_table(groups)
+    records = [run.to_dict() for run in runs]
+    write_result(arguments.json, lambda: records, table.to_string(index=False))
     return 0 if any(run.tree is not None for run in runs) else NO_TREE
 
 

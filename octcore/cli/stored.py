@@ -142,7 +142,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
             store.replace_result(run_id, run)
     found = run.certificate.verification
     assert found is not None
-    told = sys.stderr if found.verified is False else sys.stdout
+    told = sys.stderr if found.verified is False else None
     write_result(arguments.json, found.to_dict, found.statement, told)
     return EXITS[found.verified]
 

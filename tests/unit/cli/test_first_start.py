@@ -88,17 +88,58 @@ def test_two_outputs_of_one_file_are_refused_before_the_solve(
     assert not (folder / "x.json").exists()
 
 
+LONG_WORK = [
+    ["solve", "--formulation", "cart", "--model", "/dev/full"],
+    ["compare", "--formulations", "cart,cart", "--json", "/dev/full"],
+    ["tune", "--formulation", "cart", "--grid", "depth=1,2", "--json", "/dev/full"],
+    ["path", "--depth", "2", "--json", "/dev/full"],
+    ["binarization", "--depth", "1", "--quantiles", "2", "--json", "/dev/full"],
+    ["near-optimal", "--depth", "1", "--rules", "/dev/full", "--json", "/dev/full"],
+]
+
+
+@pytest.mark.parametrize("words", LONG_WORK, ids=lambda words: words[0])
 def test_what_cannot_be_written_after_all_goes_to_standard_output(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs a device that is always full")
-    words = ["solve", str(folder / "iris.csv"), *SOLVE, "--model", "/dev/full"]
+    words = [words[0], str(folder / "iris.csv"), "--target", "species", *words[1:]]
     assert main(words) == 2
     out, err = capsys.readouterr()
-    assert "petal" in out
-    assert json.loads(out.splitlines()[-1])["format"] == "octcore-model"
-    assert len(err.strip().splitlines()) == 1
+    assert json.loads(out.splitlines()[-1])
+    assert len(out.splitlines()) > 2  # the report, too
+    assert err.splitlines()[-1].startswith("octcore: /dev/full cannot be written")
+
+
+CLOSED = {"output": ">&-", "all": "<&- >&- 2>&-"}
+
+
+@pytest.mark.parametrize("closed", CLOSED.values(), ids=CLOSED)
+def test_closed_streams_end_no_command(closed: str, folder: Path) -> None:
+    model = folder / "model.json"
+    for words in (
+        ["solve", "iris.csv", *SOLVE, "--model", str(model)],
+        ["predict", str(model), "iris.csv"],
+    ):
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *words], cwd=folder, stderr=-1
+        )
+        assert done.returncode == 0, done.stderr
+    assert json.loads(model.read_text())["format"] == "octcore-model"
+
+
+@pytest.mark.parametrize("words", [["formulations"], ["predict", "model.json", "iris.csv"]])
+def test_a_full_standard_output_is_said_in_a_sentence(words: list[str], folder: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs a device that is always full")
+    data = str(folder / "iris.csv")
+    assert main(["solve", data, *SOLVE, "--model", str(folder / "model.json")]) == 0
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *words], cwd=folder, stdout=full, stderr=-1, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("octcore: the output cannot be written: No space left")
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
