@@ -6,7 +6,7 @@ from dashboard import session
 from dashboard.views.size import view as path_view
 from dashboard.widgets.frame import draw_title
 
-draw_title("Accuracy against size")
+draw_title("Size")
 data = session.dataset()
 if data.y is None:
     st.info("Choose the column to predict on the Data page first.")

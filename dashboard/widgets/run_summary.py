@@ -62,8 +62,8 @@ def headline(run_id: str, run: Run) -> None:
         chart.numbers(_task_entries(run), METRIC_WIDTH)
     found = known_summary(run_id, run)
     if found is not None:
-        answer = answer_words(found).replace(" %", "\N{NO-BREAK SPACE}%")
-        st.markdown(f"#### {text.markdown(answer, 400)}")
+        answer = text.markdown(answer_words(found), 400)
+        st.markdown("#### " + answer.replace(" %", "\N{NO-BREAK SPACE}%"))
         st.caption(text.markdown(counts_words(found), 600))
 
 

@@ -249,7 +249,9 @@ class _Assembly:
         if policy in ("category", "auto"):
             if own := sum(not self.needs_number(column) for column in with_gaps):
                 words += f", a category of their own in {count(own, 'column')}"
-        did = [f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"]
+        did = []
+        if n_lost or not left:
+            did = [f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"]
         if policy == "drop-columns":
             did = [f"{count(len(left), 'column')} left out"]
         elif left:

@@ -84,7 +84,7 @@ def root_values_figure(
     record: tuple[RootValue, ...],
     palette: Palette,
     chosen: str | None = None,
-    place: str = "root",
+    place: str = "the root",
     has_costs: bool = False,
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one.
@@ -127,7 +127,7 @@ def root_values_figure(
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
     figure.update_xaxes(
-        title_text=f"accuracy less the price of leaves, best with this feature at the {place}"
+        title_text=f"accuracy less the price of leaves, best with this feature at {place}"
     )
     figure.update_yaxes(showgrid=False)
     return figure

@@ -94,7 +94,9 @@ def test_one_click_leads_to_a_tree(fake):
     assert app.query_params["run"] == "run-1"
     app.switch_page("pages/explore.py").run()
     assert not app.exception
-    assert re.search(r"#### A tree with \d questions? .*is right for \d+.% of new rows", shown(app))
+    assert re.search(
+        r"#### A tree with \d questions? .*is right for \d+\xa0% of new rows", shown(app)
+    )
 
 
 @pytest.mark.parametrize("page", ["solve", "explore", "about"])
@@ -278,7 +280,7 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
         "costs 1 row of 40 and 1 column (note)",
         "costs 15 rows of 40 and 1 class (z)",
         "costs 20 rows of 40 and 1 class (z)",
-        "costs 0 rows of 40 and 3 columns (kind, note, extra)",
+        "costs 3 columns (kind, note, extra)",
     ]
     app.session_state["data_tabs"] = "Findings"
     app.run()
@@ -320,7 +322,7 @@ def test_what_a_table_loses_is_said_above_the_button_with_another_reading_and_ba
     assert "2 such values count as missing" in said[2]
     assert "decimal comma" in said[3]
     button(app, "Keep the texts of bmi").click().run()
-    button(app, "Use the days since the first seen").click().run()
+    button(app, "Read seen as days since the first date").click().run()
     assert not app.exception
     data = app.session_state["state"].data
     assert [c.kind for c in data.columns] == ["categorical", "numeric", "numeric"]

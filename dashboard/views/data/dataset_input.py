@@ -149,7 +149,7 @@ OTHER_KINDS = {
     "MIXED_TEXT": ("Read {} as numbers, its words as missing", "numeric"),
     "TEXT_NUMBERS": ("Keep the texts of {}", "categorical"),
     "LEADING_ZEROS": ("Read {} as numbers", "numeric"),
-    "DATE_COLUMN": ("Use the days since the first {}", "numeric"),
+    "DATE_COLUMN": ("Read {} as days since the first date", "numeric"),
     "PRECISION_LOST": ("Keep {} as categories", "categorical"),
 }
 """Other ways to read the column of a finding."""

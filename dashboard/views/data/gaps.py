@@ -43,11 +43,11 @@ def draw() -> None:
 
 def price_words(price: GapPrice) -> str:
     """Rows, columns and classes that a way costs, in words."""
-    parts = [f"{text.count(price.n_rows_lost, 'row')} of {price.n_rows:,}"]
+    lost = price.n_rows_lost
+    parts = [f"{text.count(lost, 'row')} of {price.n_rows:,}"] if lost else []
     for names, noun in ((price.columns, "column"), (price.classes, "class")):
         if names:
             shown = ", ".join(text.printable(name, 20) for name in names[:MOST_NAMES])
             more = ", …" if len(names) > MOST_NAMES else ""
             parts.append(f"{text.count(len(names), noun)} ({shown}{more})")
-    costs = price.n_rows_lost or price.columns or price.classes
-    return text.markdown(f"costs {' and '.join(parts)}" if costs else "costs nothing")
+    return text.markdown(f"costs {' and '.join(parts) or 'nothing'}")

@@ -64,11 +64,11 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     st.markdown("**Why this split?** " + text.markdown(" ".join(words), 1500))
     record = node_values_data(values, run.encoding)
     if len(record) > 1:
-        place = "root" if node == 1 else f"node {node}"
+        place = "the root" if node == 1 else f"node {node}"
         chart.show(
             root_values_figure(record, session.palette(), own, place, run.asked.has_task),
             key=session.widget_key("node_values", run_id, node),
-            alt=f"Best objective by feature at the {place}; the best is {record[0].feature}",
+            alt=f"Best objective by feature at {place}; the best is {record[0].feature}",
         )
 
 
@@ -103,11 +103,12 @@ def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:
     leaves = other.tree.n_leaves - len(np.unique(run.tree.apply(X[rows])))
     unit = "points of mean cost and leaves" if run.asked.has_task else "points"
     price = f"costs {loss:.2g} {unit}" if loss > NOTICED else "is as good"
+    instead = "" if its.sum() == mine.sum() else f" instead of {int(mine.sum()):,}"
     if loss < -NOTICED:
         price = f"would be {-loss:.2g} {unit} better, since this tree is not proven optimal"
     yield (
         f"The best other column, {split}, {price}: {text.count(int(its.sum()), 'row')} of "
-        f"{len(rows):,} right here instead of {int(mine.sum()):,}, with {_more(leaves)}. "
+        f"{len(rows):,} right here{instead}, with {_more(leaves)}. "
         "This is proven."
     )
     for who, decide in (("this split", mine & ~its), ("the other", its & ~mine)):

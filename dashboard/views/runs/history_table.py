@@ -152,6 +152,8 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
     frame = history_frame(lines)
     if not any(line.is_folded for line in lines):
         frame = frame.drop(columns="± held out")
+    if len(lines) == 1:
+        frame = frame.drop(columns="what differs")
     picked = st.dataframe(
         frame,
         hide_index=True,
@@ -162,7 +164,7 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
         selection_mode="multi-row",
         alt=f"History of {len(entries)} runs",
         column_config={
-            "name": st.column_config.TextColumn(width=330),
+            "name": st.column_config.TextColumn(width=260),
             "accuracy": share,
             "held out": share,
             "± held out": st.column_config.NumberColumn(format="%.1f", width="small"),

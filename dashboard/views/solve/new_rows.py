@@ -135,7 +135,7 @@ def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
 
 def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
     right = recommended(sizes)
-    st.markdown(f"**Size** {text.markdown(size_words(run, sizes), 500)}")
+    st.markdown(f"**Which size?** {text.markdown(size_words(run, sizes), 500)}")
     with st.container(horizontal=True, gap="small"):
         if right.leaves != run.tree.n_leaves and st.button(
             f"Use {text.count(right.leaves, 'leaf')}",
