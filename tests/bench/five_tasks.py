@@ -170,6 +170,7 @@ def manager_sorts_people_by_the_report(user: User) -> None:
     """(h) The report sorts five rows by its questionnaire, without the server."""
     user.click(user.page.get_by_role("button", name="Find an optimal tree"))
     user.click(user.page.get_by_role("button", name="Explore this tree"))
+    user.click(user.page.get_by_role("button", name="Share"))
     button = user.page.get_by_role("button", name="Report for others")
     button.wait_for(timeout=SOLVE_MILLISECONDS)
     with user.page.expect_download() as waiting:

@@ -1,6 +1,7 @@
 """Answers in few clicks: from a table with gaps to a proven tree, its size, prices and reasons.
 
-Clicks and seconds are recorded with every test; seconds say something on a quiet machine only.
+Clicks and seconds are recorded with every test and printed by ``-rP``; seconds say something on a
+quiet machine only.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ class Counted:
         self.page.get_by_text(words).first.wait_for(timeout=SOLVE_MILLISECONDS)
 
     def done(self, record, at_most: int) -> None:
-        """Record what it took; no script failed on the way."""
+        """Record and print what it took; no script failed on the way."""
+        seconds = round(time.monotonic() - self.start, 1)
         record("clicks", self.clicks)
-        record("seconds", round(time.monotonic() - self.start, 1))
+        record("seconds", seconds)
+        print(f"{self.clicks} clicks, {seconds} s")
         assert self.clicks <= at_most
         self.watched.assert_clean()
 

@@ -62,8 +62,8 @@ def test_greedy_against_optimal_at_a_projector_in_the_dark(visit):
     )
     assert over <= 1
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Table as CSV").click()
-    assert waiting.value.suggested_filename == "comparison.csv"
+        page.get_by_role("button", name="For the paper").click()
+    assert waiting.value.suggested_filename == "paper.zip"
     watched.assert_clean()
 
 

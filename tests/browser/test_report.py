@@ -85,6 +85,7 @@ def test_an_empty_field_is_asked_for(reader):
 def test_explore_offers_the_report(visit, solved):
     watched = visit()
     page = watched.open("/explore" + solved)
+    page.get_by_role("button", name="Share").click()
     button = page.get_by_role("button", name="Report for others")
     with page.expect_download(timeout=SOLVE_MILLISECONDS) as download:
         button.click()
