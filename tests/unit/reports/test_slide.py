@@ -1,0 +1,43 @@
+"""The slide of a run: well-formed, inside its frame, with the sentence and names escaped."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from octcore.data.dataset import Dataset
+from octcore.reports.slide import EDGE, HEIGHT, WIDTH, slide_svg
+from octcore.reports.summary import headline_words, summary
+from octcore.solving.solve import solve
+from tests.unit.hostile import HOSTILE
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def run(square: Dataset):
+    return solve(square, "cart", depth=2, test_size=0.25, seed=0).needed
+
+
+def test_a_slide_says_the_sentence_the_proof_and_the_rows(run):
+    page = ElementTree.fromstring(slide_svg(run, "Who is let in"))
+    texts = ["".join(entry.itertext()) for entry in page.findall(f"{SVG}text")]
+    assert texts[:2] == [
+        "Who is let in",
+        f"{run.badge} · square, {run.n_train} training rows, {run.n_test} held out",
+    ]
+    assert " ".join(texts[2:]) == headline_words(summary(run))
+
+
+def test_words_stand_above_the_tree_and_all_within_the_picture(run):
+    page = ElementTree.fromstring(slide_svg(run, HOSTILE))
+    assert [float(page.get(name)) for name in ("width", "height")] == [WIDTH, HEIGHT]
+    tree = page.find(f"{SVG}svg")
+    left, top, wide, high = (float(tree.get(name)) for name in ("x", "y", "width", "height"))
+    name, foot, *words = (float(entry.get("y")) for entry in page.findall(f"{SVG}text"))
+    assert name < words[0] < words[-1] < top
+    assert top + high < foot - 26 < HEIGHT - EDGE
+    assert (left, left + wide) == (EDGE, WIDTH - EDGE)
+    assert high > HEIGHT / 4
+    assert len(tree.findall(f".//{SVG}rect")) == len(run.tree.splits) + len(run.tree.labels)
