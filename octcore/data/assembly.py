@@ -244,7 +244,8 @@ class _Assembly:
         n_lost, n_rows = price.n_rows_lost, price.n_rows
         with_gaps = [column for column in self.columns if column.name in gaps]
         cells = sum(int(rows.sum()) for rows in gaps.values())
-        line = int(self.table.lines[np.flatnonzero(np.logical_or.reduce(list(gaps.values())))[0]])
+        concerned = lost if n_lost else np.logical_or.reduce(list(gaps.values()))
+        line = int(self.table.lines[np.flatnonzero(concerned)[0]])
         words = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(with_gaps)}"
         if policy in ("category", "auto"):
             if own := sum(not self.needs_number(column) for column in with_gaps):

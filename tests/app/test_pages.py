@@ -285,7 +285,7 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
     app.session_state["data_tabs"] = "Findings"
     app.run()
     words = shown(app).replace("\\", "")
-    assert "1 row of 40 left out (first in line 2); 1 column left out, whose gaps" in words
+    assert "1 row of 40 left out (first in line 9); 1 column left out, whose gaps" in words
     ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
     ways.set_value("category").run()
     assert not app.exception
