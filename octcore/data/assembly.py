@@ -248,8 +248,8 @@ class _Assembly:
         line = int(self.table.lines[np.flatnonzero(concerned)[0]])
         words = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(with_gaps)}"
         if policy in ("category", "auto"):
-            if own := sum(not self.needs_number(column) for column in with_gaps):
-                words += f", a category of their own in {count(own, 'column')}"
+            if own := [c.name for c in with_gaps if not self.needs_number(c)]:
+                words += f", a category of their own in {listing(own)}"
         did = []
         if n_lost or not left:
             did = [f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"]

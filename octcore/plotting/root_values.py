@@ -93,7 +93,7 @@ def root_values_figure(
     """
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)
-    figure = go.Figure(layout=base_layout(palette, 90 + 30 * len(shown), has_legend=False))
+    figure = go.Figure(layout=base_layout(palette, 105 + 30 * len(shown), has_legend=False))
     best = max((entry.value for entry in shown), default=0.0)
     for entry, label in zip(shown, labels, strict=True):
         figure.add_scatter(
@@ -127,7 +127,7 @@ def root_values_figure(
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
     figure.update_xaxes(
-        title_text=f"accuracy less the price of leaves, best with this feature at {place}"
+        title_text=f"accuracy less the price of leaves,<br>best with this feature at {place}"
     )
     figure.update_yaxes(showgrid=False)
     return figure

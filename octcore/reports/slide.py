@@ -12,12 +12,15 @@ from octcore.solving.run import SolvedRun
 WIDTH, HEIGHT, EDGE = 1600, 900, 50
 LETTERS, LINE = 92, 44
 """Of a line of words; its height in pixels."""
+SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")
+"""Spaces at which a line does not end."""
 
 
 def slide_svg(run: SolvedRun, name: str) -> str:
     """Draw the slide; it needs no font file and no network."""
     found = summary(run)
-    words = textwrap.wrap(headline_words(found) if found else "", LETTERS)
+    kept = SIGNS.sub("\N{NO-BREAK SPACE}", headline_words(found) if found else "")
+    words = [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, LETTERS)]
     data = text.printable(run.about_data.get("name", "data"), 60)
     foot = f"{run.badge} · {data}, {run.n_train:,} training rows, {run.n_test:,} held out"
     lines = [_text(EDGE + 44, name, 46, "bold"), _text(HEIGHT - EDGE + 10, foot, 26)]

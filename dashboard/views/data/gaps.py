@@ -50,4 +50,4 @@ def price_words(price: GapPrice) -> str:
             shown = ", ".join(text.printable(name, 20) for name in names[:MOST_NAMES])
             more = ", …" if len(names) > MOST_NAMES else ""
             parts.append(f"{text.count(len(names), noun)} ({shown}{more})")
-    return text.markdown(f"costs {' and '.join(parts) or 'nothing'}")
+    return text.markdown(f"costs {' and '.join(parts) or 'nothing'}", 200)

@@ -146,6 +146,8 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
         return
     record = penalty_path_data(paths)
     sizes = _on_other_splits(data, settings, next(iter(record)))
+    if sizes:
+        st.markdown(f"**Which size?** {text.markdown(new_rows.right_size_words(sizes), 300)}")
     selected = _selected(record, sizes)
     point = next(p for p in record[selected[0]] if p.leaves == selected[1])
     palette = session.palette()

@@ -150,19 +150,10 @@ def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
 
 def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
     """The size that new rows ask for, and what the price of a leaf did."""
-    right, own = recommended(sizes), run.tree.n_leaves
+    own = run.tree.n_leaves
     is_weighted = "class_weight" in run.constraints
     what = "of the weight of new rows" if is_weighted else "of new rows"
-    best = max(sizes, key=lambda size: size.worth)
-    words = [
-        f"{text.count(right.leaves, 'leaf').capitalize()} is the right size: right for "
-        f"{text.percent(right.worth)} {what}."
-        if right is best
-        else f"{text.count(right.leaves, 'leaf')} ({text.percent(right.worth)} {what}) "
-        f"{'is' if right.leaves == 1 else 'are'} as good as the best size, "
-        f"{text.count(best.leaves, 'leaf')} ({text.percent(best.worth)}), within its standard "
-        f"error of {100 * best.error:.1f} points."
-    ]
+    words = [right_size_words(sizes, what)]
     price, last = run.params.get("leaf_penalty"), sizes[-1]
     if price and last.leaves > own:
         words.append(
@@ -171,3 +162,19 @@ def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
             f"({text.percent(last.worth)} {what})."
         )
     return " ".join(words)
+
+
+def right_size_words(sizes: Sequence[Size], what: str = "of new rows") -> str:
+    """The smallest size that is as good as the best one, in a sentence."""
+    right, best = recommended(sizes), max(sizes, key=lambda size: size.worth)
+    if right is best:
+        return (
+            f"{text.count(right.leaves, 'leaf')} is the right size: right for "
+            f"{text.percent(right.worth)} {what}."
+        )
+    return (
+        f"{text.count(right.leaves, 'leaf')} ({text.percent(right.worth)} {what}) "
+        f"{'is' if right.leaves == 1 else 'are'} as good as the best size, "
+        f"{text.count(best.leaves, 'leaf')} ({text.percent(best.worth)}), within its standard "
+        f"error of {100 * best.error:.1f} points."
+    )

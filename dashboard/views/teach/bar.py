@@ -67,7 +67,7 @@ def draw(lesson: Lesson) -> Lesson:
     if is_presenting():
         st.html(FOLDER / "present.css")
         return lesson
-    places = st.columns([2.4, 5.7, 1.5, 1.3, 1.5], vertical_alignment="bottom")
+    places = st.columns([2.1, 5.6, 1.6, 1.4, 1.5], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
     key = places[0].selectbox(
         "Points",
@@ -93,9 +93,9 @@ def draw(lesson: Lesson) -> Lesson:
     if shown and tuple(shown) != lesson.formulations:
         lesson = lessons.lesson_from(lessons.to_dict(lesson) | {"show": shown})
         keep(lesson)
-    with places[2].popover("Lessons", icon=":material/school:", width="stretch"):
+    with places[2].popover("Lessons", width="stretch"):
         _course(lesson)
-    with places[3].popover("Share", icon=":material/share:", width="stretch"):
+    with places[3].popover("Share", width="stretch"):
         _share(lesson)
     if places[4].button(
         "Present",

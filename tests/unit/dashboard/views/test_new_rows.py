@@ -1,0 +1,29 @@
+"""The right size in words: the smallest within one standard error of the best."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.views.solve.new_rows import right_size_words
+from octcore.selection.repeated_splits import Size
+
+
+@pytest.mark.parametrize(
+    ("worths", "words"),
+    [
+        ((0.5, 0.7, 0.9), "3 leaves is the right size: right for 90.0 % of new rows."),
+        (
+            (0.5, 0.88, 0.9),
+            "2 leaves (88.0 % of new rows) are as good as the best size, 3 leaves (90.0 %), "
+            "within its standard error of 2.5 points.",
+        ),
+        (
+            (0.89, 0.88, 0.9),
+            "1 leaf (89.0 % of new rows) is as good as the best size, 3 leaves (90.0 %), "
+            "within its standard error of 2.5 points.",
+        ),
+    ],
+)
+def test_the_right_size_is_said_with_what_the_best_one_has(worths, words):
+    sizes = [Size(leaves, worth, 0.025) for leaves, worth in enumerate(worths, start=1)]
+    assert right_size_words(sizes) == words
