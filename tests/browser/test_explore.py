@@ -96,7 +96,7 @@ def test_a_second_file_is_scored_and_saved_with_guarded_cells(explore, tmp_path)
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     page.locator("input[type=file]").set_input_files(tmp_path / "bad.csv")
-    page.get_by_text(re.compile("lack 4 columns")).wait_for()
+    page.get_by_text(re.compile("lack 2 columns")).wait_for()
     watched.assert_clean()
 
 

@@ -56,7 +56,8 @@ def test_a_click_on_a_row_selects_its_leaf(visit, solved):
     page.locator(".js-plotly-plot .scatterlayer .trace path.point").first.wait_for()
     watched.settle()
     place = page.evaluate(
-        "() => { const p = document.querySelector('.js-plotly-plot'), l = p._fullLayout,"
+        "() => { const p = [...document.querySelectorAll('.js-plotly-plot')]"
+        ".find(p => p._fullData.some(t => t.name === 'setosa')), l = p._fullLayout,"
         " t = p._fullData.find(t => t.customdata), b = p.getBoundingClientRect();"
         " return [b.x + l.xaxis._offset + l.xaxis.d2p(t.x[0]),"
         " b.y + l.yaxis._offset + l.yaxis.d2p(t.y[0])]; }"
@@ -182,4 +183,4 @@ def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
 
 def test_a_dead_link_says_so(visit):
     page = visit().open("/explore?run=00000000-0000-0000-0000-000000000000")
-    page.get_by_text("not on this server").wait_for()
+    page.get_by_text("not in the history of this server").wait_for()

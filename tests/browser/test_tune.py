@@ -89,6 +89,6 @@ def test_one_class_against_the_rest_is_offered_and_solved(visit):
     page.get_by_text("MARGOT separates 2 classes; these data have 3.").wait_for(timeout=60_000)
     watched.settle()
     page.get_by_role("button", name="Find the optimal tree").click()
-    page.get_by_role("heading", name=re.compile("MARGOT on iris: setosa")).wait_for(timeout=60_000)
+    page.get_by_text(re.compile("MARGOT on iris: setosa")).first.wait_for(timeout=60_000)
     page.locator(".badge", has_text="proven optimal").wait_for(timeout=SOLVE_MILLISECONDS)
     watched.assert_clean()
