@@ -16,14 +16,14 @@ from octcore.data.table import RawTable
 from octcore.encoding.base import Encoding
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import OctError
-from octcore.formulations.base import baseline, get_formulation
+from octcore.formulations.base import get_formulation
 from octcore.program import ModelSize
+from octcore.reports.summary import grown_greedily
 from octcore.serial import digest
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.recipe import DataChoice
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import check_settings
-from octcore.solving.solve import solve
 
 KEEP = 64
 T = TypeVar("T")
@@ -97,20 +97,11 @@ def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) ->
 
     `encoding`: features that CART may split on; None for those of the run.
     """
-    encoding, penalty = encoding or run.asked.encoding, run.params.get("leaf_penalty")
+    encoding = encoding or run.asked.encoding
 
     def grown() -> SolvedRun | str:
         try:
-            return solve(
-                run.train,
-                formulation=baseline().key,
-                encoding=encoding,
-                depth=run.depth,
-                params={} if penalty is None else {"leaf_penalty": penalty},
-                time_limit=20,
-                costs=run.asked.costs,
-                refer=run.asked.refer,
-            ).needed
+            return grown_greedily(run, encoding)
         except OctError as error:
             return error.message
 

@@ -27,7 +27,7 @@ FIRST_SAMPLE = "iris"
 """Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""
 
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
-NODE_PARAMETER, DATA_PARAMETER = "node", "data"
+NODE_PARAMETER, DATA_PARAMETER, ANSWER_PARAMETER = "node", "data", "answer"
 NODE, ROW, REPLAY = "node", "row", "replay"
 SOLVE, TUNE, COMPARE = "solve", "tune", "compare"
 TOKEN_COOKIE = "octcore_browser"
@@ -253,6 +253,7 @@ def look_at(run: str) -> None:
     """Look at a run from now on, and put it into the URL."""
     if st.query_params.get(RUN_PARAMETER) not in (None, run):
         st.query_params.pop(NODE_PARAMETER, None)
+        st.query_params.pop(ANSWER_PARAMETER, None)
     now = state()
     now.run = run
     if run not in now.runs:
@@ -384,6 +385,18 @@ def side_run(*key: object) -> str | None:
 def remember_side_run(run: str, *key: object) -> None:
     """Remember a run under what it is for; it does not become the run that is looked at."""
     state().side_runs[key] = run
+
+
+def answer(run: str) -> str | None:
+    """The answer that the page What if shows of a run; at first the one in the link."""
+    linked = st.query_params.get(ANSWER_PARAMETER)
+    known = side_run(ANSWER_PARAMETER, run)
+    if known is None and linked and st.query_params.get(RUN_PARAMETER) == run:
+        remember_side_run(linked, ANSWER_PARAMETER, run)
+        return linked
+    if known and linked != known:
+        st.query_params[ANSWER_PARAMETER] = known
+    return known
 
 
 def widget_key(*parts: object) -> str:

@@ -52,10 +52,10 @@ ENGINES = {
         "univariate_search", "ThresholdSearchEngine", frozenset({Capability.THRESHOLD_SEARCH})
     ),
     "routing-search": EngineEntry(
-        "routing_search", "RoutingSearchEngine", frozenset({Capability.ROUTING_SEARCH})
+        "plane_search", "RoutingSearchEngine", frozenset({Capability.ROUTING_SEARCH})
     ),
     "assignment-search": EngineEntry(
-        "assignment_search", "AssignmentSearchEngine", frozenset({Capability.ASSIGNMENT_SEARCH})
+        "plane_search", "AssignmentSearchEngine", frozenset({Capability.ASSIGNMENT_SEARCH})
     ),
     "branch-and-cut": EngineEntry(
         "branch_and_cut.engine", "BranchAndCutEngine", frozenset({Capability.SEPARATION})

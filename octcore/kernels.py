@@ -73,17 +73,37 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         shared: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
         folder = cache_folder()
         if folder is None:
-            return numba.njit(**shared, **options)(function)
+            return _for_all_constants(numba.njit(**shared, **options)(function))
         # Numba looks for a writable place while it decorates, and gives up where there is none.
         config: Any = importlib.import_module("numba.core.config")
         place = _place(folder, function.__module__)
         before, config.CACHE_DIR = config.CACHE_DIR, str(place)
         try:
-            return numba.njit(cache=True, **shared, **options)(function)
+            return _for_all_constants(numba.njit(cache=True, **shared, **options)(function))
         finally:
             config.CACHE_DIR = before
 
     return decorate
+
+
+def _for_all_constants(dispatcher: Any) -> Any:
+    """Let kernels that call this one share one machine code of it.
+
+    Numba compiles a kernel again for every constant that it is called with, and for arrays that
+    are constants themselves; what it calls is compiled again with it.
+    """
+    from numba.core import types
+
+    def general(kind: Any) -> Any:
+        if isinstance(kind, types.Array) and not kind.mutable:
+            return kind.copy(readonly=False)
+        return types.unliteral(kind)
+
+    template = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, names: template(
+        tuple(map(general, args)), {name: general(kind) for name, kind in names.items()}
+    )
+    return dispatcher
 
 
 @functools.cache
@@ -98,6 +118,15 @@ def _place(folder: Path, module: str) -> Path:
 def inner() -> Callable[[Callable[..., Any]], Any]:
     """Decorate a kernel that only kernels call: it compiles faster without Python's entry."""
     return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def part() -> Any:
+    """Decorate a part of one kernel, which is not compiled by itself.
+
+    Whatever a kernel calls is optimised anew with it, so that of a chain of kernels the last one is
+    compiled as many times as the chain is long.
+    """
+    return kernel(inline="always")
 
 
 @functools.cache

@@ -205,9 +205,6 @@ class Cuts:
 class SearchState:
     """What a separator may know about the node of the branch-and-cut tree."""
 
-    lower: np.ndarray
-    upper: np.ndarray
-    """`lower`, `upper`: column bounds at the node."""
     is_root: bool
     is_integral: bool
     """`is_root`, `is_integral`: whether this is the root node; whether all binaries are integral at
@@ -218,10 +215,6 @@ class SearchState:
 
 class Separator(Protocol):
     """Finds inequalities that a point violates."""
-
-    kind: str
-    required: bool
-    """Whether the model is wrong without these rows (lazy constraints)."""
 
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""
@@ -294,10 +287,6 @@ class BigM:
         return objective is None or constant < self.needed(objective)
 
 
-def _no_trees() -> Iterator[tuple[str, Tree]]:
-    return iter(())
-
-
 @dataclass(frozen=True)
 class Listing:
     """Trees in the order of their cost, for side constraints that tie subtrees together.
@@ -349,7 +338,7 @@ class Program:
     objective counts no rows."""
     tolerance: float = 0.0
     """Relative gap that counts as closed, for objectives that are only computed to some digits."""
-    starts: Callable[[], Iterator[tuple[str, Tree]]] = _no_trees
+    starts: Callable[[], Iterator[tuple[str, Tree]]] = lambda: iter(())
     """Yields ``(source, tree)`` from quick to slow; the engine evaluates them."""
     improve: Callable[[Tree], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""

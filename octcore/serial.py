@@ -117,7 +117,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         beside.unlink(missing_ok=True)
 
 
-def write_file(path: str | Path, text: str) -> None:
-    """Write a whole text as UTF-8, or leave what was there; `OSError` as from `replacing`."""
+def write_file(path: str | Path, text: str | bytes) -> None:
+    """Write bytes, or text as UTF-8, or leave what was there; `OSError` as from `replacing`."""
     with replacing(path) as file:
-        file.write(text.encode())
+        file.write(text.encode() if isinstance(text, str) else text)

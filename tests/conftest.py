@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from octcore.search.univariate import warm_up
+from tests.referee import literal_bounds as literal_bounds
 from tests.referee import routing_states as routing_states
 
 _SEARCHES = (

@@ -44,10 +44,10 @@ else:
             if view.run is not None
         ]
         if runs:
-            left, right = st.columns([4, 1], vertical_alignment="center")
+            left, right = st.columns([3, 2], vertical_alignment="center")
             left.subheader("What differs", anchor=False)
-            with right:
-                beside.report_button(views, runs)
+            with right.container(horizontal=True):
+                beside.file_buttons(views, runs)
             beside.differences(runs)
             lazy_tabs(
                 {

@@ -1,4 +1,4 @@
-"""One run: tree, plane, rows, convergence, features and metrics, linked by the selected node."""
+"""One run: tree, plane and rows, linked by the selected node; accuracy, rules, new rows, proof."""
 
 import streamlit as st
 
@@ -22,19 +22,19 @@ solved = run_picker.solved(
     "This run is still going on; its tree opens here as soon as it ends.",
 )
 if view is not None and solved is not None:
-    exports.report_button(view.id, view.title, solved)
+    exports.share(view.id, view.title, solved)
     linked_views.draw(view.id, solved)
     shown, key, title = solved, view.id, view.title
     lazy_tabs(
         {
-            "Convergence": lambda: convergence.draw(key, shown),
-            "Inside the search": lambda: inside_search.draw(key, shown),
             "Accuracy": lambda: metrics_view.draw(shown),
             "CART beside it": lambda: metrics_view.greedy(key, shown),
             "Rules": lambda: metrics_view.rules_table(shown),
             "Score a file": lambda: scoring.draw(key, shown),
             "Model card": lambda: metrics_view.model_card(key, shown),
             "Download": lambda: exports.draw(key, title, shown, 3),
+            "Convergence": lambda: convergence.draw(key, shown),
+            "Inside the search": lambda: inside_search.draw(key, shown),
         },
         key="explore_tabs",
     )

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.reports.charts import marker
-from dashboard.teaching.lessons import CLASSES, GRID
+from dashboard.teaching.lessons import CLASSES, GRID, Cuts
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
@@ -18,6 +17,7 @@ from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
+from octcore.reports.charts import marker
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
@@ -115,6 +115,14 @@ def board_data(
         "lines": _line_data(tree),
         "ink": vars(palette),
     }
+
+
+def guess_data(points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palette) -> dict:
+    """Make the plain data of a guess; the points keep all their digits, as they are counted."""
+    board = board_data(points, codes, Truth(), palette, "", 0)
+    exact = [[*point, int(k)] for point, k in zip((points * GRID).tolist(), codes, strict=True)]
+    tints = [palette.class_tint(k, 0.25) for k in range(len(CLASSES))]
+    return board | {"points": exact, "cuts": [list(cut) for cut in cuts], "tints": tints}
 
 
 def _region_data(truth: Truth, tree: PlaneRecord | None, palette: Palette) -> list[dict[str, Any]]:

@@ -5,7 +5,9 @@ themselves when they were drawn by hand) and with what settings trees are grown 
 gives the same picture on any machine.
 """
 
+import functools
 import json
+import re
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -45,6 +47,8 @@ TIME_LIMIT = 30.0
 
 Points = tuple[tuple[int, int, int], ...]
 """Drawn points: x and y in thousandths, class index."""
+Cuts = tuple[tuple[int, int], ...]
+"""A guessed tree from the root on: axis (0 is x) and place in thousandths of every cut."""
 
 SETTINGS: tuple[Parameter, ...] = (
     IntRange("depth", 2, symbol="D", help="Levels of splits of every tree.", low=1, high=4),
@@ -58,7 +62,7 @@ SETTINGS: tuple[Parameter, ...] = (
     ),
     FloatRange(
         "C_upper",
-        1.0,
+        1000.0,
         symbol="C_t",
         help="Price of slack above the last level, for margin trees.",
         low=1e-3,
@@ -77,8 +81,11 @@ SETTINGS: tuple[Parameter, ...] = (
     ),
 )
 PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}
-IGNORED = frozenset({"run", "data", "present"})
+STEP, GUESS, PRESENT = "step", "guess", "present"
+IGNORED = frozenset({"run", "data", STEP, GUESS, PRESENT})
 """Query parameters of the page that are no part of a lesson."""
+CUT = r"[xy](?:1000|\d{1,3})"
+FIRST_GUESS: Cuts = ((0, 500), (1, 500), (1, 500))
 HEAD = frozenset({"format", "version"})
 """What stands in a file besides the lesson; `read_lesson` checks it."""
 
@@ -227,10 +234,28 @@ def to_query(lesson: Lesson) -> dict[str, str]:
     return query
 
 
-def link(lesson: Lesson, address: str) -> str:
-    """Return the address of the page with the lesson in it."""
+def link(lesson: Lesson, address: str, **state: str) -> str:
+    """Return the address of the page with the lesson in it, and where in the lesson one is."""
     base = address.split("?", 1)[0]
-    return f"{base}?{urllib.parse.urlencode(to_query(lesson), safe=',-_')}"
+    return f"{base}?{urllib.parse.urlencode(to_query(lesson) | state, safe=',-_')}"
+
+
+def is_presented(query: Mapping[str, str]) -> bool:
+    """Whether a page shows nothing but its lesson, for a projector."""
+    return query.get(PRESENT) == "1"
+
+
+def guess_from(given: str | None, depth: int) -> Cuts:
+    """Read the cuts of a link, such as ``x500_y300_y700``; others are those to begin with."""
+    wanted = 1 if depth == 1 else len(FIRST_GUESS)
+    found = re.fullmatch(rf"{CUT}(_{CUT})*", given or "")
+    cuts = tuple(("xy".index(c[0]), int(c[1:])) for c in found[0].split("_")) if found else ()
+    return cuts if len(cuts) == wanted else FIRST_GUESS[:wanted]
+
+
+def guess_words(cuts: Cuts) -> str:
+    """Write cuts as they stand in a link."""
+    return "_".join(f"{'xy'[axis]}{place}" for axis, place in cuts)
 
 
 def to_dict(lesson: Lesson) -> dict[str, Any]:
@@ -332,3 +357,63 @@ def run_key(lesson: Lesson, key: str) -> str:
 def with_points(lesson: Lesson, points: Points) -> Lesson:
     """Return the lesson on points drawn or moved by hand, checked as any other."""
     return replace(lesson, points=_points(points))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A lesson of a class: what it asks, and what to do on paper."""
+
+    question: str
+    tasks: tuple[str, ...]
+    lesson: Lesson
+
+
+@functools.cache
+def course() -> tuple[Part, ...]:
+    """Three lessons of a quarter of an hour each."""
+    greedy, optimal, margins = FIRST_FORMULATIONS
+    return (
+        Part(
+            "Is the best next step the best way?",
+            (
+                "Draw three lines along the axes: one through the whole square, then one on either "
+                "side of it. Every part takes the class of most of its points. Your errors:",
+                "Errors of the greedy tree, which takes the best next line each time:",
+                "Errors of the optimal tree of the same depth:",
+                "Why does the greedy tree begin where it begins?",
+            ),
+            lesson_from({"show": f"{greedy},{optimal}"}),
+        ),
+        Part(
+            "Which of all lines that part the points?",
+            (
+                "Draw a line, at any slant, that parts most of the points, with as much room on "
+                "both sides as there is. How wide is your strip?",
+                "One line in each half parts the rest. Ring the points that hold each strip.",
+                "Margin of the tree of thresholds, and of the tree with the widest margins:",
+                "Which point can be moved without moving any line?",
+            ),
+            lesson_from({"set": "wedges", "show": f"{optimal},{margins}"}),
+        ),
+        Part(
+            "How can anybody know that no tree is better?",
+            (
+                "Say that the first line is upright and left of the middle. How many points are "
+                "then wrong at least, whatever follows?",
+                "Number of arguments that are enough for all first lines:",
+                "Number of trees that cost exactly as much as the best one:",
+                "What does the proof not say about points that come tomorrow?",
+            ),
+            lesson_from({"set": "xor", "n": 40, "show": optimal}),
+        ),
+    )
+
+
+def part_of(lesson: Lesson) -> int | None:
+    """Which lesson of the class this is, its points moved or not; None if none."""
+    found = (
+        k
+        for k, part in enumerate(course())
+        if (part.lesson.key, part.lesson.formulations) == (lesson.key, lesson.formulations)
+    )
+    return next(found, None)

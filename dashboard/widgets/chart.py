@@ -7,10 +7,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.reports.charts import figure_svg
 from dashboard.widgets import inputs
 from octcore.data.export import frame_to_csv
 from octcore.plotting.layout import CONFIG
+from octcore.reports.charts import figure_svg
 
 ROWS_SHOWN = 200
 

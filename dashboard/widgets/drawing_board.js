@@ -1,5 +1,5 @@
 // A board for points of a few classes. Coordinates are thousandths; y grows upwards.
-const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, REST_MS = 60;
+const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, REST_MS = 60, EDGE = 20;
 const clamp = (value, grid) => Math.min(grid, Math.max(0, Math.round(value)));
 
 function place(svg, event, grid) {
@@ -18,14 +18,14 @@ function nearest(points, x, y, within) {
 
 function drawFrame(svg, data) {
   const ink = data.ink, grid = data.grid;
-  el("rect", { x: -20, y: -20, width: grid + 40, height: grid + 40, fill: ink.background, stroke: ink.muted, "stroke-width": 1.5 }, svg);
+  el("rect", { x: -EDGE, y: -EDGE, width: grid + 2 * EDGE, height: grid + 2 * EDGE, fill: ink.background, stroke: ink.muted, "stroke-width": 1.5 }, svg);
   for (const region of data.regions) {
     const d = "M" + region.polygon.map(([x, y]) => `${x * grid},${grid - y * grid}`).join("L") + "Z";
     el("path", { d, fill: region.colour }, svg);
   }
   for (let k = 0; k <= 4; k++) {
     const v = (k * grid) / 4;
-    el("path", { d: `M${v},-20V${grid + 20}M-20,${v}H${grid + 20}`, stroke: ink.grid, "stroke-width": 1 }, svg);
+    el("path", { d: `M${v},${-EDGE}V${grid + EDGE}M${-EDGE},${v}H${grid + EDGE}`, stroke: ink.grid, "stroke-width": 1 }, svg);
     el("text", { x: v, y: grid + 50, "text-anchor": "middle", "font-size": 26, fill: ink.muted }, svg, String(v / grid));
     el("text", { x: -28, y: grid - v + 9, "text-anchor": "end", "font-size": 26, fill: ink.muted }, svg, String(v / grid));
   }
@@ -155,9 +155,109 @@ function wireKeyboard(svg, data, state, act, redraw, report) {
   };
 }
 
+// A guessed tree. Cuts lie in heap order, each an axis and a place; a cut stays inside its cell.
+function guessed(cuts, data) {
+  const cells = [[[-EDGE, data.grid + EDGE], [-EDGE, data.grid + EDGE]]], lines = [], leaves = [];
+  for (let at = 0; at < 2 * cuts.length + 1; at += 1) {
+    const cell = cells[at];
+    if (at >= cuts.length) { leaves[at] = { cell, rows: data.classes.map(() => []) }; continue; }
+    const [axis, asked] = cuts[at], place = Math.min(cell[axis][1], Math.max(cell[axis][0], asked));
+    for (const side of [0, 1]) {
+      const part = cell.map((range) => [...range]);
+      part[axis][1 - side] = place;
+      cells[2 * at + 1 + side] = part;
+    }
+    lines.push({ axis, place, range: cell[1 - axis] });
+  }
+  for (const point of data.points) {
+    let at = 0;
+    while (at < lines.length) at = 2 * at + 1 + (point[lines[at].axis] > lines[at].place);
+    leaves[at].rows[point[2]].push(point);
+  }
+  const wrong = leaves.flatMap((leaf) => {
+    const most = leaf.rows.reduce((best, rows, k) => (rows.length > leaf.rows[best].length ? k : best), 0);
+    leaf.label = most;
+    return leaf.rows.flatMap((rows, k) => (k === most ? [] : rows));
+  });
+  return { lines, leaves, wrong };
+}
+
+function drawGuess(root, data, state) {
+  const svg = root.querySelector(".octboard > svg"), grid = data.grid, ink = data.ink;
+  const { lines, leaves, wrong } = guessed(state.cuts, data);
+  const regions = leaves.filter(Boolean).map(({ cell: [[x0, x1], [y0, y1]], label }) => ({ polygon: [[x0, y0], [x1, y0], [x1, y1], [x0, y1]].map(([x, y]) => [x / grid, y / grid]), colour: data.tints[label] }));
+  svg.replaceChildren();
+  drawFrame(svg, { ...data, regions });
+  drawPoints(svg, data, { points: data.points, held: -1 });
+  const to = (axis, along, across) => (axis ? `${across},${grid - along}` : `${along},${grid - across}`);
+  for (const [x, y] of wrong) el("path", { class: "wrong", d: `M${x - 11},${grid - y - 11}l22,22m0,-22l-22,22`, stroke: ink.text, "stroke-width": 5 }, svg);
+  // Grips lie above all lines: the ends of later cuts meet in the middle of the first.
+  const grips = lines.map(({ axis, place, range }, i) => {
+    const own = { class: "cut", "data-cut": i, style: `cursor:${axis ? "ns" : "ew"}-resize` }, colour = i === state.held ? ink.accent : ink.text;
+    const d = `M${to(axis, place, range[0])}L${to(axis, place, range[1])}`, line = el("g", own, svg);
+    el("path", { d, stroke: "transparent", "stroke-width": 2 * NEAR }, line);
+    el("path", { d, stroke: colour, "stroke-width": i ? 5 : 8 }, line);
+    const grip = el("g", { ...own, transform: `translate(${to(axis, place, (range[0] + range[1]) / 2)})` });
+    el("circle", { r: 21, fill: ink.background, stroke: colour, "stroke-width": 4 }, grip);
+    el("path", { d: "M-5,-7L-12,0L-5,7M5,-7L12,0L5,7", transform: `rotate(${90 * axis})`, stroke: ink.text, "stroke-width": 3.5 }, grip);
+    return grip;
+  });
+  svg.append(...grips);
+  root.querySelector(".errors").textContent = `Errors: ${wrong.length}`;
+}
+
+// Cuts are dragged; a click turns one, and so does Enter after its number.
+function wireGuess(root, data, state, report) {
+  const svg = root.querySelector(".octboard > svg");
+  const redraw = () => drawGuess(root, data, state);
+  const turn = (i, place) => { state.cuts[i] = [1 - state.cuts[i][0], place]; };
+  svg.oncontextmenu = null;
+  svg.onpointerdown = (e) => {
+    const group = e.target.closest("g.cut");
+    if (e.button !== 0 || !group) return;
+    svg.setPointerCapture(e.pointerId);
+    state.held = Number(group.dataset.cut);
+    state.moved = false;
+    redraw();
+  };
+  svg.onpointermove = (e) => {
+    if (state.held < 0 || !(e.buttons & 1)) return;
+    const axis = state.cuts[state.held][0], now = place(svg, e, data.grid);
+    state.moved = true;
+    state.cuts[state.held] = [axis, now[axis]];
+    redraw();
+  };
+  svg.onpointerup = svg.onpointercancel = (e) => {
+    if (state.held < 0) return;
+    if (!state.moved) turn(state.held, place(svg, e, data.grid)[1 - state.cuts[state.held][0]]);
+    state.held = -1;
+    redraw();
+    report();
+  };
+  svg.onkeydown = (e) => {
+    const cut = state.cuts[state.chosen], step = (e.shiftKey ? FAR : 10) * ({ ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key] || 0);
+    if (/^[1-9]$/.test(e.key) && Number(e.key) <= state.cuts.length) state.chosen = Number(e.key) - 1;
+    else if (e.key === "Enter") turn(state.chosen, cut[1]);
+    else if (step) state.cuts[state.chosen] = [cut[0], clamp(cut[1] + step, data.grid)];
+    else return;
+    e.preventDefault();
+    redraw();
+    root.querySelector(".live").textContent = root.querySelector(".errors").textContent;
+    report();
+  };
+  redraw();
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement;
+  root.querySelector(".octboard").classList.toggle("guessing", Boolean(data.cuts));
+  if (data.cuts) {
+    const state = (root.octGuess = root.octGuess || { held: -1, chosen: 0, cuts: [] });
+    // What comes back are its own cuts, maybe older ones.
+    if (state.cuts.length !== data.cuts.length) state.cuts = data.cuts;
+    return wireGuess(root, data, state, () => setTriggerValue("change", { cuts: state.cuts }));
+  }
   const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, answered: 0, untold: false };
   const state = (root.octBoard = root.octBoard || fresh);
   if (data.serial < state.answered) state.serial = data.serial; // a server that was started again

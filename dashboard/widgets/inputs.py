@@ -1,5 +1,7 @@
 """Buttons and switches that look the same on every page."""
 
+import io
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -13,6 +15,11 @@ from octcore.plotting import text
 T = TypeVar("T")
 KINDS = {
     ".c": "text/plain",
+    ".java": "text/plain",
+    ".onnx": "application/octet-stream",
+    ".pmml": "application/xml",
+    ".r": "text/plain",
+    ".tsv": "text/tab-separated-values",
     ".js": "text/plain",
     ".py": "text/plain",
     ".sql": "text/plain",
@@ -21,6 +28,7 @@ KINDS = {
     ".html": "text/html",
     ".json": "application/json",
     ".jsonl": "application/json",
+    ".log": "text/plain",
     ".md": "text/markdown",
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
@@ -35,6 +43,15 @@ def download(
     look: dict[str, Any] = {"icon": ":material/download:", "width": "stretch", **options}
     kind = KINDS[PurePath(file_name).suffix]
     st.download_button(label, make, file_name, kind, key, on_click="ignore", **look)
+
+
+def packed(files: Mapping[str, str]) -> bytes:
+    """A zip of texts by file name."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, written in files.items():
+            archive.writestr(name, written)
+    return content.getvalue()
 
 
 def switch(

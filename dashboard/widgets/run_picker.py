@@ -18,7 +18,9 @@ def draw() -> JobView | None:
     current = session.run_id()
     if current is not None and jobs.view(current) is None:
         st.warning(
-            "This link names a run that is not on this server (any more).",
+            "This link names a run that is not in the history of this server. Open it on the one "
+            "that made the link, or ask there for its report or scorer (Explore, Share): both are "
+            "files that open anywhere.",
             icon=":material/link_off:",
         )
     known = [view for key in session.state().runs if (view := jobs.view(key)) is not None]

@@ -13,6 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.difference import mark
 from octcore.plotting.tree_view import TreeView, beside, component_data, tree_view_data
+from octcore.reports.summary import Summary, answer_words, counts_words, summary
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
@@ -55,47 +56,33 @@ def statements(run: Run) -> None:
         st.caption(text.markdown(statement, 400))
 
 
-def headline(run: Run) -> None:
-    """Show what matters first: accuracy on rows that the tree has not seen, errors, leaves."""
-    chart.numbers(headline_entries(run), METRIC_WIDTH)
-    largest = f"Always guessing the largest class: {text.percent(run.majority_accuracy)}."
-    told = " that get a class" if run.referred else ""
-    if run.n_test and run.accuracy is not None:
-        st.caption(
-            f"On the {run.n_answered:,} training rows{told} {text.percent(run.accuracy)} are "
-            f"right, "
-            f"{text.count(errors(run.accuracy, run.n_answered), 'error')}. {largest}"
-        )
-    else:
-        st.caption(f"No rows were held out, so this says little about new rows. {largest}")
+def headline(run_id: str, run: Run) -> None:
+    """Say first what the tree does on rows that it has not seen."""
+    if run.asked.has_task:
+        chart.numbers(_task_entries(run), METRIC_WIDTH)
+    found = known_summary(run_id, run)
+    if found is not None:
+        answer = answer_words(found).replace(" %", "\N{NO-BREAK SPACE}%")
+        st.markdown(f"#### {text.markdown(answer, 400)}")
+        st.caption(text.markdown(counts_words(found), 600))
 
 
-def headline_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
-    """Accuracy, errors and leaves: name, value and what it says, of each."""
-    held_out = bool(run.n_test)
-    share, rows, cost, asked = (
-        (run.test_accuracy, run.n_test_answered, run.test_mean_cost, run.test_referred)
-        if held_out
-        else (run.accuracy, run.n_answered, run.mean_cost, run.referred)
+def known_summary(run_id: str, run: Run) -> Summary | None:
+    """The counts of a run, made once."""
+    return cached.once_per_run(run_id, "summary", lambda: summary(run))
+
+
+def _task_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
+    """Mean cost and how often a person is asked: name, value and what it says, of each."""
+    which = "held-out" if run.n_test else "training"
+    cost, asked = (
+        (run.test_mean_cost, run.test_referred) if run.n_test else (run.mean_cost, run.referred)
     )
-    which = "held-out" if held_out else "training"
-    wrong = "–" if share is None else f"{errors(share, rows):,} of {rows:,}"
-    task = [("Mean cost", text.number(cost), f"Of the answers, over the {which} rows.")]
-    if run.asked.refer is not None:
-        words = f"Share of the {which} rows that a person is asked about; accuracy counts the rest."
-        task.append(("A person is asked", text.percent(asked), words))
-    return (
-        *(task if run.asked.has_task else ()),
-        (f"Accuracy, {'held out' if held_out else 'training'}", text.percent(share),
-         f"Share of the {which} rows that the tree gets right."),
-        ("Errors", wrong, f"{which.capitalize()} rows that the tree gets wrong."),
-        ("Leaves", "–" if run.tree is None else str(run.tree.n_leaves), "Leaves of the tree."),
-    )  # fmt: skip
-
-
-def errors(share: float, rows: int) -> int:
-    """Rows that are wrong, from the share that is right."""
-    return round((1 - share) * rows)
+    told = (("Mean cost", text.number(cost), f"Of the answers, over the {which} rows."),)
+    if run.asked.refer is None:
+        return told
+    words = f"Share of the {which} rows that a person is asked about; accuracy counts the rest."
+    return (*told, ("A person is asked", text.percent(asked), words))
 
 
 def proof(run: Run, more: Callable[[], None] | None = None) -> None:

@@ -19,3 +19,23 @@ function el(name, attributes, parent, text) {
   return node;
 }
 
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 2000);
+}
+
+function savePng(source, width, height, name) {
+  const image = new Image();
+  image.onload = () => {
+    const canvas = document.createElement("canvas");
+    canvas.width = width;
+    canvas.height = height;
+    canvas.getContext("2d").drawImage(image, 0, 0, width, height);
+    canvas.toBlob((blob) => save(blob, name));
+  };
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(source);
+}

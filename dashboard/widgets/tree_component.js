@@ -50,21 +50,26 @@ function place(data, state) {
   const items = visible(data, state);
   const isWide = items.filter((i) => !i.open).length > 8;
   const sideways = state.sideways === null ? isWide : state.sideways;
-  const texts = data.beside ? data.beside.texts : items.flatMap((i) => [i.node.words, i.node.detail]);
-  const widest = Math.max(...texts.map((text) => textWidth(text, true)));
-  const width = Math.min(sideways ? 200 : 190, Math.max(108, widest + 2 * PAD));
+  // On a projector boxes are narrow and say less, so that they can be large.
+  for (const item of items) {
+    const { words, detail, kind } = item.node;
+    item.details = !data.big ? [detail] : kind === "leaf" ? detail.split(" · ") : detail.split(" · ").slice(-1);
+    item.widest = Math.max(textWidth(words, true) * (data.big && words.length > 12 ? 0.6 : 1), ...item.details.map((line) => textWidth(line, true)));
+  }
+  const widest = Math.max(...(data.beside ? data.beside.texts.map((text) => textWidth(text, true)) : items.map((i) => i.widest)));
+  const width = Math.min(sideways ? 200 : 190, Math.max(data.big ? 84 : 108, widest + 2 * PAD));
   const most = isWide ? (sideways ? 1 : 2) : 3;
   let tallest = 0;
   for (const text of data.beside ? data.beside.texts : [])
     tallest = Math.max(tallest, PAD + LINE * (wrap(text, width - 2 * PAD, most, true).length + 1) + HISTOGRAM + PAD - 2);
   for (const item of items) {
     item.lines = wrap(item.node.words, width - 2 * PAD, most, true);
-    item.bar = item.node.histogram && !isWide ? HISTOGRAM : BAR;
-    item.height = (isWide ? 4 : PAD) + LINE * (item.lines.length + 1) + item.bar + (isWide ? 2 : PAD - 2);
+    item.bar = item.node.histogram && !isWide && !data.big ? HISTOGRAM : BAR;
+    item.height = (isWide ? 4 : PAD) + LINE * (item.lines.length + item.details.length) + item.bar + (isWide ? 2 : PAD - 2);
     tallest = Math.max(tallest, item.height);
   }
-  const across = sideways ? tallest + (isWide ? 6 : 12) : width + 18;
-  const along = sideways ? width + (isWide ? 46 : 72) : tallest + 62;
+  const across = sideways ? tallest + (isWide ? 6 : 12) : width + (data.big ? 6 : 18);
+  const along = sideways ? width + (isWide ? 46 : 72) : tallest + (data.big ? 34 : 62);
   let slot = 0;
   const at = new Map(items.map((i) => [i.node.id, i]));
   (function assign(item) {
@@ -114,7 +119,7 @@ function drawNode(layer, item, plan, data, state, act, onPath) {
   const shift = node.kind === "leaf" ? 17 : 0;
   if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${plan.top + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
   lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
-  el("text", { x: PAD, y: plan.top + 12 + lines.length * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(node.detail, plan.width - 2 * PAD));
+  item.details.forEach((line, i) => el("text", { x: PAD, y: plan.top + 12 + (lines.length + i) * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(line, plan.width - 2 * PAD)));
   const low = item.height - (plan.top === PAD ? PAD - 2 : 3);
   if (item.bar === HISTOGRAM) drawHistogram(group, node, plan.width - 2 * PAD, low - 3, data);
   else drawClassBar(group, node, plan.width - 2 * PAD, low - BAR, data);
@@ -173,7 +178,8 @@ function draw(root, data, state, act) {
   const [w, h] = [plan.size[0] + 2 * margin, plan.size[1] + 2 * margin];
   const room = svg.clientWidth || 700;
   const widest = Math.max(w, data.beside && !plan.sideways ? data.beside.leaves * (plan.width + 18) - 18 + 2 * margin : 0);
-  const scale = Math.min(1.1, room / widest);
+  // On a projector a tree fills its half of the page, next to a plane of that height.
+  const scale = data.big ? Math.min(room / widest, (0.5 * innerHeight) / h, 3) : Math.min(1.1, room / widest);
   const tallest = data.beside && !plan.sideways ? data.beside.levels * (plan.tallest + 62) - 62 + 2 * margin : h;
   const height = Math.max(150, Math.min(Math.max(h, tallest) * scale, plan.sideways ? 1500 : 720));
   svg.setAttribute("height", height);
@@ -219,40 +225,22 @@ function exportSvg(root, state, data) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 2000);
-}
-
-function savePng(source, state) {
-  const image = new Image();
-  image.onload = () => {
-    const canvas = document.createElement("canvas");
-    canvas.width = 2 * state.full.w;
-    canvas.height = 2 * state.full.h;
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => save(blob, "tree.png"));
-  };
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(source);
-}
-
 function fillBar(root, data, state, act) {
   const badge = root.querySelector(".badge");
   badge.textContent = (data.refuted ? "✗ " : data.proven ? "✓ " : "○ ") + data.badge;
   badge.style.color = data.refuted ? data.ink.refuted : data.proven ? data.ink.optimum : data.ink.muted;
   const legend = root.querySelector(".legend");
   legend.replaceChildren();
-  data.classes.slice(0, 12).forEach((c) => {
+  const given = new Set(data.nodes.filter((node) => node.kind === "leaf").map((node) => node.leaf));
+  const isMany = data.classes.length > 12;
+  data.classes.filter((_, k) => !isMany || given.has(k)).forEach((c) => {
     const item = document.createElement("span");
     const icon = el("svg", { width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true", style: "width:14px" }, item);
     el("path", { d: SHAPES[c.marker] || SHAPES.circle, fill: c.colour, stroke: data.ink.text, "stroke-width": 0.8 }, icon);
     item.appendChild(document.createTextNode(c.name));
     legend.appendChild(item);
   });
-  const actions = { in: () => act.zoom(1.25), out: () => act.zoom(0.8), fit: act.fit, turn: act.turn, svg: () => save(new Blob([exportSvg(root, state, data)], { type: "image/svg+xml" }), "tree.svg"), png: () => savePng(exportSvg(root, state, data), state) };
+  const actions = { in: () => act.zoom(1.25), out: () => act.zoom(0.8), fit: act.fit, turn: act.turn, svg: () => save(new Blob([exportSvg(root, state, data)], { type: "image/svg+xml" }), "tree.svg"), png: () => savePng(exportSvg(root, state, data), 2 * state.full.w, 2 * state.full.h, "tree.png") };
   for (const button of root.querySelectorAll("button")) button.onclick = actions[button.dataset.act];
 }
 
@@ -303,6 +291,7 @@ export default function (component) {
     }
     e.preventDefault();
   };
+  root.querySelector(".octtree").classList.toggle("big", Boolean(data.big));
   wirePan(svg, state, redraw);
   fillBar(root, data, state, act);
   redraw();

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+import streamlit as st
+
+from dashboard.teaching.lessons import is_presented
 from dashboard.widgets.component import make_component
 
 HTML = """
@@ -29,4 +32,5 @@ _show = make_component("tree_component", HTML, "node")
 
 def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:
     """Draw the tree; `on_node` receives the number of a node that was clicked."""
-    _show(data, key, lambda node: on_node(int(node)))
+    big = is_presented(st.query_params)
+    _show(data | {"big": big}, key, lambda node: on_node(int(node)))

@@ -54,15 +54,11 @@ class ProgressLine:
 
 def progress_text(snapshot: Snapshot) -> str:
     """Elapsed time, phase, incumbent, bound and gap in words."""
-    from octcore.engines.events import relative_gap
+    from octcore.solving.telling import standing
 
     last = snapshot.last
     incumbent, bound = (None, None) if last is None else (last.incumbent, last.bound)
-    gap = relative_gap(incumbent, bound)
-    shown = {"incumbent": incumbent, "bound": bound}
-    parts = [f"{name} {'-' if value is None else f'{value:.6g}'}" for name, value in shown.items()]
-    parts.append(f"gap {'-' if gap is None else f'{gap:.2%}'}")
-    return "  ".join([f"{snapshot.elapsed:6.1f} s", snapshot.phase, *parts])
+    return standing(snapshot.elapsed, snapshot.phase, incumbent, bound)
 
 
 def check_outputs(*paths: str | None) -> None:
@@ -85,11 +81,11 @@ class _OnlyTried(Exception):
     """Ends the writing of a file that is not meant to be replaced yet."""
 
 
-def write_text(path: str, text: str) -> None:
+def write_text(path: str, text: str | bytes) -> None:
     """Write text to a file, or to standard output for ``-``; both as UTF-8."""
     if path == STANDARD_OUTPUT:
         sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.write(text.encode() if isinstance(text, str) else text)
         sys.stdout.buffer.flush()
         return
     with in_words(path):
@@ -111,7 +107,7 @@ def json_line(record: Any) -> str:
     return json.dumps(record, allow_nan=False) + "\n"
 
 
-def write_files(files: Mapping[str, str]) -> dict[str, SettingsError]:
+def write_files(files: Mapping[str, str | bytes]) -> dict[str, SettingsError]:
     """Write several files by path; returns what was wrong with those that cannot be written."""
     failures: dict[str, SettingsError] = {}
     for path, text in files.items():

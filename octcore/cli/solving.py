@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -31,17 +32,18 @@ from octcore.cli.output import (
 )
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import SettingsError
+from octcore.errors import OctError, SettingsError
 from octcore.models.file import model_to_dict
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.one_vs_rest import solve_one_vs_rest
-from octcore.solving.report import EXPORTS, export_tree, run_report
+from octcore.solving.report import EXPORTS, export_file, run_report
 from octcore.solving.run import Run
 from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
+from octcore.tree.export.onnx import require_onnx
 from octcore.worker.client import solve_in_child
 
-FOR_ONE_TREE = ("trace", "model", "tree")
+FOR_ONE_TREE = ("trace", "model", "report", "tree")
 """Outputs that describe one tree."""
 
 
@@ -52,8 +54,10 @@ def add_commands(commands: Any) -> None:
     add_solve_options(solve)
     add_declared(solve, ROWS)
     add_json(solve)
-    solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
+    trace = "write every event, one JSON a line; as text, as solvers do, if FILE ends in .log"
+    solve.add_argument("--trace", metavar="FILE", help=trace)
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
+    solve.add_argument("--report", metavar="FILE.html", help="write what people read, as one file")
     add_many(solve, "--tree", "FILE", "in a format of " + ", ".join(EXPORTS))
     compare = commands.add("compare", run_compare)
     add_data_options(compare)
@@ -70,12 +74,15 @@ def add_commands(commands: Any) -> None:
 def run_solve(arguments: argparse.Namespace) -> int:
     """Train a tree in a child process and write what was asked for."""
     for path in arguments.tree:  # refused before a minute of solving, not after it
-        kind = path.rpartition(".")[2]
+        kind = _format_of(path)
+        if kind == "onnx":
+            require_onnx()
         if kind not in EXPORTS:
             raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
     rows = _rows_asked(arguments)
     settings = solve_settings(arguments)
-    check_outputs(arguments.json, arguments.trace, arguments.model, *arguments.tree)
+    files = (arguments.json, arguments.trace, arguments.model, arguments.report)
+    check_outputs(*files, *arguments.tree)
     start = time.perf_counter()
     data = read_data(arguments)
     read_seconds = time.perf_counter() - start
@@ -88,6 +95,10 @@ def run_solve(arguments: argparse.Namespace) -> int:
     run = _in_child(data, called=arguments.called, **settings)
     run = replace(run, timings={"read": read_seconds, **run.timings})
     return _write(arguments, run, run.to_dict(), "")
+
+
+def _format_of(path: str) -> str:
+    return path.rpartition(".")[2].lower()
 
 
 def _rows_asked(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -164,25 +175,43 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
 
     What cannot be written after all, as on a full disk, goes to standard output behind the report.
     """
-    files: dict[str, str] = {}
+    files: dict[str, str | bytes] = {}
     if arguments.json:
         files[arguments.json] = json_line(record)
     if arguments.trace:
-        files[arguments.trace] = run.trace.to_json_lines()
+        is_text = arguments.trace.endswith(".log")
+        files[arguments.trace] = run.log() if is_text else run.trace.to_json_lines()
     if run.tree is not None and arguments.model:
         files[arguments.model] = json_line(model_to_dict(run))
     if run.tree is not None:
-        files |= {path: export_tree(run, path.rpartition(".")[2]) for path in arguments.tree}
+        files |= {path: export_file(run, _format_of(path)) for path in arguments.tree}
+    if run.tree is not None and arguments.report:
+        files[arguments.report] = _report_of(run)
     failures = write_files(files)
     if run.tree is None:
         print(run_report(run), file=sys.stderr)
     elif arguments.json != "-":
         print(run_report(run) + (f"\n{summary}" if summary else ""))
     for path in failures:
-        print(f"{path}:\n{files[path].rstrip()}")
+        text = files[path]
+        if isinstance(text, str):
+            print(f"{path}:\n{text.rstrip()}")
     for failure in failures.values():
         raise failure
     return NO_TREE if run.tree is None else 0
+
+
+def _report_of(run: Run) -> str:
+    """What the app calls *Report for others*."""
+    # Not above: figures and their library are for this alone.
+    from octcore.reports.run_report import report_html
+    from octcore.reports.summary import grown_greedily
+
+    greedy = None
+    if run.certificate.method != "heuristic":
+        with contextlib.suppress(OctError):  # CART takes no such rows
+            greedy = grown_greedily(run.needed)
+    return report_html(run, f"{run.about_data.get('name', 'data')}: {run.formulation}", greedy)
 
 
 def run_compare(arguments: argparse.Namespace) -> int:

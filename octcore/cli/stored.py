@@ -15,6 +15,7 @@ from octcore.cli.options import add_json, add_reading_options, read_options, sou
 from octcore.cli.output import json_line, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
+from octcore.data.lookup import fresh_name
 from octcore.data.packing import unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.encoding.base import Encoding
@@ -42,6 +43,8 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL.json")
     parser.add_argument("data", metavar="DATA.csv", help="- for the standard input")
     parser.add_argument("--output", metavar="FILE.csv", default="-")
+    words = "add the share of every class among the training rows of a row's leaf"
+    parser.add_argument("--proba", action="store_true", help=words)
     parser = commands.add(
         "verify",
         run_verify,
@@ -112,12 +115,17 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def run_predict(arguments: argparse.Namespace) -> int:
-    """Write the rows as they came, with one more column, ``prediction``."""
+    """Write the rows as they came and ``prediction``, after it shares of the classes if asked."""
     model = load_model(arguments.model)
     scored = score(model, read_table(source_of(arguments.data)).frame())
     for finding in scored.unseen:
         print(f"octcore: {finding.message}", file=sys.stderr)
-    write_text(arguments.output, frame_to_csv(scored.table(("prediction",))))
+    table = scored.table(("prediction",))
+    if arguments.proba:
+        shares = model.shares_of(scored.leaves)
+        for label, column in zip(model.classes, shares.T, strict=False):  # none asks a person
+            table[fresh_name(f"probability of {label}", table.columns)] = column
+    write_text(arguments.output, frame_to_csv(table))
     return 0
 
 

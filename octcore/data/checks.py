@@ -182,11 +182,10 @@ def _edges(name: str, values: Numbers, kind: str) -> Iterator[Finding]:
         return
     if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
         return
-    kept = "" if kind == "numeric" else f" It is used as {kind}, where this does not matter."
     yield warning(
         "EDGES_COLLAPSED",
         f"Column {quote(name)} has {count(len(distinct), 'distinct value')}, so that {BUCKETS} "
-        f"quantile buckets become {max(1, buckets)}.{kept}",
+        f"quantile buckets become {max(1, buckets)}.",
         column=name,
     )
 

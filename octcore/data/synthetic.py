@@ -115,9 +115,14 @@ def _partition(
     n: int,
     gamma: float,
     rng: np.random.Generator,
+    shares: Mapping[int, float] | None = None,
 ) -> tuple[SyntheticSet, Labels]:
-    """Draw uniform points until every leaf has its number; return them and their leaves."""
+    """Draw uniform points until every leaf has its number; return them and their leaves.
+
+    `shares`: of the points, by leaf; by default all have the same.
+    """
     room = dict.fromkeys(leaf_labels, max(1, n // len(leaf_labels)))
+    room |= {leaf: max(1, round(n * share)) for leaf, share in (shares or {}).items()}
     points: list[Points] = []
     leaves: list[int] = []
     draws = 0
@@ -158,6 +163,25 @@ def _four_partitions(rng: np.random.Generator, n: int, gamma: float) -> Syntheti
         3: line_through(0.61, 0.68, 285),
     }
     return _partition(planes, {4: -1, 5: 1, 6: -1, 7: 1}, n, gamma, rng)[0]
+
+
+@_recipe(
+    "wedges",
+    "Halves with wedges",
+    "Two halves, each with a few points of the other class in a wedge: every margin can be seen.",
+    2,
+    _points(110, 24),
+    _gamma(0.025, 0.04),
+)
+def _wedges(rng: np.random.Generator, n: int, gamma: float) -> SyntheticSet:
+    """Wedges lie at the first line, and hold few points, so that their slack leaves it narrow."""
+    planes = {
+        1: line_through(0.5, 0.5, 10),
+        2: line_through(0.40, 0.88, 50),
+        3: line_through(0.50, 0.86, 160),
+    }
+    shares = {4: 0.47, 5: 0.03, 6: 0.47, 7: 0.03}
+    return _partition(planes, {4: -1, 5: 1, 6: 1, 7: -1}, n, gamma, rng, shares)[0]
 
 
 @_recipe(

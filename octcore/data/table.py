@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import io
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -161,8 +162,20 @@ def _split(
 ) -> tuple[tuple[RawColumn, ...], list[int], str | None]:
     """Split text into columns; return them, their lines and the index column."""
     rows, lines = _parse_rows(text, delimiter, skipped, findings)
-    header, body, body_lines = rows[0], rows[1:], lines[1:]
+    at = _header_at(rows)
+    if at:
+        message = (
+            f"{count(at, 'line')} above the header left out ({quote(' '.join(rows[0]).strip())})."
+        )
+        findings.append(warning("TITLE_LINES", message, line=lines[0]))
+    header, body, body_lines = rows[at], rows[at + 1 :], lines[at + 1 :]
+    lines = lines[at:]
     del rows
+    if len(body) > 1 and _are_units(body[0]):
+        message = f"Line {lines[1]} below the header holds units ({quote(_filled(body[0])[0])})"
+        findings.append(warning("UNITS_LINE", f"{message}; it is left out.", line=lines[1]))
+        body, body_lines = body[1:], body_lines[1:]
+    _refuse_prose([header, *body], lines[0])
     _fit_rows(len(header), body, body_lines, findings)
     names = clean_headers(header, lines[0], findings)
     columns = _columns(names, body, body_lines, findings)
@@ -173,6 +186,38 @@ def _split(
     return columns, body_lines, names[0] if counts else None
 
 
+def _filled(row: Sequence[str]) -> list[str]:
+    return [field.strip() for field in row if field.strip()]
+
+
+def _header_at(rows: Sequence[Sequence[str]]) -> int:
+    """Position of the header: lines above it with a single field filled in are titles."""
+    widths = [len(_filled(row)) for row in rows[:TITLES]]
+    first = next((at for at, width in enumerate(widths) if width > 1), 0)
+    names = _filled(rows[first])
+    has_numbers = any(PLAIN.fullmatch(name) for name in names)
+    return first if len(names) > 2 and not has_numbers and len(rows) > first + 2 else 0
+
+
+def _are_units(row: Sequence[str]) -> bool:
+    fields = _filled(row)
+    return bool(fields) and all(_UNIT.fullmatch(field) for field in fields)
+
+
+def _refuse_prose(rows: Sequence[Sequence[str]], line: int) -> None:
+    """Refuse a few lines of sentences, in which commas separate nothing."""
+    if len(rows) > PROSE_LINES or len(rows[0]) > PROSE_LINES:
+        return
+    fields = [field for row in rows for field in _filled(row)]
+    if all(len(field.split()) > 1 and not PLAIN.fullmatch(field) for field in fields):
+        message = "These are a few lines of text, not a table: a line of column names and rows of"
+        raise refused(
+            "NO_TABLE", f"{message} values, with separators between them, is needed.", line
+        )
+
+
+TITLES, PROSE_LINES = 6, 5
+_UNIT = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _INDEX_NAMES = frozenset({"", "index", "rownames", "row.names", "row", "level_0"})
 
 

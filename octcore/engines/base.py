@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
 from octcore.program import ModelSize, Program
+from octcore.tree.tree import Tree
 
 
 class StopReason(StrEnum):
@@ -64,6 +65,24 @@ class SolveLimits:
     seed: int = 0
     """`threads`, `seed`: handed to the solver."""
 
+    def reached(
+        self, recorder: Recorder, cancel: Callable[[], bool], nodes: int | None = None
+    ) -> StopReason | None:
+        """Why the solve has to stop, if it has; time and nodes count where `nodes` is given."""
+        gap = recorder.state.gap
+        if recorder.is_closed:
+            return StopReason.OPTIMAL
+        if cancel():
+            return StopReason.CANCELLED
+        if gap is not None and gap <= self.gap:
+            return StopReason.GAP_LIMIT
+        if nodes is None:
+            return None
+        if self.clock.remaining <= 0:
+            return StopReason.TIME_LIMIT
+        is_over = self.node_limit is not None and nodes >= self.node_limit
+        return StopReason.NODE_LIMIT if is_over else None
+
     def say_one_thread(self, recorder: Recorder, who: str) -> None:
         """Say that somebody works with one thread where more were asked for."""
         if self.threads > 1:
@@ -92,13 +111,20 @@ class Engine(Protocol):
     """Solves programs of the capabilities that `octcore.capabilities.ENGINES` states."""
 
     key: str
-    title: str
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
         """Solve, sending incumbents and bounds to the recorder."""
         ...
+
+
+def offer(program: Program, recorder: Recorder, tree: Tree, source: str) -> float | None:
+    """Record a tree that keeps the side constraints if it is the best; its objective by routing."""
+    objective = program.evaluate(tree)
+    if objective is not None:
+        recorder.incumbent(objective, tree, source)
+    return objective
 
 
 def make_guard(limits: SolveLimits, cancel: Callable[[], bool]) -> Callable[[], None]:

@@ -13,7 +13,6 @@ class GreedyEngine:
     """Returns at once: the starts were evaluated before any engine is called."""
 
     key = "greedy"
-    title = "greedy"
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from octcore.engines.compile import CompiledModel
 from octcore.engines.events import finite
 from octcore.errors import EngineError
-from octcore.numerics.linear import run
+from octcore.numerics.linear import linear_program, run
 from octcore.program import Sense
 
 CALLBACK_SECONDS = 0.25
@@ -137,10 +137,6 @@ class HighsModel:
             raise relay.failure
         return self._result()
 
-    def duals(self) -> np.ndarray:
-        """Dual values of the rows after an LP."""
-        return np.array(self._highs.getSolution().row_dual)
-
     def _set(self, name: str, value: object) -> None:
         self._highs.setOptionValue(name, value)  # type: ignore[arg-type]
 
@@ -223,23 +219,20 @@ class _Relay:
 
 
 def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
-    lp = highspy.HighsLp()
-    matrix = compiled.matrix
-    lp.num_row_, lp.num_col_ = len(compiled.row_lower), len(compiled.cost)
+    lp = linear_program(
+        compiled.cost,
+        compiled.lower,
+        compiled.upper,
+        compiled.matrix,
+        compiled.row_lower,
+        compiled.row_upper,
+    )
     lp.sense_ = (
         highspy.ObjSense.kMaximize
         if compiled.sense is Sense.MAXIMISE
         else highspy.ObjSense.kMinimize
     )
     lp.offset_ = compiled.offset
-    lp.col_cost_ = compiled.cost
-    lp.col_lower_, lp.col_upper_ = compiled.lower, compiled.upper
-    lp.row_lower_, lp.row_upper_ = compiled.row_lower, compiled.row_upper
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = lp.num_row_, lp.num_col_
-    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    lp.a_matrix_.value_ = np.asarray(matrix.data, dtype=np.float64)
     if compiled.integer.any() and not relaxed:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(flag)] for flag in compiled.integer]

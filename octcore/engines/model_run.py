@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.base import (
+    Outcome,
+    SolveLimits,
+    StopReason,
+    TimeUpError,
+    make_guard,
+    offer,
+)
 from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
 from octcore.engines.events import Recorder
 from octcore.errors import CancelledError, EngineError, TooLargeError
@@ -58,7 +65,7 @@ class ModelRun:
     constant: float | None = None
     """Big-M of the model that was built, where the program has one."""
 
-    def supervise(self, solve: Callable[[], Outcome], memory_budget: float | None) -> Outcome:
+    def supervise(self, solve: Callable[[], Outcome]) -> Outcome:
         """Call `solve` unless nothing is left to do; what ends it early becomes an outcome.
 
         Raises
@@ -69,7 +76,7 @@ class ModelRun:
         self.recorder.bound(self.program.bound)
         if self.recorder.is_closed:
             return self.outcome(StopReason.OPTIMAL)
-        check_size(self.program.size, memory_budget)
+        check_size(self.program.size)
         try:
             return solve()
         except TimeUpError:
@@ -111,9 +118,7 @@ class ModelRun:
             built = self._built(self.program.build)
             self.values.update(built.values)
             for source, tree in built.starts:
-                value = self.program.evaluate(tree)
-                if value is not None:
-                    self.recorder.incumbent(value, tree, source)
+                offer(self.program, self.recorder, tree, source)
             self.recorder.bound(built.bound)
             self.claims += built.claims
         return built
@@ -200,7 +205,7 @@ class ModelRun:
         return self.outcome(StopReason.ERROR)
 
 
-def check_size(size: ModelSize | None, budget: float | None) -> None:
+def check_size(size: ModelSize | None, budget: float | None = None) -> None:
     """Refuse a model that will not fit.
 
     Parameters

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from octcore import kernels
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.compile import CompiledModel, with_rows
-from octcore.engines.events import Recorder, relative_gap
+from octcore.engines.events import Recorder
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
@@ -39,27 +39,16 @@ ROOT_TIME_SHARE = 0.25
 
 
 class HighsEngine:
-    """HiGHS' own branch and bound on the complete model.
-
-    Parameters
-    ----------
-    memory_budget : float or None
-        Bytes that building and compiling may take; None for half of the available memory.
-    """
+    """HiGHS' own branch and bound on the complete model."""
 
     key = "highs"
-    title = "HiGHS on the complete model"
-    method = "mip"
-
-    def __init__(self, memory_budget: float | None = None) -> None:
-        self.memory_budget = memory_budget
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
         """Build, compile and solve; trees and bounds go to the recorder."""
         run = _MonolithicRun(program, limits, recorder, cancel)
-        return run.supervise(run.solve, self.memory_budget)
+        return run.supervise(run.solve)
 
 
 @dataclass(eq=False)
@@ -117,8 +106,6 @@ class _MonolithicRun(ModelRun):
     ) -> list[Cuts]:
         fractional = np.abs(x - np.round(x))[compiled.integer]
         state = SearchState(
-            compiled.lower,
-            compiled.upper,
             is_root=True,
             is_integral=bool((fractional < CLAIM_TOLERANCE).all()),
             round=round_number,
@@ -173,12 +160,10 @@ class _MonolithicRun(ModelRun):
     ) -> None:
         """Read, route and record one point of the solver; polish it if the program can."""
         tree = built.read_tree(Point(compiled.columns, x))
-        value = self.program.evaluate(tree)
+        value = offer(self.program, self.recorder, tree, "solver")
         claimed = self.objective(model_value)
         if value is None or self._exceeds(claimed, value):
             self._deny(claimed, value)
-        if value is not None:
-            self.recorder.incumbent(value, tree, "solver")
         if self.program.improve is None:
             return
         better = self.program.improve(tree)
@@ -241,22 +226,15 @@ class _MonolithicRun(ModelRun):
         return self.program.tolerance > 0.0 and 0.0 < abs(objective) < SMALLEST_OBJECTIVE
 
     def _must_stop(self) -> bool:
-        return self.cancel() or self.recorder.is_closed or self._gap_reached()
-
-    def _gap_reached(self) -> bool:
-        gap = relative_gap(self.recorder.objective, self.recorder.best_bound)
-        return gap is not None and gap <= self.limits.gap
+        return self.limits.reached(self.recorder, self.cancel) is not None
 
     # --- verdict ---------------------------------------------------------------------------
 
     def _conclude(self, result: SolverResult) -> Outcome:
         self._close(result)
-        if self.recorder.is_closed:
-            return self.outcome(StopReason.OPTIMAL)
-        if self.cancel():
-            return self.outcome(StopReason.CANCELLED)
-        if self._gap_reached():
-            return self.outcome(StopReason.GAP_LIMIT)
+        reached = self.limits.reached(self.recorder, self.cancel)
+        if reached is not None:
+            return self.outcome(reached)
         if result.status is SolverStatus.OPTIMAL and self._is_within_tolerance():
             if self._is_proven_by_search():
                 self.recorder.note("A search closed the gap that the solver's tolerance left.")
@@ -294,9 +272,7 @@ class _MonolithicRun(ModelRun):
                     self.prove(target)
                 return self.recorder.is_closed
             if isinstance(step, Tree):
-                value = self.program.evaluate(step)
-                if value is not None:
-                    self.recorder.incumbent(value, step, "search")
+                offer(self.program, self.recorder, step, "search")
 
     def _is_within_tolerance(self) -> bool:
         """Whether the bound misses the best tree by no more than rows that are nearly kept."""

@@ -18,7 +18,7 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.compile import CompiledModel, with_rows
 from octcore.engines.events import Recorder
 from octcore.engines.highs import (
@@ -45,17 +45,13 @@ class OuterApproximationEngine:
     """HiGHS on a sequence of linear masters."""
 
     key = "outer-approximation"
-    title = "outer approximation on HiGHS"
-
-    def __init__(self, memory_budget: float | None = None) -> None:
-        self.memory_budget = memory_budget
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
         """Build the master, then solve it again and again with more tangents."""
         run = _Rounds(program, limits, recorder, cancel, claims=(CLAIM,))
-        return run.supervise(run.solve, self.memory_budget)
+        return run.supervise(run.solve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,12 +126,9 @@ class _Rounds(ModelRun):
         if result.point is not None:
             found.append(result.point)
         points = [self._offer(built, compiled, x) for x in found[-3:]]
-        if self.recorder.is_closed:
-            return StopReason.OPTIMAL
-        if self.cancel():
-            return StopReason.CANCELLED
-        if self.recorder.state.gap is not None and self.recorder.state.gap <= self.limits.gap:
-            return StopReason.GAP_LIMIT
+        reached = self.limits.reached(self.recorder, self.cancel)
+        if reached is not None:
+            return reached
         if self.limits.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
             return StopReason.TIME_LIMIT
         if result.status is SolverStatus.INFEASIBLE:
@@ -156,7 +149,7 @@ class _Rounds(ModelRun):
     def _progress(self, bound: float | None, nodes: int | None) -> bool:
         self._see_bound(bound, nodes)
         self.recorder.progress(nodes=nodes)
-        return self.cancel() or self.recorder.is_closed
+        return self.limits.reached(self.recorder, self.cancel) is not None
 
     def _see_bound(self, bound: float | None, nodes: int | None) -> None:
         if bound is None or not np.isfinite(bound):
@@ -176,10 +169,8 @@ class _Rounds(ModelRun):
         if self.program.improve is not None:
             candidates.append(("polish", self.program.improve(tree)))
         for source, candidate in candidates:
-            value = self.program.evaluate(candidate)
-            if value is None:
+            if offer(self.program, self.recorder, candidate, source) is None:
                 continue
-            self.recorder.incumbent(value, candidate, source)
             columns, values = compiled.values(built.start_values(candidate))
             full = x.copy()
             full[columns] = values
@@ -231,7 +222,7 @@ def _linearise(model: Any) -> None:
     EngineError
         If there are other quadratic terms than squares with positive factors.
     """
-    rows = [row for row in _quadratic_rows(model) if _check_open_below(row)]
+    rows = _quadratic_rows(model)
     forms = [_squares_of(part) for part in (model.objective.expr, *(row.body for row in rows))]
     place: dict[int, int] = {}
     squared: list[Any] = []
@@ -263,15 +254,12 @@ def _quadratic_rows(model: Any) -> list[Any]:
         members = list(component.values())
         if members and members[0].body.polynomial_degree() == 2:
             found += members
+    for row in found:
+        if row.lower is not None:
+            raise EngineError(
+                "NOT_CONVEX", f"The row {row.name} bounds squares from below; use another engine."
+            )
     return found
-
-
-def _check_open_below(row: Any) -> bool:
-    if row.lower is not None:
-        raise EngineError(
-            "NOT_CONVEX", f"The row {row.name} bounds squares from below; use another engine."
-        )
-    return True
 
 
 def _squares_of(expression: Any) -> Any:

@@ -16,9 +16,9 @@ import pyomo.environ as pyo
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.compile import CompiledColumns
-from octcore.engines.events import Recorder, finite, relative_gap
+from octcore.engines.events import Recorder, finite
 from octcore.engines.model_run import ModelRun
 from octcore.engines.monolithic import CLAIM_TOLERANCE
 from octcore.errors import SettingsError
@@ -32,25 +32,14 @@ _REASONS = {
 
 
 class PyomoSolverEngine:
-    """Mixed-integer programs with linear or convex quadratic objective.
-
-    Parameters
-    ----------
-    memory_budget : float or None
-        Bytes that building may take; None for half of the available memory.
-    """
+    """Mixed-integer programs with linear or convex quadratic objective."""
 
     key = ""
-    title = ""
-    method = "mip"
     package = ""
     interface = ("", "")
     """Module and class of Pyomo's solver, imported when a solve begins."""
     seed_option = ""
     node_option = ""
-
-    def __init__(self, memory_budget: float | None = None) -> None:
-        self.memory_budget = memory_budget
 
     def make_solver(self, limits: SolveLimits) -> Any:
         """Make the Pyomo solver with threads, seed and node limit set."""
@@ -86,13 +75,13 @@ class PyomoSolverEngine:
                 "engine",
             )
         run = _Run(program, limits, recorder, cancel)
-        return run.supervise(lambda: run.solve(solver), self.memory_budget)
+        return run.supervise(lambda: run.solve(solver))
 
 
 class ScipEngine(PyomoSolverEngine):
     """``pip install 'octcore[scip]'``."""
 
-    key, title, package = "scip", "SCIP", "pyscipopt"
+    key, package = "scip", "pyscipopt"
     interface = ("scip.scip_direct", "ScipDirect")
     seed_option, node_option = "randomization/randomseedshift", "limits/nodes"
 
@@ -100,7 +89,7 @@ class ScipEngine(PyomoSolverEngine):
 class GurobiEngine(PyomoSolverEngine):
     """``pip install 'octcore[gurobi]'`` and a licence."""
 
-    key, title, package = "gurobi", "Gurobi", "gurobipy"
+    key, package = "gurobi", "gurobipy"
     interface = ("gurobi.gurobi_direct_minlp", "GurobiDirectMINLP")
     seed_option, node_option = "Seed", "NodeLimit"
 
@@ -155,17 +144,12 @@ class _Run(ModelRun):
         loader: Any = results.solution_loader
         found = loader.get_vars()
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
-        self._offer(built.read_tree(Point(CompiledColumns(variables), x)), "solver")
-        return self.objective(claimed)
-
-    def _offer(self, tree: Any, source: str) -> None:
-        value = self.program.evaluate(tree)
-        if value is not None:
-            self.recorder.incumbent(value, tree, source)
-        else:
+        tree = built.read_tree(Point(CompiledColumns(variables), x))
+        if offer(self.program, self.recorder, tree, "solver") is None:
             self.recorder.note(
                 "A tree of the solver breaks a side constraint when rows are routed."
             )
+        return self.objective(claimed)
 
     def _conclude(self, results: Results, claimed: float | None) -> Outcome:
         objective, bound = self.recorder.objective, self.recorder.best_bound
@@ -174,7 +158,7 @@ class _Run(ModelRun):
             if close or self.recorder.is_closed:
                 self.prove(objective)
                 return self.outcome(StopReason.OPTIMAL)
-        gap = relative_gap(objective, bound)
+        gap = self.recorder.state.gap
         if gap is not None and gap <= self.limits.gap:
             return self.outcome(StopReason.GAP_LIMIT)
         condition = results.termination_condition

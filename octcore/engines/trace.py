@@ -33,11 +33,6 @@ class Trace:
         """Events that started a phase."""
         return tuple(event for event in self.events if event.kind == "phase")
 
-    def at(self, seconds: float) -> Event | None:
-        """Last event at or before a time."""
-        before = [event for event in self.events if event.seconds <= seconds]
-        return before[-1] if before else None
-
     def to_json_lines(self) -> str:
         """One JSON object a line."""
         return "".join(

@@ -29,7 +29,6 @@ class PathSearchEngine:
     """Answers the question of a program, on 0/1 columns and on numbers alike."""
 
     key = "path-search"
-    title = "exact search (D2S)"
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
@@ -88,7 +87,6 @@ class ThresholdSearchEngine(PathSearchEngine):
     """The same by the name of the formulation on all thresholds."""
 
     key = "threshold-search"
-    title = "exact search on all thresholds"
 
 
 def _by_root(program: Program, found: Answer) -> dict[str, object]:

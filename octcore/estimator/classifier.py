@@ -27,7 +27,6 @@ from octcore.errors import DataError, EngineError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
     joined,
-    leaf_shares,
     raw_numbers,
     require_depth,
     require_two_classes,
@@ -46,6 +45,7 @@ from octcore.estimator.tables import (
     check_missing,
 )
 from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.models.file import leaf_shares
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tasks import ASK, COSTS, REFER, task_of
@@ -105,6 +105,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         column, -1 where it may only fall, 0 else; the same as ``constraints={"monotone": ...}``.
     leaf_penalty : float or None
         Price of a leaf; the same as ``params={"leaf_penalty": ...}``.
+    verbose : int
+        Whether to tell on standard error how a fit stands.
 
     Attributes
     ----------
@@ -172,6 +174,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         monotonic_cst: Mapping[str, int] | Sequence[int] | None = None,
         leaf_penalty: float | None = None,
+        verbose: int = 0,
     ) -> None:
         self.formulation = formulation
         self.encoding = encoding
@@ -193,6 +196,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.monotonic_cst = monotonic_cst
         self.leaf_penalty = leaf_penalty
+        self.verbose = verbose
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training rows out: a stored model is small, and tells nobody's values."""
@@ -275,6 +279,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=weights,
             costs=self.costs,
             refer=self.refer,
+            verbose=self.verbose,
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:
@@ -462,6 +467,24 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """Number of leaves of the fitted tree."""
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
+
+    def export(self, kind: str = "txt") -> str | bytes:
+        """Write the tree for elsewhere.
+
+        Parameters
+        ----------
+        kind : str
+            As in `Run.export`: text, a picture, or code that predicts without this package.  With
+            ``missing="branch"`` a number that had gaps is two columns there: itself, with its
+            median in the gaps, and ``NAME is missing``.
+
+        Returns
+        -------
+        str or bytes
+            Bytes of ``"onnx"``.
+        """
+        check_is_fitted(self, "tree_")
+        return self.run_.export(kind)
 
     def to_sklearn(self, encoded: bool = False) -> DecisionTreeClassifier:
         """Convert a univariate tree to scikit-learn's own classifier, for its plots and tools.

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.program import Program, Sense
 from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
-from octcore.tree.metrics import feature_usage, node_summaries
+from octcore.tree.metrics import feature_usage
 from octcore.tree.tree import Tree
 
 
@@ -86,25 +85,6 @@ def require_weights(info: FormulationInfo) -> None:
         f"{info.key} does not take sample weights; {', '.join(able)} do.",
         "sample_weight",
     )
-
-
-def leaf_shares(run: Run, data: Dataset, weights: np.ndarray | None) -> dict[int, np.ndarray]:
-    """Weighted class shares per leaf; an empty leaf predicts its label for certain."""
-    X, tree = run.encoding.transform(data.frame), run.final_tree
-    summaries = node_summaries(tree, X, data.codes)
-    weights = np.ones(len(X)) if weights is None else weights
-    leaves, shares = tree.apply(X), {}
-    for leaf, label in tree.labels.items():
-        here = leaves == leaf
-        counts = np.bincount(data.codes[here], weights[here], minlength=data.n_classes)
-        if not summaries[leaf].n_samples:
-            counts[label] = 1.0
-        # The prediction is the label, also where a tie or a constraint chose another class; where
-        # answers have costs, it need not be the most frequent one.
-        if not run.asked.has_task:
-            counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
-        shares[leaf] = counts / counts.sum()
-    return shares
 
 
 def split_losses(run: SolvedRun) -> dict[int, float]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -41,13 +41,9 @@ from octcore.formulations.shared.error_weights import (
 )
 from octcore.formulations.shared.rows import MergedRows, linear
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.shared.univariate import (
-    drop_idle_splits,
-    weight_unit,
-    with_best_labels,
-)
+from octcore.formulations.shared.univariate import read_splits, weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
-from octcore.tree import metrics, topology
+from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -232,11 +228,7 @@ class BinOCT:
         model.objective = pyo.Objective(
             expr=pyo.quicksum(model.e.values()), sense=pyo.minimize, doc="misclassified rows"
         )
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any) -> None:
         I, B, L, K, J = self.sets.I, self.sets.B, self.sets.L, self.sets.K, self.sets.columns
@@ -310,23 +302,21 @@ class BinOCT:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and threshold indices; idle splits are dropped."""
-        problem, sets = self.problem, self.sets
-        f = point.table(model.f, len(sets.B), len(sets.columns))
+        sets, place = self.sets, 2 ** np.arange(len(self.bits))[::-1]
+        tested = sets.tested_columns(point.table(model.f, len(sets.B), len(sets.columns)))
         bits = point.table(model.t, len(sets.B), len(self.bits)) > 0.5
         h = point.table(model.h, len(sets.L), len(sets.K))
-        place = 2 ** np.arange(len(self.bits))[::-1]
-        if not sets.columns:
-            return Tree.leaf(int(h[-1].argmax()), problem.n_features, problem.n_classes)
-        splits = {}
-        for m in sets.B:
-            j = sets.columns[int(f[m - 1].argmax())]
-            candidates = self.thresholds[j]
-            index = min(int(bits[m - 1] @ place), len(candidates) - 1)
-            splits[m] = Split.on_feature(j, float(candidates[index]))
-        labels = {q: int(h[q - len(sets.L)].argmax()) for q in sets.L}
-        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        tree = drop_idle_splits(with_best_labels(tree, problem), problem)
-        return metrics.centre_thresholds(tree, problem.X)
+
+        def threshold_of(m: int) -> float:
+            candidates = self.thresholds[tested[m]]
+            return float(candidates[min(int(bits[m - 1] @ place), len(candidates) - 1)])
+
+        return read_splits(
+            tested.get,
+            lambda m: int(h[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
+            self.problem,
+            threshold_of,
+        )
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; below a leaf the first column is tested idly."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -181,15 +181,15 @@ class FlowOCT:
         cuts = ClassCuts(model, self.sets.rows, self.sets.columns, self.problem.depth)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, routing, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model, routing),
             separators=(cuts,) if self.problem.params["class_cuts"] else (),
             starts=() if searched is None else searched.starts,
             values={} if searched is None else searched.record,
         )
 
     def _variables(self, model: Any) -> None:
-        labels = pyo.Binary if side.fixes_labels(self.problem) else pyo.UnitInterval
+        labels = pyo.Binary if constraint_kinds.fixes_labels(self.problem) else pyo.UnitInterval
         I, N, F = self.sets.I, self.sets.N, self.sets.columns
         model.b = pyo.Var(self.sets.B, F, domain=pyo.Binary, doc="b_mf: node m tests column f")
         model.w = pyo.Var(N, self.sets.K, domain=labels, doc="w_mk: node m predicts class k")
@@ -214,7 +214,7 @@ class FlowOCT:
         self._flow(model, guard)
         side.add_structural_rows(model, self.problem, model.b, self.sets.columns)
         self._recall(model)
-        if not side.needs_routing(self.problem):
+        if not constraint_kinds.needs_routing(self.problem):
             return None
         return side.FullRouting(
             model, self.problem, model.b, model.w, model.p, self.sets.columns, guard
@@ -301,20 +301,17 @@ class FlowOCT:
 
     def _recall(self, model: Any) -> None:
         rows, N = self.sets.rows, self.sets.N
-        floors = [
-            side.recall_floor(self.problem, c) for c in self.problem.constraints.min_recall or {}
-        ]
+        floors = side.recall_floors(self.problem)
 
-        def recall(_, r):
-            k, least = floors[r]
+        def recall(_, k):
             of_class = np.flatnonzero(rows.y == k)
             if not len(of_class):
                 return pyo.Constraint.Skip
             flow = pyo.quicksum(float(rows.counts[i]) * model.t[i, m] for i in of_class for m in N)
-            return flow >= least
+            return flow >= floors[k]
 
         model.recall = pyo.Constraint(
-            range(len(floors)), rule=recall, doc="rows of class k that must be classified correctly"
+            list(floors), rule=recall, doc="rows of class k that must be classified correctly"
         )
 
     def _objective(self, model: Any) -> None:

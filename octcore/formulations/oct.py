@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,10 @@ from octcore.formulations.shared.error_weights import (
 )
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.shared.univariate import (
-    drop_idle_splits,
-    smallest_step,
-    weight_unit,
-    with_best_labels,
-)
+from octcore.formulations.shared.univariate import read_splits, smallest_step, weight_unit
 from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
-from octcore.tree import metrics, topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
 SMALLEST_GAP = 1e-4
@@ -144,10 +138,7 @@ class OCT:
     @cached_property
     def sets(self) -> TreeSets:
         """I: all rows; J: columns that may be tested and vary."""
-        problem, rows = self.problem, terminals.all_rows(self.problem)
-        varies = np.ptp(problem.X, axis=0) > 0
-        J = [j for j in side.allowed_columns(problem) if varies[j]]
-        return TreeSets(rows, J, problem.depth, problem.n_classes)
+        return terminals.sets_of(self.problem, side.varying_columns(self.problem))
 
     @cached_property
     def gaps(self) -> dict[int, float]:
@@ -212,11 +203,7 @@ class OCT:
             sense=pyo.minimize,
             doc="errors + price of the splits, times L-hat",
         )
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any) -> None:
         I, B, L, J = self.sets.I, self.sets.B, self.sets.L, self.sets.columns
@@ -305,23 +292,16 @@ class OCT:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and thresholds; thresholds move to the middle of their gap."""
-        problem, sets = self.problem, self.sets
+        sets = self.sets
         tested = sets.tested_columns(point.table(model.a, len(sets.B), len(sets.columns)))
         c = point.table(model.c, len(sets.L), len(sets.K))
         beta = point.array(model.beta)
-        splits, labels, open_nodes = {}, {}, [1]
-        while open_nodes:
-            node = open_nodes.pop()
-            j = tested.get(node)
-            if j is not None:
-                splits[node] = Split.on_feature(j, float(beta[node - 1]) - self.gaps[j] / 2)
-                open_nodes += topology.children(node)
-            else:
-                terminal = terminals.rightmost_terminal(node, sets.depth)
-                labels[node] = int(c[terminal - len(sets.L)].argmax())
-        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        tree = drop_idle_splits(with_best_labels(tree, problem), problem)
-        return metrics.centre_thresholds(tree, problem.X)
+        return read_splits(
+            tested.get,
+            lambda m: int(c[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
+            self.problem,
+            lambda m: float(beta[m - 1]) - self.gaps[tested[m]] / 2,
+        )
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -111,9 +111,7 @@ class OCTBinary:
     @cached_property
     def sets(self) -> TreeSets:
         """I: all rows; F: columns that may be tested."""
-        problem = self.problem
-        rows, columns = terminals.all_rows(problem), side.allowed_columns(problem)
-        return TreeSets(rows, columns, problem.depth, problem.n_classes)
+        return terminals.sets_of(self.problem, side.allowed_columns(self.problem))
 
     @property
     def size(self) -> ModelSize:
@@ -137,11 +135,7 @@ class OCTBinary:
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any) -> None:
         I, B, L, F = self.sets.I, self.sets.B, self.sets.L, self.sets.columns

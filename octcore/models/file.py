@@ -16,10 +16,12 @@ import pandas as pd
 
 from octcore.data.arrays import prepare_rows
 from octcore.data.columns import KINDS, Column
+from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
 from octcore.serial import jsonable, read_json, versions
 from octcore.solving.run import NUMBERS, Run
+from octcore.tree.metrics import node_summaries
 from octcore.tree.tree import Tree, labels_array
 
 FORMAT = "octcore-model"
@@ -39,13 +41,17 @@ class StoredModel:
     classes: tuple[Any, ...]
     """Class labels in the order of the tree's indices."""
     target: str | None = None
+    shares: Mapping[int, npt.NDArray[np.float64]] | None = None
+    """By leaf the shares of the classes among its training rows; files of before have none."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
     """`settings`, `summary`: what determined the solve, and what came out."""
 
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Check and type raw rows as at training."""
-        return prepare_rows(frame, self.needed)
+        """Check and type raw rows as at training; what it does not test is made up."""
+        prepared = prepare_rows(frame, self.needed)
+        idle = [column for column in self.columns if column.name not in prepared]
+        return prepared.assign(**{c.name: c.levels[0] if c.levels else 0.0 for c in idle})
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Predict class labels, ``(n_samples,)``; columns that are not needed are ignored.
@@ -60,16 +66,70 @@ class StoredModel:
         UserWarning
             If a category never came up in training.
         """
+        return labels_array(self.classes)[self.tree.predict_codes(self._encoded(frame))]
+
+    def predict_proba(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Shares of the classes among the training rows of every row's leaf.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As in `predict`, also for what is raised and warned.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_samples, n_classes)``, in the order of `classes`; "ask a person" is none.
+
+        Raises
+        ------
+        ModelFileError
+            If the file has no shares (``NO_SHARES``): it was written by an earlier version.
+        """
+        return self.shares_of(self.tree.apply(self._encoded(frame)))
+
+    def shares_of(self, leaves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Rows of `predict_proba` by leaf, ``(n_samples, n_classes)``."""
+        if self.shares is None:
+            raise ModelFileError(
+                "NO_SHARES",
+                "The stored model does not say how many training rows of every class are in its "
+                "leaves; train and store it again.",
+            )
+        n_classes = len(next(iter(self.shares.values())))
+        return np.array([self.shares[leaf] for leaf in leaves.tolist()]).reshape(-1, n_classes)
+
+    def _encoded(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         prepared = self.prepare(frame)
         self.encoding.warn_unseen(prepared, self.needed)
-        X = self.encoding.transform(prepared)
-        return labels_array(self.classes)[self.tree.predict_codes(X)]
+        return self.encoding.transform(prepared)
 
     @property
     def needed(self) -> tuple[Column, ...]:
-        """Columns that the encoding uses; others may be absent from rows to predict."""
-        used = {column.raw for column in self.encoding.columns}
+        """Columns that the tree tests; others may be absent from rows to predict."""
+        used = {self.encoding.columns[j].raw for j in self.tree.used_features}
         return tuple(column for column in self.columns if column.name in used)
+
+
+def leaf_shares(
+    run: Run, data: Dataset, weights: npt.NDArray[np.float64] | None
+) -> dict[int, npt.NDArray[np.float64]]:
+    """Weighted class shares per leaf; an empty leaf predicts its label for certain."""
+    X, tree = run.encoding.transform(data.frame), run.final_tree
+    summaries = node_summaries(tree, X, data.codes)
+    weights = np.ones(len(X)) if weights is None else weights
+    leaves, shares = tree.apply(X), {}
+    for leaf, label in tree.labels.items():
+        here = leaves == leaf
+        counts = np.bincount(data.codes[here], weights[here], minlength=data.n_classes)
+        if not summaries[leaf].n_samples:
+            counts[label] = 1.0
+        # The prediction is the label, also where a tie or a constraint chose another class; where
+        # answers have costs, it need not be the most frequent one.
+        if not run.asked.has_task:
+            counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
+        shares[leaf] = counts / counts.sum()
+    return shares
 
 
 def model_to_dict(run: Run) -> dict[str, Any]:
@@ -86,6 +146,7 @@ def model_to_dict(run: Run) -> dict[str, Any]:
             "classes": list(run.tree.classes or run.classes or run.train.classes),
             "encoding": run.encoding.to_dict(),
             "tree": run.tree.to_dict(),
+            "shares": leaf_shares(run, run.train, run.sample_weight),
             "settings": dict(run.settings),
             "summary": summary | {"certificate": run.certificate.to_dict()},
             "versions": versions(),
@@ -147,8 +208,22 @@ def _model_of(record: Mapping[str, Any]) -> StoredModel:
         Tree.from_dict(record["tree"]),
         tuple(record["classes"]),
         None if target is None else str(target),
+        _shares(record.get("shares")),
         dict(record.get("settings") or {}),
         dict(record.get("summary") or {}),
+    )
+
+
+def _shares(record: Mapping[str, Any] | None) -> Mapping[int, npt.NDArray[np.float64]] | None:
+    if record is None:
+        return None
+    return {int(leaf): np.array(given, dtype=np.float64) for leaf, given in record.items()}
+
+
+def _are_shares(given: Mapping[int, npt.NDArray[np.float64]], tree: Tree) -> bool:
+    return all(
+        shares.shape == (tree.n_targets,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6
+        for shares in given.values()
     )
 
 
@@ -178,6 +253,8 @@ def _check(model: StoredModel) -> None:
         ),
         "a leaf predicts a class that is not there": tree.n_classes != len(model.classes)
         or any(not 0 <= k < len(model.classes) for k in tree.labels.values()),
+        "its shares of classes are not those of its leaves": model.shares is not None
+        and (set(model.shares) != set(tree.labels) or not _are_shares(model.shares, tree)),
         "a class is not a plain value": any(
             not isinstance(c, (str, int, float, bool)) for c in model.classes
         ),

@@ -168,7 +168,7 @@ def _check_columns(model: StoredModel, names: Sequence[str]) -> None:
     if missing:
         raise DataError(
             "UNKNOWN_COLUMN",
-            f"The rows lack {count(len(missing), 'column')} that the tree was trained with "
+            f"The rows lack {count(len(missing), 'column')} that the tree tests "
             f"({listing(missing)}); add them.",
             column=missing[0],
         )

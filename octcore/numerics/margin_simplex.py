@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.kernels import inner, kernel
+from octcore.kernels import inner, kernel, part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -131,21 +131,25 @@ def copy_program(programs: Any, source: int, target: int) -> None:
     """Overwrite a slot with another one."""
     n = programs.n_rows[source]
     programs.n_rows[target] = n
-    programs.rows[target, :n] = programs.rows[source, :n]
-    programs.side[target, :n] = programs.side[source, :n]
-    programs.status[target, : 2 * n] = programs.status[source, : 2 * n]
-    programs.slack[target] = programs.slack[source]
-    programs.basis[target] = programs.basis[source]
-    programs.inverse[target] = programs.inverse[source]
-    programs.basic[target] = programs.basic[source]
-    programs.norm[target] = programs.norm[source]
-    programs.paid[target] = programs.paid[source]
-    programs.plane[target] = programs.plane[source]
+    for k in range(n):
+        programs.rows[target, k] = programs.rows[source, k]
+        programs.side[target, k] = programs.side[source, k]
+        programs.status[target, 2 * k] = programs.status[source, 2 * k]
+        programs.status[target, 2 * k + 1] = programs.status[source, 2 * k + 1]
+    for j in range(programs.plane.shape[1]):
+        programs.slack[target, j] = programs.slack[source, j]
+        programs.basis[target, j] = programs.basis[source, j]
+        programs.basic[target, j] = programs.basic[source, j]
+        programs.norm[target, j] = programs.norm[source, j]
+        programs.paid[target, j] = programs.paid[source, j]
+        programs.plane[target, j] = programs.plane[source, j]
+        for i in range(programs.plane.shape[1]):
+            programs.inverse[target, j, i] = programs.inverse[source, j, i]
     programs.value[target] = programs.value[source]
 
 
 @kernel()
-def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_pivots: int) -> None:
+def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_pivots: Any) -> None:
     """Keep a row on a side (1 left, -1 right) and solve again; the value never falls."""
     n = programs.n_rows[slot]
     programs.rows[slot, n] = row
@@ -157,14 +161,14 @@ def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_piv
 
 
 @kernel()
-def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: int) -> None:
+def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: Any) -> None:
     """Take a column from a plane and solve again; the value never falls."""
     programs.norm[slot, column] = np.inf
     _solve(data, programs, slot, most_pivots)
 
 
 @inner()
-def _solve(data: Any, programs: Any, slot: int, most_pivots: int) -> None:
+def _solve(data: Any, programs: Any, slot: int, most_pivots: Any) -> None:
     for _ in range(most_pivots):
         _multipliers(data, programs, slot)
         entering, grows = _entering(data, programs, slot)
@@ -192,7 +196,7 @@ def _distance(data: Any, programs: Any, slot: int, k: int) -> float:
     return data.clearance if programs.side[slot, k] < 0.0 else 0.0
 
 
-@inner()
+@part()
 def _multipliers(data: Any, programs: Any, slot: int) -> None:
     """Plane of the present basis: lambdas earn 1, mus the distance that they stand for."""
     basis, inverse, plane = programs.basis[slot], programs.inverse[slot], programs.plane[slot]
@@ -207,7 +211,7 @@ def _multipliers(data: Any, programs: Any, slot: int) -> None:
                 plane[j] += earned * inverse[r, j]
 
 
-@inner()
+@part()
 def _entering(data: Any, programs: Any, slot: int) -> Any:
     """Column of the best reduced cost, and whether it grows."""
     plane, status, slack = programs.plane[slot], programs.status[slot], programs.slack[slot]
@@ -231,7 +235,7 @@ def _entering(data: Any, programs: Any, slot: int) -> Any:
     return entering, grows
 
 
-@inner()
+@part()
 def _column(data: Any, programs: Any, slot: int, entering: int) -> None:
     """Column of the entering variable in terms of the basis, into the scratch."""
     inverse, column = programs.inverse[slot], programs.scratch[0]
@@ -262,7 +266,7 @@ def _range(data: Any, programs: Any, slot: int, column: int) -> Any:
     return 0.0, np.inf
 
 
-@inner()
+@part()
 def _value_of(data: Any, programs: Any, slot: int, column: int) -> float:
     """Value of a variable at a bound; that of a forbidden column's slack is the one before."""
     if column < 0:
@@ -272,7 +276,7 @@ def _value_of(data: Any, programs: Any, slot: int, column: int) -> float:
     return 0.0
 
 
-@inner()
+@part()
 def _set_status(programs: Any, slot: int, column: int, status: int) -> None:
     if column < 0:
         programs.slack[slot, -1 - column] = status
@@ -280,7 +284,7 @@ def _set_status(programs: Any, slot: int, column: int, status: int) -> None:
         programs.status[slot, column] = status
 
 
-@inner()
+@part()
 def _step(data: Any, programs: Any, slot: int, entering: int, grows: bool) -> bool:
     """Ratio test and pivot; False where rounding leaves no bound to stop at."""
     basis, basic, column = programs.basis[slot], programs.basic[slot], programs.scratch[0]
@@ -312,7 +316,7 @@ def _step(data: Any, programs: Any, slot: int, entering: int, grows: bool) -> bo
     return True
 
 
-@inner()
+@part()
 def _pivot(inverse: Any, column: Any, leaving: int) -> None:
     size = len(inverse)
     factor = 1.0 / column[leaving]
@@ -338,7 +342,7 @@ def row_multipliers(data: Any, programs: Any, slot: int) -> Any:
     return multiplier
 
 
-@inner()
+@part()
 def _safe_value(data: Any, programs: Any, slot: int) -> float:
     """Value of the multipliers, scaled into the box and paid for what they miss of the balance."""
     multiplier, balance = row_multipliers(data, programs, slot), programs.scratch[1]

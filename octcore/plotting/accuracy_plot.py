@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
-from octcore.plotting.race import SHAPES, colour_of
+from octcore.plotting.race import SHAPES
 from octcore.solving.run import Run
 
 
@@ -51,7 +51,7 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     figure = go.Figure(layout=base_layout(palette, has_legend=True, height=height))
     names = text.unique_labels([record.label for record in records], 44)
     for index, (record, name) in enumerate(zip(records, names, strict=True)):
-        shape, colour = SHAPES[index % 4], colour_of(index)
+        shape, colour = SHAPES[index % 4], palette.class_colour(index)
         for values, suffix, shift, kind in (
             (record.training, "-open", -0.16, "training rows"),
             (record.held_out, "", 0.16, "held-out rows"),

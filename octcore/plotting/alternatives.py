@@ -12,11 +12,13 @@ from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Places, jittered, lay_out_axes, make_axis
-from octcore.selection.alternatives import Alternative, Alternatives, FeatureUse
+from octcore.selection.alternatives import Alternative, Alternatives
+from octcore.selection.model_reliance import FeatureUse
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 
 SHOWN_FEATURES = 14
+HEIGHT = 330
 LEVELS = 3
 """Rings of the sunburst: root, its children, their children."""
 SAME = 1e-12
@@ -54,10 +56,10 @@ def count_steps(record: Alternatives) -> tuple[CountStep, ...]:
     return tuple(found)
 
 
-def count_figure(record: Alternatives, palette: Palette, height: int = 330) -> go.Figure:
+def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the number of trees against the distance, and mark the chosen one."""
     steps = count_steps(record)
-    figure = go.Figure(layout=base_layout(palette, height=height))
+    figure = go.Figure(layout=base_layout(palette, height=HEIGHT))
     ends = [100 * loss for loss in (*(step.loss for step in steps), record.searched)]
     sizes = sorted({leaves for step in steps for leaves, _ in step.by_leaves})
     figure.add_scatter(
@@ -84,13 +86,13 @@ def count_figure(record: Alternatives, palette: Palette, height: int = 330) -> g
     return figure
 
 
-def leaves_figure(record: Alternatives, palette: Palette, height: int = 330) -> go.Figure:
+def leaves_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the number of trees within the chosen distance by leaves."""
     counts: dict[int, int] = {}
     for loss, leaves, n in record.steps:
         if loss <= record.tolerance + SAME:
             counts[leaves] = counts.get(leaves, 0) + n
-    figure = go.Figure(layout=base_layout(palette, height=height, has_legend=False))
+    figure = go.Figure(layout=base_layout(palette, height=HEIGHT, has_legend=False))
     figure.add_bar(
         x=list(counts),
         y=list(counts.values()),
@@ -174,7 +176,7 @@ def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
 
 
 def sunburst_figure(
-    trees: Sequence[Alternative], encoding: Encoding, palette: Palette, height: int = 410
+    trees: Sequence[Alternative], encoding: Encoding, palette: Palette
 ) -> go.Figure:
     """Draw the trees by their splits: root inside, then both children, then all grandchildren.
 
@@ -193,7 +195,7 @@ def sunburst_figure(
             parents[here], labels[here] = above, words
             values[here] = values.get(here, 0) + 1
             above = here
-    figure = go.Figure(layout=base_layout(palette, height=height, has_legend=False))
+    figure = go.Figure(layout=base_layout(palette, height=410, has_legend=False))
     figure.add_sunburst(
         ids=list(labels),
         labels=[text.plotly(words, 60) for words in labels.values()],
@@ -238,10 +240,10 @@ def _level_words(tree: Tree, encoding: Encoding, level: int) -> str:
 
 
 def disagreement_figure(
-    record: Alternatives, data: Dataset, x: str, y: str, palette: Palette, height: int = 350
+    record: Alternatives, data: Dataset, x: str, y: str, palette: Palette
 ) -> go.Figure:
     """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
-    figure = go.Figure(layout=base_layout(palette, height=height))
+    figure = go.Figure(layout=base_layout(palette, height=350))
     places = Places(make_axis([data], x), make_axis([data], y))
     across = jittered(places.across, places.across.positions(data.frame), 0)
     upwards = jittered(places.up, places.up.positions(data.frame), 1)

@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
-from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath, BinarizationPoint
+from octcore.plotting.palette import Palette
+from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath
 
 NAMES = {"QB": "quantile buckets", "QT": "quantile thresholds"}
 LEVELS = {"class-change": "class changes", "raw": "all thresholds"}
@@ -40,20 +40,16 @@ def binarization_data(path: BinarizationPath, measure: str = "objective") -> Bin
         found = [
             (p.q, value, p.status == "optimal")
             for p in own
-            if p.q is not None and (value := _value(p, measure)) is not None
+            if p.q is not None and (value := getattr(p, measure)) is not None
         ]
         if found:
             curves[family] = tuple(found)
     levels = {
         p.encoding: (value, p.status == "optimal")
         for p in sorted(path.points, key=lambda p: p.encoding == ALL)
-        if p.encoding in LEVELS and (value := _value(p, measure)) is not None
+        if p.encoding in LEVELS and (value := getattr(p, measure)) is not None
     }
     return BinarizationCurves(measure, curves, levels)
-
-
-def _value(point: BinarizationPoint, measure: str) -> float | None:
-    return getattr(point, measure)
 
 
 def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figure:
@@ -62,14 +58,14 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
     is_share = record.measure != "seconds"
     form = "%{y:.2%}" if is_share else "%{y:.2f} s"
     for k, (family, points) in enumerate(record.curves.items()):
-        colour = CLASS_COLOURS[k]
+        colour = palette.class_colour(k)
         figure.add_scatter(
             x=[q for q, _, _ in points],
             y=[value for _, value, _ in points],
             mode="lines+markers",
             line={"color": colour, "width": 2.5},
             marker={
-                "symbol": CLASS_MARKERS[k],
+                "symbol": palette.class_marker(k),
                 "size": 9,
                 "color": [colour if proven else palette.background for _, _, proven in points],
                 "line": {"color": colour, "width": 2},
@@ -84,7 +80,7 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
             x=[min(ends), max(ends)],
             y=[value, value],
             mode="lines",
-            line={"color": CLASS_COLOURS[k], "width": 2.5, "dash": DASHES[key]},
+            line={"color": palette.class_colour(k), "width": 2.5, "dash": DASHES[key]},
             name=LEVELS[key] + ("" if proven else " (not proven)"),
             hovertemplate=f"{text.plotly(LEVELS[key])}: {form}<extra></extra>",
         )

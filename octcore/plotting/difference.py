@@ -194,6 +194,8 @@ def change_words(constraints: Mapping[str, Any]) -> str:
 def condition_words(constraints: Mapping[str, Any]) -> str:
     """Name conditions within a sentence, such as "using at most 3 leaves and starting with age"."""
     parts = [_change(name, value) for name, value in constraints.items()]
+    if not parts:
+        return "no further condition"
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 

@@ -1,14 +1,15 @@
 """The penalty path: accuracy against leaves, and which size wins at which leaf penalty."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.plotting.palette import Palette
 from octcore.selection.penalty_path import PathStep, PenaltyPath
+from octcore.selection.repeated_splits import Size
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,20 @@ def _point(step: PathStep) -> PathPoint:
 
 
 def penalty_path_figure(
-    record: PathRecord, palette: Palette, selected: tuple[str, int] | None = None
+    record: PathRecord,
+    palette: Palette,
+    selected: tuple[str, int] | None = None,
+    sizes: Sequence[Size] = (),
 ) -> go.Figure:
-    """Draw accuracy against leaves; a point's custom data are its label and leaves."""
+    """Draw accuracy against leaves; a point's custom data are its label and leaves.
+
+    `sizes`: of the first label over several splits of the rows, with their standard errors.
+    """
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):
-        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        colour = palette.class_colour(k)
         name = text.plotly(label)
-        _line(figure, points, label, name, colour, CLASS_MARKERS[k % 4], palette)
+        _line(figure, points, label, name, colour, palette.class_marker(k % 4), palette)
         tested = [p for p in points if p.test_accuracy is not None]
         if tested:
             figure.add_scatter(
@@ -83,6 +90,16 @@ def penalty_path_figure(
                 customdata=[[label, p.leaves] for p in tested],
                 hovertemplate="%{x} leaves: %{y:.2%} of the held-out rows<extra></extra>",
             )
+    if sizes:
+        figure.add_scatter(
+            x=[size.leaves for size in sizes],
+            y=[size.worth for size in sizes],
+            error_y={"array": [size.error for size in sizes], "width": 5, "thickness": 1.5},
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 12, "color": palette.text},
+            name="held out, mean and standard error of further splits",
+            hovertemplate="%{x} leaves: %{y:.2%} of new rows<extra></extra>",
+        )
     for point in record.get(selected[0], ()) if selected else ():
         if selected is not None and point.leaves == selected[1]:
             figure.add_scatter(
@@ -132,7 +149,7 @@ def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:
     ends = [p.low for points in record.values() for p in points if p.low]
     top = 1.25 * max(ends, default=0.1)
     for k, (label, points) in enumerate(record.items()):
-        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        colour = palette.class_colour(k)
         x: list[float] = []
         y: list[int] = []
         for point in sorted((p for p in points if p.wins), key=lambda p: p.low or 0.0):

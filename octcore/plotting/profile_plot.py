@@ -25,7 +25,7 @@ from octcore.errors import DataError
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
-from octcore.plotting.race import DASHES, colour_of
+from octcore.plotting.race import DASHES
 
 COLUMNS = GROUPS
 LEAST_SECONDS = 0.01
@@ -93,7 +93,7 @@ def profile_figure(record: Panels, palette: Palette) -> go.Figure:
     names = text.unique_labels([profile.name for profile in record.proven])
     pairs = zip(record.proven, record.gaps, names, strict=True)
     for index, (proven, gaps, name) in enumerate(pairs):
-        line = {"color": colour_of(index), "width": 2.6, "dash": DASHES[index % 4],
+        line = {"color": palette.class_colour(index), "width": 2.6, "dash": DASHES[index % 4],
                 "shape": "hv"}  # fmt: skip
         x, y = _steps(proven, LEAST_SECONDS, longest * 1.1)
         _add(figure, x, y, line, name, 1, "%{y:.0%} proven within %{x:.3g} s")

@@ -10,7 +10,7 @@ from octcore.engines.events import relative_gap
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
-from octcore.plotting.race import SHAPES, colour_of
+from octcore.plotting.race import SHAPES
 
 MEASURES = {
     "accuracy": ("test_accuracy", "reference_accuracy", "test accuracy"),
@@ -101,12 +101,13 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
             )
         for index, (model, name) in enumerate(_names(by_model)):
             shown = "ours" if len(by_model) == 1 else name
-            _add_marks(figure, by_model[model], "ours", shown, index, colour_of(index))
+            _add_marks(figure, by_model[model], "ours", shown, index, palette.class_colour(index))
         _add_marks(figure, list(published.values()), "published", "published", 0, palette.text)
         return
     for index, (model, name) in enumerate(_names(by_model)):
+        colour = palette.class_colour(index)
         for side in ("ours", "published"):
-            _add_marks(figure, by_model[model], side, f"{name}, {side}", index, colour_of(index))
+            _add_marks(figure, by_model[model], side, f"{name}, {side}", index, colour)
 
 
 def _add_marks(
@@ -145,8 +146,8 @@ def _add_against(
             y=[pair.ours for pair in mine],
             mode="markers",
             name=name,
-            marker={"color": colour_of(index), "symbol": SHAPES[index % len(SHAPES)], "size": 8,
-                    "opacity": 0.7},
+            marker={"color": palette.class_colour(index), "symbol": SHAPES[index % len(SHAPES)],
+                    "size": 8, "opacity": 0.7},
             text=[pair.words for pair in mine],
             hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip

@@ -10,7 +10,7 @@ from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import GAP_FLOOR, Convergence, convergence_data, gap_axis
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, Palette
+from octcore.plotting.palette import Palette
 
 Scale = Literal["gap", "objective", "accuracy"]
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -172,11 +172,6 @@ def _groups(entrants: Sequence[Entrant]) -> list[list[str]]:
     return [[entrants[i].label for i in here] for here in sorted(map(sorted, largest))]
 
 
-def colour_of(index: int) -> str:
-    """Colour of a solve by its position."""
-    return CLASS_COLOURS[index % len(CLASS_COLOURS)]
-
-
 def race_figure(race: Race, palette: Palette) -> go.Figure:
     """Draw a race, live or ended."""
     figure = go.Figure(layout=base_layout(palette, height=360))
@@ -203,7 +198,7 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
 
 
 def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> None:
-    colour, position = colour_of(series.index), series.index % 4
+    colour, position = palette.class_colour(series.index), series.index % 4
     name = text.plotly(series.label, 60) + (" (bound)" if series.is_bound else "")
     sizes = [5.0] * len(series.seconds)
     symbols = [SHAPES[position]] * len(series.seconds)

@@ -14,7 +14,7 @@ from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import PlaneRecord
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
@@ -95,13 +95,13 @@ def counts_figure(
     """Draw the running totals over time; `at` marks the cut that is shown."""
     figure = go.Figure(layout=base_layout(palette, height=260))
     for k, (family, (seconds, totals)) in enumerate(counts.items()):
-        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        colour = palette.class_colour(k)
         figure.add_scatter(
             x=(0.0, *seconds, end),
             y=(0, *totals, totals[-1]),
             mode="lines+markers",
             line={"shape": "hv", "color": colour, "width": 2.2},
-            marker={"symbol": CLASS_MARKERS[k % len(CLASS_MARKERS)], "size": 7},
+            marker={"symbol": palette.class_marker(k), "size": 7},
             name=text.plotly(family_words(family)),
             hovertemplate="%{x:.2f} s: %{y} added<extra></extra>",
         )

@@ -1,4 +1,4 @@
-"""The value of every root feature and threshold: the best objective of trees that start so."""
+"""The value of every feature at a node, and every threshold: the best objective of such trees."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
-from octcore.tree.tree import Split
+from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
 
 if TYPE_CHECKING:
-    from octcore.solving.column_values import ThresholdValue
+    from octcore.solving.column_values import ColumnValue, ThresholdValue
 
 MOST_FEATURES = 24
 
 
 @dataclass(frozen=True)
 class RootValue:
-    """One raw feature at the root."""
+    """One raw feature at a node."""
 
     feature: str
     value: float
@@ -62,12 +62,34 @@ def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[Roo
     return tuple(sorted(found, key=lambda entry: (-entry.value, entry.feature)))
 
 
+def node_values_data(values: Sequence[ColumnValue], encoding: Encoding) -> tuple[RootValue, ...]:
+    """The same of `Run.values` at any node."""
+    exact = [(entry, entry.value) for entry in values if entry.is_exact and entry.value is not None]
+    best = max((value for _, value in exact), default=0.0)
+    found = [
+        RootValue(entry.column, value, first_split_words(entry.tree, encoding), best - value)
+        for entry, value in exact
+    ]
+    return tuple(sorted(found, key=lambda entry: (-entry.value, entry.feature)))
+
+
+def first_split_words(tree: Tree | None, encoding: Encoding) -> str:
+    """The question at the root of a tree; empty without one."""
+    if tree is None or not tree.splits:
+        return ""
+    return text.words(split_words(tree.splits[1], encoding, digits=5, max_name=28).left)
+
+
 def root_values_figure(
-    record: tuple[RootValue, ...], palette: Palette, chosen: str | None = None
+    record: tuple[RootValue, ...],
+    palette: Palette,
+    chosen: str | None = None,
+    place: str = "root",
+    has_costs: bool = False,
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one.
 
-    `chosen`: feature that the current tree starts with.
+    `chosen`: feature that the current tree tests there.  `place`: the node, in words.
     """
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)
@@ -98,13 +120,15 @@ def root_values_figure(
         textfont={"color": palette.text, "size": 13},
         cliponaxis=False,
         customdata=[[text.plotly(entry.split, 80)] for entry in shown],
-        hovertemplate="%{y}: %{text}<br>best first split: %{customdata[0]}<extra></extra>",
+        hovertemplate="%{y}: %{text}<br>best split: %{customdata[0]}<extra></extra>",
         showlegend=False,
     )
     if shown:
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
-    figure.update_xaxes(title_text="best objective of a tree with this feature at the root")
+    figure.update_xaxes(
+        title_text=f"accuracy less the price of leaves, best with this feature at the {place}"
+    )
     figure.update_yaxes(showgrid=False)
     return figure
 

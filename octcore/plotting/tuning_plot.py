@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.plotting.palette import Palette
 from octcore.selection.tuning import Candidate, Fit
 
 MOST_LINES = 6
@@ -117,7 +117,7 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
         at = [places[dict(s.candidate)[record.across]] + shift for s in ordered]
         told = tuple(part for part in rest if part[0] not in constant)
         name = text.plotly(candidate_words(told), 60) or "accuracy"
-        colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
+        colour = palette.class_colour(index)
         figure.add_scatter(
             x=[place for place, score in zip(at, ordered, strict=True) for _ in score.values],
             y=[value for score in ordered for value in score.values],
@@ -135,7 +135,7 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
             showlegend=has_legend,
             line={"color": colour, "width": 2},
             marker={
-                "symbol": CLASS_MARKERS[index % len(CLASS_MARKERS)],
+                "symbol": palette.class_marker(index),
                 "size": 10,
                 "color": colour,
                 "line": {"color": palette.outline, "width": 1},
@@ -178,10 +178,10 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
     figure.add_scatter(
         x=[s.mean for s in best],
         y=list(range(len(best))),
-        error_x=_bars([s.spread for s in best], CLASS_COLOURS[0]),
+        error_x=_bars([s.spread for s in best], palette.class_colour(0)),
         mode="markers",
         showlegend=False,
-        marker={"size": 10, "color": CLASS_COLOURS[0],
+        marker={"size": 10, "color": palette.class_colour(0),
                 "line": {"color": palette.outline, "width": 1}},
         customdata=[[s.spread, len(s.values)] for s in best],
         text=names,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from octcore.solving.report import cut_families
 from octcore.solving.run import Run
 
 COLUMNS = {
@@ -20,6 +21,8 @@ COLUMNS = {
     "leaves": lambda run: None if run.tree is None else run.tree.n_leaves,
     "features": lambda run: None if run.tree is None else n_raw_features(run),
     "seconds": lambda run: round(run.timings["total"], 3),
+    "nodes": lambda run: max((event.nodes for event in run.trace), default=0) or None,
+    "cuts": lambda run: ", ".join(f"{n} {k}" for k, n in cut_families(run).items()) or None,
     "rows": lambda run: run.model_size.get("rows"),
     "binaries": lambda run: run.model_size.get("binaries"),
     "method": lambda run: run.certificate.method,

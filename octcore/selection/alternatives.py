@@ -14,7 +14,7 @@ import numpy as np
 
 from octcore.constraints import Constraints, violations
 from octcore.encoding.base import Encoding
-from octcore.selection.model_reliance import model_reliance
+from octcore.selection.model_reliance import FeatureUse, model_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.serial import jsonable
 from octcore.solving.prepare import named_columns
@@ -29,21 +29,6 @@ RELIANCE_TREES = 500
 """Trees looked at for the reliance on features."""
 ROUNDING = 1e-12
 """Objectives closer than this are the same number, computed in another order."""
-
-
-@dataclass(frozen=True)
-class FeatureUse:
-    """How the trees of a set use a raw feature."""
-
-    name: str
-    trees: int
-    at_root: int
-    """`trees`, `at_root`: trees that test it anywhere, and at the root."""
-    low: float
-    high: float
-    """`low`, `high`: smallest and largest loss of accuracy when its values are permuted."""
-    is_exact: bool
-    """Whether all trees were looked at for these losses."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +136,6 @@ def alternatives(
     judge = _Judge(found, attribute)
     shares = narrow.class_shares()
     smallest = narrow.smallest()
-    reliances = model_reliance(narrow, RELIANCE_TREES)
     return Alternatives(
         optimum=found.optimum,
         searched=found.tolerance,
@@ -159,17 +143,7 @@ def alternatives(
         leaf_penalty=found.leaf_penalty,
         count=narrow.count,
         steps=found.by_tolerance,
-        features=tuple(
-            FeatureUse(
-                r.feature,
-                narrow.features[r.feature],
-                narrow.roots[r.feature],
-                r.low,
-                r.high,
-                r.is_exact,
-            )
-            for r in reliances
-        ),
+        features=model_reliance(narrow, RELIANCE_TREES),
         trees=tuple(judge(tree) for tree in islice(narrow.walk(), listed)),
         smallest=None if smallest is None else judge(smallest),
         disagreement=1.0 - shares.max(axis=1) if narrow.count else np.zeros(len(shares)),

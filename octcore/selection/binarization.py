@@ -15,6 +15,7 @@ from octcore.errors import SettingsError
 from octcore.serial import jsonable
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
+from octcore.solving.telling import compiling_told
 from octcore.tree.conditions import Numbers
 from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Tree
@@ -119,6 +120,7 @@ class BinarizationPath:
         return cls(points=tuple(points), **known)
 
 
+@compiling_told()
 def binarization_path(
     data: Dataset,
     depth: int = 3,

@@ -16,18 +16,20 @@ MOST_LISTED = 2000
 
 
 @dataclass(frozen=True)
-class Reliance:
-    """Smallest and largest loss when a feature says nothing, over a set of trees."""
+class FeatureUse:
+    """How the trees of a set use a raw feature."""
 
-    feature: str
+    name: str
+    trees: int
+    at_root: int
+    """`trees`, `at_root`: trees that test it anywhere, and at the root."""
     low: float
     high: float
-    """`low`, `high`: smallest and largest loss of accuracy, in shares of the rows."""
+    """`low`, `high`: smallest and largest loss of accuracy when its values are permuted, in shares
+    of the rows."""
     is_exact: bool
-    """Whether every tree of the set was looked at; otherwise `high` may be too small, and `low` too
-    large unless some tree does without the feature."""
-    n_trees: int
-    """How many trees were looked at."""
+    """Whether all trees were looked at for these losses; otherwise `high` may be too small, and
+    `low` too large unless some tree does without the feature."""
 
 
 def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> dict[int, float]:
@@ -72,31 +74,25 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
 
 def model_reliance(
     found: NearOptimalTrees, most: int = MOST_LISTED, seed: int = 0
-) -> tuple[Reliance, ...]:
+) -> tuple[FeatureUse, ...]:
     """Smallest and largest loss over all good trees when a feature is permuted, by raw feature.
 
     With up to `most` trees all are looked at; of more, the best tree and `most` uniform draws are,
     and the smallest loss of a feature that some tree of the set does without is known to be at
     most 0.  A loss can be below 0 where a tree does better on permuted rows by chance.
     """
-    features, groups = found.encoding.raw_features, found.encoding.groups
+    groups, context = found.encoding.groups, found.prepared.problem.context
     is_exact = found.count <= most
     trees: Iterable[Tree] = found.walk()
     if not is_exact:
         trees = (*islice(found.walk(), 1), *found.sample(most, seed))
-    problem = found.prepared.problem
-    losses: dict[int, list[float]] = {f: [] for f in range(len(features))}
-    n_trees = 0
-    for tree in trees:
-        n_trees += 1
-        own = tree_reliance(tree, problem.context.X, problem.context.y, groups)
-        for f, seen in losses.items():
-            seen.append(own.get(f, 0.0))
-    found_all = []
-    for f, name in enumerate(features):
-        low, high = min(losses[f], default=0.0), max(losses[f], default=0.0)
-        if not is_exact and found.features[name] < found.count:
+    losses = [tree_reliance(tree, context.X, context.y, groups) for tree in trees]
+    uses = []
+    for f, name in enumerate(found.encoding.raw_features):
+        seen, n_trees = [own.get(f, 0.0) for own in losses], found.features[name]
+        low, high = min(seen, default=0.0), max(seen, default=0.0)
+        if not is_exact and n_trees < found.count:
             low = min(low, 0.0)
-        exact_here = is_exact or found.features[name] == 0
-        found_all.append(Reliance(name, low, high, exact_here, n_trees))
-    return tuple(found_all)
+        here = is_exact or n_trees == 0
+        uses.append(FeatureUse(name, n_trees, found.roots[name], low, high, here))
+    return tuple(uses)

@@ -38,6 +38,7 @@ from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
+from octcore.solving.telling import compiling_told
 from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(
@@ -512,6 +513,7 @@ class NearOptimalTrees:
         return [self.encoding.raw_features[f] for f in features]
 
 
+@compiling_told()
 def near_optimal(
     data: Dataset,
     encoding: str = "auto",

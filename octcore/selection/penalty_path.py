@@ -21,6 +21,7 @@ from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_break
 from octcore.serial import jsonable
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.settings import check_settings, class_weights
+from octcore.solving.telling import compiling_told
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -126,6 +127,7 @@ class PenaltyPath:
         return cls(steps, encoding, int(record["depth"]), float(record["seconds"]))
 
 
+@compiling_told()
 def penalty_path(
     data: Dataset,
     encoding: str = "auto",

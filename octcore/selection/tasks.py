@@ -132,6 +132,20 @@ def run_refer(
     return {"points": [vars(point) for point in points]}
 
 
+def run_repeats(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Judge the trees of further random splits on their held-out rows; every split is told."""
+    from dataclasses import asdict
+
+    from octcore.selection.repeated_splits import repeated_splits
+
+    found = repeated_splits(
+        data, on_split=lambda split: tell({"split": asdict(split)}), cancel=cancel, **settings
+    )
+    return {"n_splits": len(found)}
+
+
 def run_curve(
     data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
@@ -141,6 +155,20 @@ def run_curve(
     run = Run.from_dict(settings["run"], train=data)
     points = run.curve(settings["column"], settings["time_limit"], cancel)
     return {"points": [vars(point) for point in points]}
+
+
+def run_values(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Value every column at a node of a run; the data are its training rows."""
+    from octcore.serial import jsonable
+    from octcore.solving.run import Run
+
+    run = Run.from_dict(settings["run"], train=data)
+    found = run.values(settings["time_limit"], cancel, settings["node"])
+    trees = [entry.tree and entry.tree.to_dict() for entry in found]
+    values = [{**vars(entry), "tree": tree} for entry, tree in zip(found, trees, strict=True)]
+    return {"values": jsonable(values)}
 
 
 def run_prove(
@@ -186,8 +214,10 @@ TASKS: dict[str, Task] = {
     "path": run_path,
     "prove": run_prove,
     "refer": run_refer,
+    "repeats": run_repeats,
     "select": run_select,
     "shapes": run_shapes,
     "tune": run_tune,
+    "values": run_values,
     "verify": run_verify,
 }

@@ -25,9 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.program import Cuts
 from octcore.separation.equivalent_sets import EquivalentSets
 from octcore.separation.max_flow import capacities
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 LIFE = 3
 """Rounds without being tight after which a row is dropped."""
@@ -149,7 +150,7 @@ class EquivalentPointCuts:
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def separate(self, point: TreePoint, tolerance: float) -> list[Rows]:
+    def separate(self, point: TreePoint, tolerance: float) -> list[Cuts]:
         """Return the most violated inequalities of a point."""
         if not len(self.sets) or not self.layout.n_branch:
             return []
@@ -182,7 +183,7 @@ class EquivalentPointCuts:
 
     def _rows(
         self, chosen: np.ndarray, by_choice: np.ndarray, beta: Indicator, hit: np.ndarray
-    ) -> list[Rows]:
+    ) -> list[Cuts]:
         builder = RowBuilder(self.layout)
         factor = np.where(
             by_choice, self._classes[chosen] - 1, self._total[chosen] - self._bound[chosen]

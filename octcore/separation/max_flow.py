@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+from octcore.program import Cuts
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 TIE = 1e-9
 """Capacities closer than this are equal."""
@@ -96,7 +97,7 @@ class BendersCuts:
         self.strengthened, self.most = strengthened, most
         self._mostly_zero = 2 * instance.is_one.sum(axis=1) < layout.n_features
 
-    def separate(self, point: TreePoint, tolerance: float, is_integral: bool = False) -> list[Rows]:
+    def separate(self, point: TreePoint, tolerance: float, is_integral: bool = False) -> list[Cuts]:
         """Return cuts that the point violates by more than a tolerance, the heaviest first."""
         flow = minimum_cuts(point, self.instance)
         excess = point.hit - flow.value
@@ -127,7 +128,7 @@ class BendersCuts:
         own = point.label[sibling - 1, self.instance.target[chosen]]
         return np.where(terminal & (own < 0.5), node // 2, 0)
 
-    def _rows(self, flow: Flow, chosen: np.ndarray, halved: np.ndarray) -> list[Rows]:
+    def _rows(self, flow: Flow, chosen: np.ndarray, halved: np.ndarray) -> list[Cuts]:
         layout, target = self.layout, self.instance.target[chosen]
         builder = RowBuilder(layout)
         builder.new_rows(np.zeros(len(chosen)))

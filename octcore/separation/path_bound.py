@@ -24,14 +24,15 @@ structure (26).  The objective form is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from octcore.program import Cuts
 from octcore.search.univariate.tree import Branch, PathTree
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 LIFE = 200
 """Path bound rows pay off late: they are kept for this many linear programs without effect."""
@@ -151,7 +152,7 @@ class PathBoundCuts:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def rows(self, paths: Iterable[TreePath]) -> list[Rows]:
+    def rows(self, paths: Iterable[TreePath]) -> list[Cuts]:
         """Write the rows of some paths; paths without rows say nothing."""
         builder = RowBuilder(self.layout)
         for path in paths:
@@ -236,7 +237,7 @@ class PathBoundCuts:
 
     # -- finding -------------------------------------------------------------------------------
 
-    def separate(self, point: TreePoint, tolerance: float = 1e-3) -> list[Rows]:
+    def separate(self, point: TreePoint, tolerance: float = 1e-3) -> list[Cuts]:
         """Return the rows of paths of which at least one form is violated."""
         found: list[TreePath] = []
         looked = 0
@@ -300,28 +301,33 @@ class PathBoundCuts:
 
     def fixed_paths(self, upper: np.ndarray) -> list[TreePath]:
         """Paths that upper bounds (flat order) decide already, without the empty one."""
-        found: list[TreePath] = []
-        queue = [TreePath.root(self.instance)]
-        while queue:
-            path = queue.pop()
-            if path.steps:
-                found.append(path)
-            m = path.end
-            if self.layout.height(m) <= 2:
-                continue
-            feature = decided_feature(self.layout, m, upper)
-            if feature is not None:
-                queue += path.step(feature, self.instance)
-        return found
+        known = paths_along(self.layout, self.instance, 2, lambda m: decided(self.layout, m, upper))
+        return [path for path in known if path.steps]
 
 
-def decided_feature(layout: TreeLayout, node: int, upper: np.ndarray) -> int | None:
-    """The only feature that upper bounds (flat order) leave to a node, if it cannot be a leaf."""
+def paths_along(
+    layout: TreeLayout, instance: Instance, height: int, features: Callable[[int], Iterable[int]]
+) -> Iterator[TreePath]:
+    """Yield the empty path and its longer ones, along some features of nodes above a height."""
+    queue = [TreePath.root(instance)]
+    while queue:
+        path = queue.pop()
+        yield path
+        if layout.height(path.end) > height:
+            for feature in features(path.end):
+                queue += path.step(int(feature), instance)
+
+
+def decided(layout: TreeLayout, node: int, upper: np.ndarray) -> list[int]:
+    """The only feature that upper bounds (flat order) leave to a node which cannot be a leaf.
+
+    Empty where there is still a choice.
+    """
     if upper[layout.leaf(node)] > 0.5:
-        return None
+        return []
     start = layout.branch(node, 0)
     left = np.flatnonzero(upper[start : start + layout.n_features] > 0.5)
-    return int(left[0]) if len(left) == 1 else None
+    return left.tolist() if len(left) == 1 else []
 
 
 def _walk(tree: PathTree, node: int) -> Iterable[tuple[int, PathTree]]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.separation.path_bound import TreePath, decided_feature
+from octcore.separation.path_bound import TreePath, decided, paths_along
 from octcore.separation.tree_rows import Instance, TreeLayout
 
 REACH = 3
@@ -83,7 +83,7 @@ class PathProbe:
         numpy.ndarray
             Flat positions of splits that no tree worth having takes.
         """
-        if decided_feature(self.layout, 1, upper) is None:
+        if not decided(self.layout, 1, upper):
             return np.inf, np.zeros(0, np.int64)
         parts = self._parts(upper)
         bound = sum(part.best for part in parts)
@@ -96,20 +96,18 @@ class PathProbe:
         return bound, np.concatenate(refused)
 
     def _parts(self, upper: np.ndarray) -> list[Part]:
-        parts: list[Part] = []
-        queue = [TreePath.root(self.instance)]
-        while queue:
-            path = queue.pop()
-            height = self.layout.height(path.end)
-            feature = decided_feature(self.layout, path.end, upper) if height >= REACH else None
-            if feature is not None and height > REACH:
-                queue += path.step(feature, self.instance)
-            else:
-                parts.append(self._part(path, height, upper))
-        return parts
+        def only(node: int) -> list[int]:
+            return decided(self.layout, node, upper)
 
-    def _part(self, path: TreePath, height: int, upper: np.ndarray) -> Part:
+        return [
+            self._part(path, upper)
+            for path in paths_along(self.layout, self.instance, REACH, only)
+            if self.layout.height(path.end) <= REACH or not only(path.end)
+        ]
+
+    def _part(self, path: TreePath, upper: np.ndarray) -> Part:
         layout, rows, none = self.layout, path.rows, np.zeros(0, np.int64)
+        height = layout.height(path.end)
         if height < REACH:
             return Part(path.end, none, np.zeros(0), self.value(rows))
         tally = np.bincount(self.instance.target[rows], self.instance.weight[rows])

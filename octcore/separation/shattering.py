@@ -169,8 +169,6 @@ class ShatteringSeparator:
         Gap that every plane must have.
     n_cuts : int
         Most sets per node and round.
-    required : bool
-        Whether the model is wrong without these rows; then integral points are examined too.
     rounds : int or None
         Largest number of rounds; None for no limit.
     """
@@ -187,11 +185,10 @@ class ShatteringSeparator:
         nodes: Iterable[int],
         epsilon: float,
         n_cuts: int,
-        required: bool = True,
         rounds: int | None = None,
     ) -> None:
         self.X, self.nodes, self.n_cuts = X, tuple(nodes), n_cuts
-        self.required, self.rounds = required, rounds
+        self.rounds = rounds
         self.finder = SetFinder(X, epsilon)
         self.sets: list[ShatteredSet] = []
         self._known: set[ShatteredSet] = set()

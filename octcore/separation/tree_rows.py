@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from octcore.program import Cuts
+
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
@@ -162,31 +164,6 @@ class Instance:
         """Features of the patterns as floats."""
         return self.X.astype(np.float64)
 
-    @cached_property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Inequalities ``matrix @ flat <= rhs`` of one family."""
-
-    kind: str
-    matrix: csr_matrix
-    rhs: np.ndarray
-    life: int | None = None
-    pictures: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return len(self.rhs)
-
-    def slack(self, flat: np.ndarray) -> np.ndarray:
-        """``rhs - matrix @ flat``; negative where violated."""
-        return self.rhs - self.matrix @ flat
-
 
 @dataclass
 class RowBuilder:
@@ -215,8 +192,8 @@ class RowBuilder:
         self.rhs.append(float(rhs))
         return len(self.rhs) - 1
 
-    def finish(self, kind: str, life: int | None, n_extra: int = 0) -> list[Rows]:
-        """All rows as one family; empty if there are none.
+    def finish(self, kind: str, life: int | None, n_extra: int = 0) -> list[Cuts]:
+        """All rows, over the variables in flat order, as one family; empty if there are none.
 
         `n_extra` auxiliary variables stand behind those of the layout.
         """
@@ -229,4 +206,4 @@ class RowBuilder:
         )
         matrix = csr_matrix(entries, shape=shape)
         matrix.eliminate_zeros()
-        return [Rows(kind, matrix, np.array(self.rhs), life, tuple(self.pictures))]
+        return [Cuts(kind, matrix, np.array(self.rhs), life, tuple(self.pictures))]

@@ -13,12 +13,13 @@ depth-two search as well as on the linear programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from octcore.separation.path_bound import TreePath, decided_feature, relaxation_terms
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+from octcore.program import Cuts
+from octcore.separation.path_bound import TreePath, decided, paths_along, relaxation_terms
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 REACH = 3
 """Height up to which values are exact: one split above two depth-two subtrees."""
@@ -50,32 +51,21 @@ class ValueRows:
         self.layout, self.instance, self.values, self.penalty = layout, instance, values, penalty
         self._done: set[tuple[tuple[int, int, int], ...]] = set()
 
-    def separate(self, point: TreePoint) -> list[Rows]:
+    def separate(self, point: TreePoint) -> list[Cuts]:
         """Return the rows of all paths that a point has chosen and that have none yet."""
         return self._along(lambda m: np.flatnonzero(point.branch[m - 1] > self.DECIDED))
 
-    def decided(self, upper: np.ndarray) -> list[Rows]:
+    def decided(self, upper: np.ndarray) -> list[Cuts]:
         """Return the rows of all paths that upper bounds (flat order) leave no choice about."""
+        return self._along(lambda m: decided(self.layout, m, upper))
 
-        def only(node: int) -> np.ndarray:
-            feature = decided_feature(self.layout, node, upper)
-            return np.array([] if feature is None else [feature], np.int64)
-
-        return self._along(only)
-
-    def _along(self, features: Callable[[int], np.ndarray]) -> list[Rows]:
+    def _along(self, features: Callable[[int], Iterable[int]]) -> list[Cuts]:
         builder = RowBuilder(self.layout)
-        queue = [TreePath.root(self.instance)]
-        while queue:
-            path = queue.pop()
-            m = path.end
-            if self.layout.height(m) <= REACH:
-                if path.steps not in self._done and path.rows.any():
-                    self._done.add(path.steps)
-                    self._write(builder, path)
-                continue
-            for feature in features(m):
-                queue += path.step(int(feature), self.instance)
+        for path in paths_along(self.layout, self.instance, REACH, features):
+            is_new = path.steps not in self._done and path.rows.any()
+            if self.layout.height(path.end) <= REACH and is_new:
+                self._done.add(path.steps)
+                self._write(builder, path)
         return builder.finish(self.kind, None)
 
     def _write(self, builder: RowBuilder, path: TreePath) -> None:

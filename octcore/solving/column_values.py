@@ -1,17 +1,15 @@
-"""What every column, and every threshold, is worth at the root: the best tree with it, proven."""
+"""What every column is worth at a node, and every threshold at the root: the best tree, proven."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from octcore import kernels
-from octcore.data.dataset import Dataset
-from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
@@ -30,25 +28,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnValue:
-    """One raw column at the root."""
+    """One raw column at a node, where the tree outside of what is below stays."""
 
     column: str
     value: float | None
-    """Best objective of a tree that starts with it, or a bound on that; None if there is none."""
+    """Best objective of a tree that tests it there, or a bound on that; None if there is none."""
     is_exact: bool
-    """False where the time was over: no tree that starts with it is better than `value`."""
+    """False where the time was over: no tree that tests it there is better than `value`."""
     threshold: float | None
     """At the root of `tree`, in units of the column; None for a category."""
     interval: tuple[float, float] | None
     """Any threshold from the first number up to, but without, the second parts the rows alike."""
     tree: Tree | None
-    """The best tree that was found."""
+    """The best tree that was found, from the node on."""
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> ColumnValue:
+        """Read it back from plain data."""
+        tree, interval = record["tree"], record["interval"]
+        kept = {"tree": tree and Tree.from_dict(tree), "interval": interval and tuple(interval)}
+        return cls(**{**record, **kept})
 
 
 def column_values(
-    run: Run, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+    run: Run,
+    time_limit: float = 60.0,
+    cancel: Callable[[], bool] | None = None,
+    node: int = 1,
 ) -> tuple[ColumnValue, ...]:
-    """Search the best tree with every raw column at its root, on the rows and columns of a run.
+    """Search the best tree with every raw column at a node, on the rows and columns of a run.
 
     Parameters
     ----------
@@ -56,6 +64,9 @@ def column_values(
         Seconds in all, without those that compile kernels.
     cancel : callable or None
         Asked often; a true answer ends the search as the time limit does.
+    node : int
+        Branch node of the tree of the run: what is below it is searched again, on the rows that
+        arrive there; the rest of the tree stays.
 
     Returns
     -------
@@ -66,37 +77,73 @@ def column_values(
     ------
     SettingsError
         If the run is about other trees than those of one column per split, has another objective
-        than accuracy and leaves, or keeps a constraint that ties subtrees together.
+        than accuracy and leaves, keeps a constraint that ties subtrees together, or does not split
+        at the node.
     ModelFileError
         If it comes without its training rows.
     """
     problem, objective, asked = univariate_question(run, "Columns have no values")
-    train, encoding = run.needed.train, run.encoding
+    encoding, answers = run.encoding, run.needed.tree.classes
+    here, rest = np.ones(len(problem.y), dtype=bool), 1.0
+    if node != 1:
+        here, rest = _rows_and_rest(run.needed.tree, problem, asked, node)
+        asked = _below(
+            asked, here, node.bit_length() - 1, _leaves_left(run.needed.tree, asked, node)
+        )
+    share = _share(problem.weights, here)
     required = asked.roots
     end = time.perf_counter() - kernels.spent() + time_limit
     found = []
     for number, name in enumerate(encoding.raw_features):
         columns = tuple(np.flatnonzero(problem.groups == number).tolist())
         columns = columns if required is None else tuple(j for j in columns if j in required)
-        if not columns or run.depth == 0:
+        if not columns or asked.depth == 0:
             found.append(ColumnValue(name, None, True, None, None, None))
             continue
         left = max(0.0, end - (time.perf_counter() - kernels.spent()))
         best = answer(replace(asked, roots=columns), cancel=cancel, time_limit=left)
         value = None
         if best.bound is not None:
-            value = objective.from_count(best.bound * objective.weight_right)
+            worth = rest - share * (1 - best.bound)
+            value = objective.from_count(worth * objective.weight_right)
         interval = None
         if best.tree is not None:
             root = best.tree.splits[1]
             j = root.features[0]
-            interval = _interval(encoding, train, j, problem.X[:, j] > root.threshold)
+            interval = _interval(run, problem, j, problem.X[:, j] > root.threshold, here)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
-        answers = run.needed.tree.classes
         tree = None if best.tree is None else best.tree.named(answers, encoding.names)
         found.append(ColumnValue(name, value, exact, threshold, interval, tree))
     return tuple(found)
+
+
+def _rows_and_rest(
+    tree: Tree, problem: Problem, asked: Question, node: int
+) -> tuple[np.ndarray, float]:
+    """Which rows arrive at a node, and what a tree is worth if all below it were free and right."""
+    here = np.zeros(len(problem.y), dtype=bool)
+    if node in tree.splits:
+        here[tree.node_rows(problem.X)[node]] = True
+    if not problem.weights[here].any():
+        raise SettingsError("NO_SPLIT", f"The tree splits no rows at node {node}.", "node")
+    wrong = tree.predict_codes(problem.X) != problem.y
+    outside = sum(not _is_below(leaf, node) for leaf in tree.labels)
+    return here, 1 - _share(problem.weights, wrong & ~here) - asked.leaf_penalty * outside
+
+
+def _leaves_left(tree: Tree, asked: Question, node: int) -> int | None:
+    """Most leaves that a node may have below it when the rest of a tree stays."""
+    outside = sum(not _is_below(leaf, node) for leaf in tree.labels)
+    return None if asked.max_leaves is None else asked.max_leaves - outside
+
+
+def _is_below(leaf: int, node: int) -> bool:
+    return leaf >> max(0, leaf.bit_length() - node.bit_length()) == node
+
+
+def _share(weights: np.ndarray, rows: np.ndarray) -> float:
+    return float(weights[rows].sum() / weights.sum())
 
 
 @dataclass(frozen=True)
@@ -162,7 +209,7 @@ def threshold_values(
         values = np.unique(problem.X[:, j])
         for low in values[:-1].tolist():
             right = problem.X[:, j] > low
-            span = _interval(encoding, run.needed.train, int(j), right)
+            span = _interval(run, problem, int(j), right)
             if span is None:
                 raise SettingsError(
                     "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
@@ -182,27 +229,31 @@ def _side(
 ) -> tuple[float | None, bool]:
     """Least share of all weight that a side of the root costs, or a bound; None for no tree."""
     weights = np.ones(len(rows)) if asked.weights is None else asked.weights
-    share = float(weights[rows].sum() / weights.sum())
+    share = _share(weights, rows)
     counts = np.ones(len(rows)) if asked.counts is None else asked.counts
     if share == 0:
         return (asked.leaf_penalty if counts[rows].sum() >= asked.smallest_leaf else None), True
-    best = answer(
-        replace(
-            asked,
-            X=asked.X[rows],
-            y=asked.y[rows],
-            weights=weights[rows],
-            counts=None if asked.counts is None else asked.counts[rows],
-            depth=asked.depth - 1,
-            leaf_penalty=asked.leaf_penalty / share,
-            max_leaves=None,
-            roots=None,
-        ),
-        cancel=cancel,
-        time_limit=seconds,
-    )
+    best = answer(_below(asked, rows, 1), cancel=cancel, time_limit=seconds)
     cost = None if best.bound is None else share * (1 - best.bound)
     return cost, best.status in {"optimal", "infeasible"}
+
+
+def _below(
+    asked: Question, rows: np.ndarray, levels: int, max_leaves: int | None = None
+) -> Question:
+    """Ask the same of some rows, so many levels below; costs are shares of the weight of these."""
+    weights = np.ones(len(rows)) if asked.weights is None else asked.weights
+    return replace(
+        asked,
+        X=asked.X[rows],
+        y=asked.y[rows],
+        weights=weights[rows],
+        counts=None if asked.counts is None else asked.counts[rows],
+        depth=asked.depth - levels,
+        leaf_penalty=asked.leaf_penalty / _share(weights, rows),
+        max_leaves=max_leaves,
+        roots=None,
+    )
 
 
 def univariate_question(
@@ -245,17 +296,21 @@ def refuse_other_questions(run: Run, refusal: str, beside: frozenset[str] = froz
 
 
 def _interval(
-    encoding: Encoding, train: Dataset, j: int, right: np.ndarray
+    run: Run, problem: Problem, j: int, right: np.ndarray, here: np.ndarray | None = None
 ) -> tuple[float, float] | None:
     """Raw values between which the threshold of a split lies; None where it tests no order.
 
     Parameters
     ----------
     right : ndarray of bool of shape (n_samples,)
-        Rows that the split on column `j` sends to the right.
+        Rows of the problem that the split on column `j` sends to the right.
+    here : ndarray of bool of shape (n_samples,) or None
+        Rows that arrive at the split; None for all.
     """
-    column = encoding.columns[j]
+    column = run.encoding.columns[j]
     if column.kind not in {"above", "value", "scaled"} or column.levels:
         return None
-    values = train.frame[column.raw].to_numpy(float)
-    return float(values[~right].max()), float(values[right].min())
+    values = run.needed.train.frame[column.raw].to_numpy(float)
+    values = values if problem.copies is None else values[problem.copies.row]
+    here = np.ones(len(right), dtype=bool) if here is None else here
+    return float(values[~right & here].max()), float(values[right & here].min())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,11 @@ import pandas as pd
 
 from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
-from octcore.serial import jsonable
+from octcore.serial import jsonable, versions
 from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.dot import to_graphviz
+from octcore.tree.export.onnx import to_onnx
+from octcore.tree.export.pmml import to_pmml
 from octcore.tree.export.svg import to_svg
 from octcore.tree.export.text import to_text
 from octcore.tree.wording import Rule, rules
@@ -68,14 +71,65 @@ def _right(share: float | None, rows: int) -> str:
     return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
 
 
-EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS)
-"""Formats of `export_tree`."""
+HEAD = f"{'':10} {'seconds':>9} {'nodes':>9} {'cuts':>8} {'incumbent':>13} {'bound':>13} {'gap':>9}"
+"""Of the table of a log; the first column says where an incumbent is from."""
+ROW = "{:10.10} {:9.2f} {:9,} {:8,} {:>13} {:>13} {:>9}"
+
+
+def run_log(run: Run) -> str:
+    """Write the solve as solvers write theirs: size, a line an event, the end with its proof."""
+    about, record = run.about_data, run.settings
+    settings = {**run.params, **run.constraints}
+    lines = [
+        ", ".join(f"{name} {version}" for name, version in versions().items()),
+        f"{run.formulation}, engine {record.get('engine')}, depth {run.depth}, encoding "
+        f"{run.encoding.key}, seed {record.get('seed')}, threads {record.get('threads')}",
+        f"data {about.get('name')} (sha256 {about.get('sha256')}), {run.n_train:,} training rows, "
+        f"{run.n_test:,} held out",
+        "settings " + (", ".join(f"{k}={v}" for k, v in settings.items() if v is not None) or "-"),
+        "",
+        HEAD,
+    ]
+    for event in run.trace:
+        numbers = ROW.format(
+            event.source if event.kind == "incumbent" else "", event.seconds, event.nodes,
+            event.cuts, _number(event.incumbent), _number(event.bound), _percent(event.gap),
+        )  # fmt: skip
+        if event.kind in ("incumbent", "bound", "progress"):
+            lines.append(numbers)
+        elif event.kind == "model":
+            sizes = "  ".join(f"{v:,} {k}" for k, v in event.details.items())
+            lines.append(f"{event.seconds:20.2f}  model: {sizes}")
+        elif event.kind == "phase":
+            lines.append(f"{event.seconds:20.2f}  {event.source}")
+        elif event.kind == "note":
+            lines.append(f"{event.seconds:20.2f}  {event.details.get('text')}")
+    cuts = "  ".join(f"{number:,} {name}" for name, number in cut_families(run).items())
+    return "\n".join([*lines, "", *([f"cuts {cuts}"] if cuts else []), run_report(run)]) + "\n"
+
+
+def cut_families(run: Run) -> Mapping[str, int]:
+    """Number of cuts of every family that were added during the solve."""
+    totals: Counter[str] = Counter()
+    for event in run.trace:
+        if event.kind == "cuts":
+            totals.update({k: int(v) for k, v in event.details.get("counts", {}).items() if v})
+    return totals
+
+
+EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS, "pmml", "onnx")
+"""Formats of `export_file`; all but the last are text, of `export_tree`."""
 SHOWN_CLASSES = 8
 """Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
 
 
+def export_file(run: Run, kind: str) -> str | bytes:
+    """Write the tree of a run in one of `EXPORTS`."""
+    return to_onnx(run.final_tree, run.encoding) if kind == "onnx" else export_tree(run, kind)
+
+
 def export_tree(run: Run, kind: str) -> str:
-    """Write the tree of a run in one of `EXPORTS`, with the counts of its training rows."""
+    """Write the tree of a run as text, with the counts of its training rows."""
     if run.tree is None:
         raise ModelFileError("NO_TREE", "This run has no tree to export.")
     X, y = _rows(run)
@@ -85,6 +139,8 @@ def export_tree(run: Run, kind: str) -> str:
         return to_graphviz(run.tree, run.encoding, X, y).source
     if kind in DIALECTS:
         return to_code(run.tree, run.encoding, kind)
+    if kind == "pmml":
+        return to_pmml(run.tree, run.encoding)
     draw = {"txt": to_text, "svg": to_svg}
     if kind not in draw:
         raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")

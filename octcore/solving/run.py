@@ -371,6 +371,10 @@ float or None
     def _repr_html_(self) -> str:
         return report.run_html(self)
 
+    def log(self) -> str:
+        """Return the solve as text, in the manner of solvers: a line an event."""
+        return report.run_log(self)
+
     def rules(self) -> tuple[Rule, ...]:
         """Every leaf as an IF-THEN rule with its training rows, from left to right."""
         return report.run_rules(self)
@@ -380,16 +384,19 @@ float or None
         return report.explain_row(self, row)
 
     def values(
-        self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+        self,
+        time_limit: float = 60.0,
+        cancel: Callable[[], bool] | None = None,
+        node: int = 1,
     ) -> tuple[ColumnValue, ...]:
-        """Value of every raw column at the root, its best threshold and the threshold's interval.
+        """Value of every raw column at a node, its best threshold and the threshold's interval.
 
         See `octcore.solving.column_values.column_values`, also for what is raised.
         """
         # Not needed to read a run: the kernels of the search take half a second to import.
         from octcore.solving.column_values import column_values
 
-        return column_values(self, time_limit, cancel)
+        return column_values(self, time_limit, cancel, node)
 
     def curve(
         self, column: str, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
@@ -425,6 +432,28 @@ float or None
         from octcore.solving.proving import prove
 
         return prove(self, folder, size_limit, check, cancel)
+
+    def export(self, kind: str) -> str | bytes:
+        """Write the tree for elsewhere.
+
+        Parameters
+        ----------
+        kind : str
+            ``"txt"``, ``"dot"``, ``"svg"`` or ``"json"``; code that predicts without this package,
+            ``"py"``, ``"js"``, ``"sql"``, ``"c"``, ``"java"``, ``"r"`` or ``"tsv"`` (a formula for
+            spreadsheets); ``"pmml"``; ``"onnx"``, which needs the package onnx.
+
+        Returns
+        -------
+        str or bytes
+            Bytes of ``"onnx"``.
+
+        Raises
+        ------
+        SettingsError
+            For another format, or one that this tree does not fit.
+        """
+        return report.export_file(self, kind)
 
     def write_model(self, path: str | Path) -> tuple[Path, ...]:
         """Write the mixed-integer model as LP or MPS, and the tree as its start.

@@ -5,6 +5,7 @@ The module is not called ``solve``: the package would show the module instead of
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from octcore import kernels
 from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.engines.base import Engine, Outcome, SolveLimits, StopReason
+from octcore.engines.base import Engine, Outcome, SolveLimits, StopReason, offer
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
@@ -28,8 +29,8 @@ from octcore.solving.interrupt import interruptible
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, Settings, check_settings
+from octcore.solving.telling import Teller, compiling_told
 from octcore.solving.verified import after_solve
-from octcore.tree.tree import Tree
 
 BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
 """What engines do that build a model in memory; searches work on the rows themselves."""
@@ -60,6 +61,7 @@ def solve(
     verify: bool = True,
     costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
     refer: float | None = None,
+    verbose: int = 0,
 ) -> Run:
     """Train one optimal classification tree.
 
@@ -107,6 +109,9 @@ def solve(
         for the distance of the classes in their order.
     refer : float or None
         What it costs to leave a row to a person; leaves may then answer ``"ask a person"``.
+    verbose : int
+        Whether to tell on standard error how the solve stands.  That searches are compiled, once
+        per installation, is told anyway where there is no `on_event`.
 
     Returns
     -------
@@ -149,10 +154,14 @@ def solve(
     get_engine(engines[0] if settings.engine == AUTO else settings.engine)
     clock = Clock(settings.time_limit)
     prepared = prepare(data, settings, sample_weight)
-    if cancel is not None:
-        return _solve_prepared(prepared, clock, on_event, cancel, verify)
-    with interruptible() as interrupted:
-        run = _solve_prepared(prepared, clock, on_event, interrupted, verify)
+    heard = Teller(on_event) if verbose else on_event
+    with contextlib.ExitStack() as around:
+        if on_event is None:
+            around.enter_context(compiling_told())
+        if cancel is not None:
+            return _solve_prepared(prepared, clock, heard, cancel, verify)
+        interrupted = around.enter_context(interruptible())
+        run = _solve_prepared(prepared, clock, heard, interrupted, verify)
     if run.tree is None or run.stop_reason != StopReason.CANCELLED:
         return run
     warnings.warn(
@@ -228,26 +237,20 @@ def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> N
     objective = program.evaluate(prepared.problem.majority_leaf)
     gap = relative_gap(objective, program.bound)
     if gap is None or gap > program.tolerance + 1e-9:  # else no model is built
-        check_size(program.size, getattr(engine, "memory_budget", None))
+        check_size(program.size)
 
 
 def _offer_starts(
     program: Program, prepared: Prepared, recorder: Recorder, cancel: Callable[[], bool]
 ) -> None:
     """Evaluate the formulation's own starts; the single leaf comes first and always."""
-    _offer(program, prepared.problem.majority_leaf, "warm start", recorder)
+    offer(program, recorder, prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or cancel():
         return
     for source, tree in program.starts():
-        _offer(program, tree, source, recorder)
+        offer(program, recorder, tree, source)
         if recorder.clock.remaining <= 0 or cancel():
             return
-
-
-def _offer(program: Program, tree: Tree, source: str, recorder: Recorder) -> None:
-    objective = program.evaluate(tree)
-    if objective is not None:
-        recorder.incumbent(objective, tree, source)
 
 
 def _run_engine(

@@ -66,7 +66,7 @@ class StoreSize:
 
 
 def run_summary(run: Run) -> dict[str, Any]:
-    """Numbers of a run for the list."""
+    """What a list says of a run."""
     seconds = run.timings.get("total")
     n_leaves = None if run.tree is None else run.tree.n_leaves
     return {
@@ -74,6 +74,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "seconds": seconds,
         "n_leaves": n_leaves,
         "badge": run.badge,
+        "data": run.about_data.get("name"),
     }
 
 

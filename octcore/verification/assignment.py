@@ -91,7 +91,7 @@ def check_steps(
         if labels not in replays:
             replays[labels] = _Replay.of(checker, labels)
         replay = replays[labels]
-        replay.read(steps.tolist(), np.asarray(multipliers, float), guard)
+        replay.read(steps.tolist(), np.asarray(multipliers, float))
         while replay.closed and (replay.is_full or replay.is_complete):
             count += len(replay.closed)
             lowest = min(lowest, replay.least())
@@ -268,7 +268,7 @@ class _Replay:
         cells = self.checker.x.size if self.checker.data.feature else len(self.checker.y)
         return len(self.closed) * cells > CHUNK_CELLS
 
-    def read(self, steps: list[int], multipliers: Array, guard: Callable[[], None]) -> None:
+    def read(self, steps: list[int], multipliers: Array) -> None:
         """Follow some steps."""
         at = there = 0
         if not np.isfinite(multipliers).all() or (multipliers < 0).any():

@@ -86,7 +86,8 @@ def _worth(claim: Claim, routed: Routed, node: int, level: int, rows: np.ndarray
         return passed
     cost = _plane_cost(claim, routed, node, level)
     for child in (2 * node, 2 * node + 1):
-        below = routed.rows[child] if child in routed.rows else _of_leaf(routed, child)
+        is_split = child in routed.rows
+        below = routed.rows[child] if is_split else np.flatnonzero(routed.leaf == child)
         cost += _worth(claim, routed, child, level + 1, below)
     return min(passed, cost)
 
@@ -97,10 +98,6 @@ def _labels_fit(claim: Claim, node: int, level: int) -> bool:
         return True
     labels = [claim.tree.labels.get(child) for child in (2 * node, 2 * node + 1)]
     return labels == [1 - claim.positive_class, claim.positive_class]
-
-
-def _of_leaf(routed: Routed, leaf: int) -> np.ndarray:
-    return np.flatnonzero(routed.leaf == leaf)
 
 
 def _penalty(claim: Claim, level: int) -> float:

@@ -99,14 +99,6 @@ def _is_coded(stated: Stated, negative: str, positive: str) -> bool:
     return (negative, positive) == tuple(map(str, classes))
 
 
-def _distance_of_right_goers(stated: Stated, said: str) -> bool:
-    return f"{right_distance(stated.claim):g}" == said
-
-
-def _leaf_rows(stated: Stated, said: str) -> bool:
-    return int(said) == leaf_rows(stated.claim)
-
-
 def _is_price(stated: Stated, name: str, said: str) -> bool:
     """Whether a fraction is what a hyperparameter means, to within rounding."""
     given = stated.claim.params.get(name)
@@ -254,11 +246,13 @@ OF_FORMULATION: Mapping[str, Mapping[str, Holds]] = {
     "oct-h": {
         r"every split leaves a strip of width (\S+) empty \(weights of 1-norm 1\): "
         r"epsilon-feasible trees only": _param("epsilon"),
-        r"leaves of (\d+) rows at least": _leaf_rows,
+        r"leaves of (\d+) rows at least": lambda stated, said: int(said) == leaf_rows(stated.claim),
     },
     "svm1-odt": {
         r"scores of all rows lie within (\S+), weights within 1000": _param("big_m"),
-        r"right-goers keep a distance of (\S+) from the plane": _distance_of_right_goers,
+        r"right-goers keep a distance of (\S+) from the plane": lambda stated, said: (
+            f"{right_distance(stated.claim):g}" == said
+        ),
         r"splits leave a strip of (\S+) empty \(1-norm 1\)": lambda stated, said: (
             float(said) == STRIP_OF_SHATTERING
         ),

@@ -214,7 +214,7 @@ class Sheet:
         filled = np.zeros((n_words * n_fields, n_rows), dtype=bool)
         filled[: len(lanes)] = lanes
         filled = filled.reshape(n_words, n_fields, n_rows)
-        words = [_packed(filled, own, kind) for own in each]
+        words = [_packed(filled, own) for own in each]
         bias = 2 ** (8 * np.dtype(kind).itemsize - 1) if n_fields > 1 and len(each) == 1 else 0
         biases = sum(bias << (64 // n_fields * i) for i in range(n_fields))
         biases = np.array(biases, np.uint64).astype(np.int64)
@@ -249,7 +249,7 @@ def _whole_sum(numbers: Array) -> float:
     return float(numbers.sum()) if (numbers == np.round(numbers)).all() else np.inf
 
 
-def _packed(lanes: Array, own: Array, kind: type) -> Array:
+def _packed(lanes: Array, own: Array) -> Array:
     """What lanes ``(n_words, n_fields, n_rows)`` add up, several in one word."""
     n_fields = lanes.shape[1]
     if n_fields == 1:

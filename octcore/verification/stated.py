@@ -275,16 +275,6 @@ def _check_intervals(stated: Stated, said: Mapping[Any, Any]) -> None:
     _same_by_node("intervals of thresholds", said, found)
 
 
-def _check_gaps(stated: Stated, said: Mapping[Any, Any]) -> None:
-    """Widths of the strips of S-OCT, and what follows from them."""
-    found = {str(node): gap for node, gap in _gaps(stated).items()}
-    _same_by_node("gaps", said, found)
-
-
-def _check_smallest_gap(stated: Stated, said: float | None) -> None:
-    _compare("smallest_gap", said, min(_gaps(stated).values(), default=None))
-
-
 def _check_separability(stated: Stated, said: str) -> None:
     smallest = min(_gaps(stated).values(), default=math.inf)
     if (said == "epsilon-feasible") != (smallest >= USUAL_GAP * (1 - GAP_SLACK)):
@@ -386,8 +376,12 @@ def _cannot_judge(name: str) -> Check:
 OF_TREE: Mapping[str, Check] = {
     "threshold_intervals": _check_intervals,
     "open_thresholds": lambda stated, said: None,  # with the trace
-    "node_gaps": _check_gaps,
-    "smallest_gap": _check_smallest_gap,
+    "node_gaps": lambda stated, said: _same_by_node(
+        "gaps", said, {str(node): gap for node, gap in _gaps(stated).items()}
+    ),
+    "smallest_gap": lambda stated, said: _compare(
+        "smallest_gap", said, min(_gaps(stated).values(), default=None)
+    ),
     "separability": _check_separability,
     "thin_nodes": _check_thin_nodes,
     "leaf_value": _check_leaf_value,

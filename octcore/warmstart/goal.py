@@ -1,15 +1,17 @@
-"""What a search for trees of planes maximises, and how it climbs: one node's plane at a time.
+"""What a search for trees of planes maximises, and how it climbs and starts again.
 
-The searches differ in the planes that they try at a node: machines and exact steps (`svm_tree`),
-planes that leave a strip (`tree_gaps`), one feature more or less (`sparse_search`).
+It changes one node's plane at a time.  The searches differ in the planes that they try at a node:
+machines and exact steps (`svm_tree`), planes that leave a strip (`tree_gaps`), one feature more or
+less (`sparse_search`), programs with soft margins (`margin_search`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -26,6 +28,8 @@ from octcore.warmstart.points import (
 Plane = tuple[FloatArray, float]
 GAIN = 1e-9
 """What is better by less is not better."""
+HEARTBEAT_SECONDS = 0.25
+"""The caller of a search hears from it at least that often, if its starts are short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,36 +72,99 @@ class TreeGoal:
         features = np.count_nonzero(planes.weights) if self.feature_price else 0
         return float(correct) - self.split_price * splits - self.feature_price * features
 
-    def climb(
-        self,
-        planes: PlaneTree,
-        trials: Callable[[PlaneTree, int], Iterable[PlaneTree]],
-        deadline: float,
-        ceiling: float = np.inf,
-        admits: Callable[[PlaneTree, int], bool] = lambda trial, node: True,
-    ) -> PlaneTree:
-        """Take what is better, node by node, deepest first, until a whole pass changes nothing.
 
-        Parameters
-        ----------
-        trials : callable
-            ``(tree, node) -> trees`` that may be better.
-        ceiling : float
-            Value at which nothing is left to gain.
-        admits : callable
-            Asked of a tree that is better, and of the node that differs.
-        """
-        value, improved = self.value(planes), True
-        while improved and time.perf_counter() < deadline:
-            improved = False
-            for node in range(2**self.depth - 1, 0, -1):
-                for trial in trials(planes, node):
-                    reached = self.value(trial)
-                    if reached > value + GAIN and admits(trial, node):
-                        planes, value, improved = trial, reached, True
-                if time.perf_counter() > deadline or value >= ceiling - GAIN:
+class Goal(Protocol):
+    """What a search maximises."""
+
+    @property
+    def depth(self) -> int:
+        """Number of levels of branch nodes."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+        ...
+
+    def value(self, planes: PlaneTree) -> float:
+        """Value of a tree; ``-inf`` where it does not count."""
+        ...
+
+
+def climb(
+    goal: Goal,
+    planes: PlaneTree,
+    trials: Callable[[PlaneTree, int], Iterable[PlaneTree]],
+    deadline: float,
+    ceiling: float = np.inf,
+    admits: Callable[[PlaneTree, int], bool] = lambda trial, node: True,
+) -> PlaneTree:
+    """Take what is better, node by node, deepest first, until a whole pass changes nothing.
+
+    Parameters
+    ----------
+    trials : callable
+        ``(tree, node) -> trees`` that may be better.
+    ceiling : float
+        Value at which nothing is left to gain.
+    admits : callable
+        Asked of a tree that is better, and of the node that differs.
+    """
+    value, improved = goal.value(planes), True
+    while improved and time.perf_counter() < deadline:
+        improved = False
+        for node in range(2**goal.depth - 1, 0, -1):
+            for trial in trials(planes, node):
+                reached = goal.value(trial)
+                if reached > value + GAIN and admits(trial, node):
+                    planes, value, improved = trial, reached, True
+                if time.perf_counter() > deadline:
                     return planes
-        return planes
+            if value >= ceiling - GAIN:
+                return planes
+    return planes
+
+
+class LocalSearch:
+    """The best tree of a goal so far, and the search that starts again and again."""
+
+    def __init__(self, goal: Goal) -> None:
+        self.rng = np.random.default_rng(goal.seed)
+        self.best: PlaneTree | None = None
+        self.best_value = -np.inf
+        self._of = goal.value
+
+    def keep(self, planes: PlaneTree) -> bool:
+        """Keep a tree if it is better than the best one."""
+        value = self._of(planes)
+        if value <= self.best_value + GAIN:
+            return False
+        self.best, self.best_value = planes, value
+        return True
+
+    def restarts(
+        self,
+        once: Callable[[], bool],
+        deadline: float,
+        most: float = np.inf,
+        ceiling: float = np.inf,
+    ) -> Iterator[PlaneTree]:
+        """Start again until the deadline, or until that many starts in a row gave nothing better.
+
+        Yields
+        ------
+        PlaneTree
+            The best tree when there is a new one, and now and then, so that callers can look at
+            their clock.
+        """
+        seen, idle = time.perf_counter(), 0
+        while time.perf_counter() < deadline and idle < most and self.best_value < ceiling:
+            is_better = once()
+            idle = 0 if is_better else idle + 1
+            is_due = time.perf_counter() - seen > HEARTBEAT_SECONDS
+            if self.best is not None and (is_better or is_due):
+                seen = time.perf_counter()
+                yield self.best
 
 
 def side_gains(points: ClassCounts, planes: PlaneTree, node: int) -> tuple[IntArray, FloatArray]:

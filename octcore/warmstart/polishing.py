@@ -11,25 +11,15 @@ Keegan, Forbes, "Accelerated BendOCT": solution polishing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.univariate.canonical import DepthTwo
+from octcore.search.univariate.canonical import BestSubtree, DepthTwo
 from octcore.search.univariate.tree import Branch, PathTree
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 
 POLISHED_HEIGHT = 2
-
-
-@dataclass(frozen=True, eq=False)
-class BestSubtree:
-    """A canonical best subtree, in the features of the instance."""
-
-    value: float
-    tree: PathTree
-    wrong: np.ndarray
 
 
 class SubtreeCache:
@@ -56,10 +46,8 @@ class SubtreeCache:
     ) -> None:
         self.guard: Callable[[], None] = lambda: None
         self.penalty, self.n_classes = penalty, n_classes
-        self._used = np.flatnonzero(weights > 0)
-        self._X, self._y, self._weights = X[self._used], y[self._used], weights[self._used]
-        self._is_one = self._X.astype(bool)
-        self._solvers: dict[int, DepthTwo] = {}
+        self._y, self._weights, self._is_one = y, weights, X.astype(bool)
+        self._solver = DepthTwo(X, y, weights, n_classes, penalty)
         self._subtrees: dict[tuple[int, bytes], BestSubtree] = {}
         self._values: dict[bytes, float] = {}
 
@@ -68,15 +56,16 @@ class SubtreeCache:
         """Number of subtrees computed."""
         return len(self._subtrees) + len(self._values)
 
+    def _key(self, hits: np.ndarray) -> bytes:
+        return np.packbits(hits & (self._weights > 0)).tobytes()
+
     def subtree(self, hits: np.ndarray, depth: int = POLISHED_HEIGHT) -> BestSubtree:
         """Best subtree on the hits of a boolean mask of shape ``(n_hits,)``."""
-        mask = hits[self._used]
-        key = (depth, np.packbits(mask).tobytes())
+        key = (depth, self._key(hits))
         found = self._subtrees.get(key)
         if found is None:
-            result = self._solver(depth).solve(mask)
-            found = BestSubtree(result.value, result.tree, self._used[result.wrong])
-            self._subtrees[key] = found
+            self.guard()
+            found = self._subtrees[key] = self._solver.solve(hits, depth)
         return found
 
     def values_by_root(self, hits: np.ndarray, height: int) -> np.ndarray:
@@ -92,40 +81,30 @@ class SubtreeCache:
         numpy.ndarray
             Shape ``(n_features,)``.
         """
-        mask = hits[self._used]
         if height <= POLISHED_HEIGHT:
-            return self._solver(height).values_by_root(mask)
+            self.guard()
+            return self._solver.values_by_root(hits, height)
         right = self._is_one
         return np.array(
             [
-                self._value(mask & ~right[:, f]) + self._value(mask & right[:, f])
+                self.value(hits & ~right[:, f]) + self.value(hits & right[:, f])
                 for f in range(right.shape[1])
             ]
         )
 
     def value(self, hits: np.ndarray) -> float:
         """Value of the best subtree of depth two on the hits of a boolean mask."""
-        return self._value(hits[self._used])
-
-    def _value(self, mask: np.ndarray) -> float:
-        key = np.packbits(mask).tobytes()
+        key = self._key(hits)
         value = self._values.get(key)
         if value is None:
-            tally = np.bincount(self._y[mask], self._weights[mask])
+            tally = np.bincount(self._y[hits], self._weights[hits])
             value = float(tally.max(initial=0.0)) - self.penalty
             if np.count_nonzero(tally) > 1:
-                roots = self._solver(POLISHED_HEIGHT).values_by_root(mask)
+                self.guard()
+                roots = self._solver.values_by_root(hits)
                 value = max(value, float(roots.max(initial=-np.inf)))
             self._values[key] = value
         return value
-
-    def _solver(self, depth: int) -> DepthTwo:
-        self.guard()
-        if depth not in self._solvers:
-            self._solvers[depth] = DepthTwo(
-                self._X, self._y, self._weights, self.n_classes, self.penalty, depth
-            )
-        return self._solvers[depth]
 
 
 class Polisher:

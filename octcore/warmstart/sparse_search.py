@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain, count
 
 import numpy as np
 
 from octcore.tree.tree import Tree
-from octcore.warmstart.goal import Plane, TreeGoal, side_gains
+from octcore.warmstart.goal import LocalSearch, Plane, TreeGoal, climb, side_gains
 from octcore.warmstart.greedy import purity_of
 from octcore.warmstart.plane_search import best_step, improve_plane, shift_into_gap
 from octcore.warmstart.points import (
@@ -29,25 +30,27 @@ STRIP_SLACK = 1e-6
 """Relative: strips are a little wider than asked, since scores are rounded."""
 
 
-class SparseSearch:
+class SparseSearch(LocalSearch):
     """Local search from thresholds on some single columns and from given trees."""
 
     def __init__(self, goal: TreeGoal, columns: Sequence[int]) -> None:
+        super().__init__(goal)
         self.goal, self.columns = goal, columns
-        self.rng = np.random.default_rng(goal.seed)
-        self.best = PlaneTree.empty(goal.depth, goal.points.X.shape[1])
-        self.best_value = goal.value(self.best)
+        self.keep(PlaneTree.empty(goal.depth, goal.points.X.shape[1]))
 
     def trees(self, seconds: float) -> Iterator[Tree]:
         """Yield improving trees: from a greedy one, then from perturbed ones for `seconds`."""
         deadline = time.perf_counter() + seconds
-        start = self.greedy()
-        while True:
-            if self._keep(self.climb(start, deadline)):
-                yield to_tree(self.goal.points, self.best, unit_margin=False)
-            if time.perf_counter() > deadline:
-                return
-            start = self._perturbed()
+        first = self.greedy()
+        if self.keep(first):
+            yield to_tree(self.goal.points, first, unit_margin=False)
+        starts = chain([first], (self._perturbed() for _ in count()))
+
+        def once() -> bool:
+            return self.keep(self.climb(next(starts), deadline))
+
+        for planes in self.restarts(once, deadline):
+            yield to_tree(self.goal.points, planes, unit_margin=False)
 
     def improve(self, tree: Tree, seconds: float) -> Tree | None:
         """Climb from a tree; None if nothing better than the best so far is found."""
@@ -61,16 +64,10 @@ class SparseSearch:
                 planes.set(node, weights / size, -split.threshold / size)
         if not (planes.descend(goal.points.X) == leaf).all():
             return None
-        if not self._keep(self.climb(planes, time.perf_counter() + seconds)):
+        if not self.keep(self.climb(planes, time.perf_counter() + seconds)):
             return None
+        assert self.best is not None
         return to_tree(goal.points, self.best, unit_margin=False)
-
-    def _keep(self, planes: PlaneTree) -> bool:
-        value = self.goal.value(planes)
-        if value <= self.best_value + 1e-9:
-            return False
-        self.best, self.best_value = planes, value
-        return True
 
     # --- starts ----------------------------------------------------------------------------
 
@@ -115,8 +112,8 @@ class SparseSearch:
 
     def _perturbed(self) -> PlaneTree:
         """The best tree with one plane replaced by a random threshold, or without it."""
-        goal = self.goal
-        planes = self.best.copy()
+        assert self.best is not None
+        goal, planes = self.goal, self.best.copy()
         node = int(self.rng.integers(1, 2**goal.depth))
         planes.set(node, 0.0, float(self.rng.choice((-1.0, 1.0))))
         if len(self.columns) and self.rng.random() < 0.8:
@@ -139,7 +136,7 @@ class SparseSearch:
 
     def climb(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Change one plane at a time while the value grows."""
-        return self.goal.climb(planes, self._trials, deadline, admits=self._keeps_strips)
+        return climb(self.goal, planes, self._trials, deadline, admits=self._keeps_strips)
 
     def _trials(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
         return (planes.changed(node, *plane) for plane in self._candidates(planes, node))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from octcore import kernels
-from octcore.kernels import inner, kernel
+from octcore.kernels import inner, kernel, part
 from octcore.warmstart.points import ClassCounts, FloatArray, PlaneTree
 
 HEAT = (1.0, 0.1)
@@ -109,7 +109,8 @@ def _anneal(
 
     Planes are rows ``(w, b)`` by node, with weights of 1-norm 1 or none.
     """
-    random = np.array([seed, 0x9E3779B97F4A7C15], np.uint64)
+    random = np.empty(2, np.uint64)
+    random[0], random[1] = np.uint64(seed), np.uint64(0x9E3779B97F4A7C15)
     n, p = X.shape
     nodes = len(planes)
     labels = np.zeros(2 * nodes, np.int64)
@@ -119,7 +120,7 @@ def _anneal(
     splitting = np.empty(nodes, np.int64)
     n_split = 0
     for node in range(1, nodes):
-        if np.abs(planes[node, :p]).sum() > 0.5:
+        if _is_split(planes[node]):
             splitting[n_split] = node
             n_split += 1
     if n_split == 0:
@@ -130,10 +131,7 @@ def _anneal(
         heat = schedule[0] * (schedule[1] / schedule[0]) ** progress
         fine = schedule[2] * (schedule[3] / schedule[2]) ** progress
         if move % 8 == 0:
-            correct = _label(X, counts, planes, labels, reach)
-            if correct > best_value:
-                best_value = correct
-                best[:] = planes
+            best_value = _keep(X, counts, planes, labels, reach, best, best_value)
         node = splitting[_draw(random, n_split)]
         size = 0
         for i in range(n):
@@ -161,12 +159,22 @@ def _anneal(
                     trial[j] = 0.0
                 norm += abs(trial[j])
         if norm > 1e-3:
-            planes[node] = trial / norm
+            for j in range(p + 1):
+                planes[node, j] = trial[j] / norm
+    return _keep(X, counts, planes, labels, reach, best, best_value)
+
+
+@inner()
+def _keep(
+    X: Any, counts: Any, planes: Any, labels: Any, reach: float, best: Any, best_value: float
+) -> float:
+    """Label the leaves, and keep the planes as the best ones if they are."""
     correct = _label(X, counts, planes, labels, reach)
     if correct > best_value:
-        best_value = correct
-        best[:] = planes
-    return best_value
+        for node in range(planes.shape[0]):
+            for j in range(planes.shape[1]):
+                best[node, j] = planes[node, j]
+    return max(correct, best_value)
 
 
 @inner()
@@ -238,7 +246,7 @@ def _worth(
     return counts[i, labels[node]]
 
 
-@inner()
+@part()
 def _label(X: Any, counts: Any, planes: Any, labels: Any, reach: float) -> float:
     """Give leaves the label of their majority; the correct weight, if no strip holds a row."""
     nodes, n_classes = len(planes), counts.shape[1]
@@ -262,7 +270,7 @@ def _label(X: Any, counts: Any, planes: Any, labels: Any, reach: float) -> float
     return correct if is_clean else -np.inf
 
 
-@inner()
+@part()
 def _draw_direction(random: Any, X: Any, plane: Any, here: Any, direction: Any) -> None:
     """Shift, or turn about a point of the node: one weight, two, or all of them."""
     p = X.shape[1]
@@ -294,7 +302,7 @@ def _draw_direction(random: Any, X: Any, plane: Any, here: Any, direction: Any) 
     direction[p] += _normal(random) * 0.01
 
 
-@inner()
+@part()
 def _range(plane: Any, direction: Any) -> tuple[float, float]:
     """Steps in which no weight changes its sign, and that are not too long."""
     low, high = -1.0, 1.0
@@ -310,7 +318,7 @@ def _range(plane: Any, direction: Any) -> tuple[float, float]:
     return low, high
 
 
-@inner()
+@part()
 def _sweep(
     X: Any, counts: Any, plane: Any, direction: Any, here: Any, worth: Any, low: float,
     high: float, reach: float, is_last: bool, fine: float, names: Any, steps: Any, value: Any,
@@ -356,7 +364,7 @@ def _sweep(
     return found
 
 
-@inner()
+@part()
 def _sort(steps: Any, names: Any, count: int) -> None:
     """Sort steps and names along, in growing strides (shell sort: it compiles fast)."""
     stride = 1
@@ -388,7 +396,7 @@ def _row_value(
     return 0.0
 
 
-@inner()
+@part()
 def _choose(random: Any, position: Any, value: Any, low: float, high: float, heat: float) -> float:
     """Draw an interval by its value, and a step in it."""
     found = len(position)

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from octcore.numerics.hulls import soft_margin_plane
 from octcore.tree.tree import Tree
 from octcore.warmstart.descent import LIKELIHOOD_SHARES, Descent
-from octcore.warmstart.goal import Plane, TreeGoal, side_gains
+from octcore.warmstart.goal import GAIN, LocalSearch, Plane, TreeGoal, climb, side_gains
 from octcore.warmstart.plane_search import improve_plane
 from octcore.warmstart.points import (
     FloatArray,
@@ -46,8 +46,6 @@ FEW_ERRORS = 8.0
 """Cost of a soft tree, in rows, up to which kicks pay; beyond it random turns of its planes do."""
 SLICE_SECONDS = 1.0
 """Longest time of one restart."""
-HEARTBEAT_SECONDS = 0.25
-"""The caller of the starts hears from them at least that often, if restarts are short."""
 STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
 KICKS = 8
@@ -61,7 +59,7 @@ SHALLOWER_SHARE = 0.3
 """Share of the time for trees of one level less, which are starts as well."""
 
 
-class TreeSearch:
+class TreeSearch(LocalSearch):
     """Descent, greedy trees, alternating search and restarts, resumable in slices of time.
 
     Attributes
@@ -73,10 +71,9 @@ class TreeSearch:
     """
 
     def __init__(self, goal: TreeGoal, anneals: bool = True) -> None:
+        super().__init__(goal)
         self.goal, self._anneals = goal, anneals and goal.depth <= MOST_ANNEALED_LEVELS
-        self.rng = np.random.default_rng(goal.seed)
-        self.best: PlaneTree | None = None
-        self.best_value = self.thin_value = -np.inf
+        self.thin_value = -np.inf
         self.ceiling = goal.points.conflict_bound
         self._norm = largest_norm(goal.epsilon)
         self._count = 0
@@ -122,7 +119,14 @@ class TreeSearch:
                     yield f"{source}, one level less", self.best_tree()
             if self.is_perfect:
                 return
-        yield from self._restarts(grown, deadline)
+
+        def once() -> bool:
+            limit = min(deadline, time.perf_counter() + SLICE_SECONDS)
+            return self._search(grown.pop(0), limit) if grown else self.restart(limit)
+
+        ceiling = self.ceiling - GAIN if self.goal.split_price == 0 else np.inf
+        for _ in self.restarts(once, deadline, STALLED_RESTARTS, ceiling):
+            yield "alternating search", self.best_tree()
 
     def _descents(self, levels: int, deadline: float) -> Iterator[tuple[str, Tree]]:
         """Trees of one batch of the descent; a good one whose gaps are thin is softened."""
@@ -146,16 +150,6 @@ class TreeSearch:
             grown.append(greedy.grow(criterion))
             if self._settle(grown[-1]):
                 yield f"greedy SVM tree ({criterion})", self.best_tree()
-
-    def _restarts(self, grown: list[PlaneTree], deadline: float) -> Iterator[tuple[str, Tree]]:
-        seen, stalled = time.perf_counter(), 0
-        while time.perf_counter() < deadline and stalled < STALLED_RESTARTS and not self.is_perfect:
-            limit = min(deadline, time.perf_counter() + SLICE_SECONDS)
-            better = self._search(grown.pop(0), limit) if grown else self.restart(limit)
-            stalled = 0 if better else stalled + 1
-            if better or (self.best is not None and time.perf_counter() - seen > HEARTBEAT_SECONDS):
-                seen = time.perf_counter()
-                yield "alternating search", self.best_tree()
 
     def best_tree(self) -> Tree:
         """Return the best tree so far."""
@@ -308,7 +302,7 @@ class TreeSearch:
 
     def alternate(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Improve one plane at a time against the labels that the rest of the tree gives."""
-        return self.goal.climb(planes, self._trials, deadline, self.ceiling)
+        return climb(self.goal, planes, self._trials, deadline, self.ceiling)
 
     def _trials(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
         rows, gains = side_gains(self.goal.points, planes, node)
@@ -415,11 +409,6 @@ class TreeSearch:
         if value <= self.best_value + 1e-9:
             return False
         centred = self._gaps.with_gaps(planes)
-        reached = goal.value(centred)
-        if polish and reached < value - 1e-9:  # gaps cost something: try to win it back
+        if polish and goal.value(centred) < value - GAIN:  # gaps cost something: win it back
             centred = self._gaps.polished(centred, time.perf_counter() + POLISH_SECONDS)
-            reached = goal.value(centred)
-        if reached <= self.best_value + 1e-9:
-            return False
-        self.best, self.best_value = centred, reached
-        return True
+        return self.keep(centred)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
-from octcore.warmstart.goal import Plane, TreeGoal, side_gains
+from octcore.warmstart.goal import Plane, TreeGoal, climb, side_gains
 from octcore.warmstart.plane_search import improve_strip, shift_into_gap
 from octcore.warmstart.points import FloatArray, IntArray, PlaneTree, node_sides
 
@@ -101,7 +101,7 @@ class GapRepair:
 
     def polished(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Improve a tree with gaps node by node, without ever closing a gap."""
-        return self.goal.climb(planes, self._turned, deadline)
+        return climb(self.goal, planes, self._turned, deadline)
 
     def _turned(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
         here, worth = side_gains(self.goal.points, planes, node)

@@ -55,6 +55,12 @@ def current(app: AppTest) -> lessons.Lesson:
     return app.session_state["state"].lesson
 
 
+def at_step(app: AppTest) -> str:
+    """Key of the step, which the page makes of its session."""
+    state = app.session_state["state"]
+    return f"lesson_step:{state.lessons_opened}:{','.join(state.lesson.formulations)}"
+
+
 def press(app: AppTest, label: str) -> AppTest:
     next(b for b in app.button if b.label == label).click()
     app.run()
@@ -151,7 +157,7 @@ def test_another_set_keeps_the_depth(solver):
 
 def test_a_guess_is_counted_before_the_trees_are_shown(solver):
     app = press(open_lesson(), "Next")
-    assert [m.label for m in app.metric] == ["Your errors"]
+    assert not app.metric
     assert not solver
     next(t for t in app.toggle if t.label == "Show greedy and optimal").set_value(True).run()
     assert not app.exception
@@ -173,6 +179,34 @@ def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(so
     assert "no trees yet" not in shown(app)
 
 
+def test_a_link_opens_a_tree_at_its_step_and_the_address_keeps_the_step(solver):
+    app = open_lesson(step="path-search")
+    assert {m.label: m.value for m in app.metric}["Right"] == "91.7 %"
+    assert [view.settings["formulation"] for view in solver.values()] == ["path-search"]
+    press(app, "Back")
+    assert app.query_params["step"] in ("cart", ["cart"])
+
+
+def test_three_lessons_follow_each_other(solver):
+    course = lessons.course()
+    app = open_lesson(**lessons.to_query(course[0].lesson), step="points", present="1")
+    assert course[0].question in shown(app)
+    for part in course[1:]:
+        lesson_bar_step(app, lesson_bar.PROOF)
+        press(app, "Next lesson")
+        assert current(app) == part.lesson
+        assert part.question in shown(app)
+        assert "step" not in app.query_params
+    lesson_bar_step(app, lesson_bar.PROOF)
+    assert not any(b.label == "Next lesson" for b in app.button)
+
+
+def lesson_bar_step(app: AppTest, step: str) -> None:
+    app.session_state[at_step(app)] = step
+    app.run()
+    assert not app.exception
+
+
 def test_every_cut_is_excluded_by_an_argument(solver, monkeypatch):
     done = {}
 
@@ -184,7 +218,7 @@ def test_every_cut_is_excluded_by_an_argument(solver, monkeypatch):
     monkeypatch.setattr(jobs, "once", once)
     monkeypatch.setattr(jobs, "task", lambda key: done[key])
     app = open_lesson()
-    app.session_state[lesson_bar.step_key(current(app))] = lesson_bar.PROOF
+    app.session_state[at_step(app)] = lesson_bar.PROOF
     app.run()
     assert not app.exception
     (job,) = done.values()

@@ -120,7 +120,7 @@ def own_file_to_an_explained_tree(user: User) -> None:
     if not user.page.get_by_role("button", name="Find an optimal tree").is_enabled():
         user.pick("What is predicted", "churn")
     user.click(user.page.get_by_role("button", name="Find an optimal tree"))
-    user.see("CART beside it")
+    user.see("Is it luck?")
     user.page.locator(".badge", has_text="verified").wait_for(timeout=SOLVE_MILLISECONDS)
     user.click(user.page.get_by_role("button", name="Explore this tree"))
     user.page.locator("g.node .histogram").first.wait_for(timeout=SOLVE_MILLISECONDS)

@@ -52,6 +52,9 @@ PROGRAMS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gosdt": ("gosdt", "GOSDTClassifier", {"regularization": 0.01, "depth_budget": 3}),
     "imodels": ("imodels", "GreedyTreeClassifier", {"max_depth": 2}),
     "interpret": ("interpret.glassbox", "ClassificationTree", {"max_depth": 2}),
+    "pytrees-rs": ("pytrees", "ConTreeClassifier", {"max_depth": 2}),
+    "rollotree": ("rollotree", "RollingOCT", {"depth": 2, "time_limit": 20}),
+    "licketysplit": ("licketysplit", "LicketySPLITClassifier", {"depth_budget": 3}),
 }
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.reports.run_report import report_html
-from dashboard.reports.scorer import scorer_html
 from octcore.data.dataset import Dataset
+from octcore.reports.run_report import report_html
+from octcore.reports.scorer import scorer_html
 from octcore.solving.solve import solve
 from octcore.tree import topology
 from tests.browser.conftest import SOLVE_MILLISECONDS

@@ -72,13 +72,17 @@ def test_exports_and_the_report_needs_no_network(visit, solved, tmp_path):
     page = watched.open("/runs" + solved)
     found = {}
     page.get_by_role("button", name="Export").click(timeout=60_000)
-    for label in ("Report (HTML)", "Rows (CSV)", "Everything (JSON)", "Tree (SVG)", "Tree (DOT)"):
+    labels = ["Report (HTML)", "Rows (CSV)", "Everything (JSON)", "Tree (SVG)", "Tree (DOT)"]
+    for label in [*labels, "Formula (Excel)", "Model (PMML)", "Model (ONNX)"]:
         with page.expect_download(timeout=60_000) as waiting:
             page.get_by_role("button", name=label).click()
         found[label] = tmp_path / waiting.value.suggested_filename
         waiting.value.save_as(found[label])
     assert json.loads(found["Everything (JSON)"].read_text(encoding="utf-8"))["run"]["tree"]
     assert found["Tree (DOT)"].read_text(encoding="utf-8").startswith("digraph")
+    assert "=IF(" in found["Formula (Excel)"].read_text(encoding="utf-8")
+    assert "<TreeModel" in found["Model (PMML)"].read_text(encoding="utf-8")
+    assert found["Model (ONNX)"].read_bytes()
     rows = found["Rows (CSV)"].read_text(encoding="utf-8").splitlines()
     assert len(rows) == 113  # 112 rows trained on, and the header
     watched.assert_clean()

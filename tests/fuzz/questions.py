@@ -22,6 +22,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.failure import must
 from tests.fuzz.rows import KINDS, LABELS, WEIGHTS, draw_binary, draw_labels, draw_weights
 from tests.fuzz.univariate import draw_task
+from tests.referee import literal_bounds as literal_bounds
 from tests.referee.routing import route
 from tests.referee.univariate import ErrorTable, error_table
 

@@ -56,10 +56,10 @@ def test_the_search_begins_with_the_best_start(monkeypatch: pytest.MonkeyPatch) 
     given: list[object] = []
 
     def spy(*arguments: object) -> object:
-        given.extend(arguments[5])  # type: ignore[arg-type]
+        given.extend(arguments[3])  # type: ignore[arg-type]
         return routing_search(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("octcore.engines.routing_search.routing_search", spy)
+    monkeypatch.setattr("octcore.search.margot.task.routing_search", spy)
     run = solve(points(5), "margot", depth=2)
     assert run.tree is not None
     (routing,) = given

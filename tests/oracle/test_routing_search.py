@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from octcore.search.margot.records import RoutingProblem
-from octcore.search.margot.search import routing_search, warm_up
 from octcore.search.margot.start import local_svm, node_membership, tree_objective
 from tests.oracle.margot_reference import FILES, oracle, setting, training_part
 from tests.referee.node_qp import solve_node_qp_reference
+from tests.referee.routing_search import solved
 
 # Optima measured with two independent programs; the search stops at a gap of 1e-4.
 OPTIMA = {
@@ -89,9 +89,8 @@ def test_local_svm_of_sfs_is_at_most_the_published(reference: Path, title: str):
 
 
 def check_optimum(reference: Path, title: str) -> None:
-    warm_up()
     problem = margot_problem(reference, title)
-    result = routing_search(problem, time_limit=600.0)
+    result = solved(problem, time_limit=600.0)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(OPTIMA[title], rel=2e-4)
     penalties = problem.penalties()
@@ -123,9 +122,8 @@ def test_longer_optimum_is_proven_and_confirmed(reference: Path, title: str):
 @pytest.mark.parametrize("title", ["Breast Cancer W.", "Parkinsons", "Wholesale"])
 def test_hard_budgets_are_proven_and_confirmed(reference: Path, title: str):
     """The planes of the features that were chosen, by the independent solver."""
-    warm_up()
     problem = budget_problem(reference, title, "hfs")
-    result = routing_search(problem, time_limit=60.0)
+    result = solved(problem, time_limit=60.0)
     assert result.status == "optimal"
     penalties = problem.penalties()
     confirmed = 0.0

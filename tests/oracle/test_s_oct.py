@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from octcore.engines.compile import CompiledModel, compile_model
+from octcore.engines.compile import compile_model
 from octcore.engines.highs import HighsModel, SolverSettings
 from octcore.formulations.base import get_formulation
 from octcore.numerics.hulls import widest_gap
@@ -196,7 +196,7 @@ def multi_tree_benders(problem: Problem) -> float:
     model = built(lambda: None)
     compiled = compile_model(model.model)
     master = HighsModel(compiled)
-    state = state_of(compiled)
+    state = SearchState(True, True, 0)
     for _ in range(200):
         result = master.run(SolverSettings(20.0, absolute_gap=0.99))
         assert result.point is not None
@@ -208,10 +208,6 @@ def multi_tree_benders(problem: Problem) -> float:
         for family in cuts:
             master.add_rows(family.matrix, np.full(len(family.rhs), -np.inf), family.rhs)
     raise AssertionError("200 rounds of cuts were not enough for a few points")
-
-
-def state_of(compiled: CompiledModel) -> SearchState:
-    return SearchState(compiled.lower, compiled.upper, True, True, 0)
 
 
 @pytest.mark.parametrize("cuts", ["baseline", "benders-last-10"])
@@ -254,7 +250,7 @@ def test_no_cut_removes_a_realisable_routing(seed):
     for _ in range(20):
         x = rng.random(len(compiled.cost))
         for separator in built.separators:
-            for cuts in separator.separate(Point(compiled.columns, x), state_of(compiled)):
+            for cuts in separator.separate(Point(compiled.columns, x), SearchState(True, True, 0)):
                 assert (cuts.matrix @ x > cuts.rhs).all()
                 rows.append(cuts)
     assert rows

@@ -89,8 +89,6 @@ def tree_of(chosen: np.ndarray) -> Tree:
 class Separator:
     """The rows that the model does not have, where a point breaks them."""
 
-    kind, required = "late", True
-
     def __init__(self, lazy: Lazy, variable: pyo.Var, life: int | None) -> None:
         self.lazy, self.variable, self.life = lazy, variable, life
 
@@ -102,7 +100,7 @@ class Separator:
             return []
         matrix = np.zeros((int(broken.sum()), len(point.x)))
         matrix[:, where] = lazy.rows[broken]
-        return [Cuts(self.kind, csr_matrix(matrix), lazy.most[broken], self.life)]
+        return [Cuts("late", csr_matrix(matrix), lazy.most[broken], self.life)]
 
 
 def program_of(lazy: Lazy, rng: np.random.Generator) -> Program:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -18,6 +20,9 @@ from octcore.errors import DataError
 from octcore.tree import topology
 from octcore.tree.conditions import Condition, Levels, meet
 from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
+from octcore.tree.export.code import to_code
+from octcore.tree.export.onnx import to_onnx
+from octcore.tree.export.pmml import to_pmml
 from octcore.tree.geometry import leaf_regions
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
@@ -197,6 +202,30 @@ def test_exports_take_every_tree(case: tuple[Dataset, Encoding, Tree]) -> None:
     assert len(to_text(tree, encoding, X, data.y).splitlines()) == len(records) + 1
     assert to_svg(tree, encoding, X, data.y).count("<rect") == len(records)
     assert to_graphviz(tree, encoding).source.count("->") == len(records) - 1
+
+
+@given(trees())
+def test_code_gives_every_tree_its_classes(case: tuple[Dataset, Encoding, Tree]) -> None:
+    data, encoding, tree = case
+    tree = tree.named(data.classes, encoding.names)
+    expected = [str(label) for label in tree.predict(encoding.transform(data.frame))]
+    space: dict[str, Any] = {}
+    exec(to_code(tree, encoding, "py"), space)
+    assert [space["predict"](row) for row in data.frame.to_dict("records")] == expected
+    model = ET.fromstring(to_pmml(tree, encoding))
+    assert len(model.findall(".//{*}Node[@score]")) == tree.n_leaves
+
+
+@given(trees())
+def test_the_graph_gives_every_tree_its_classes(case: tuple[Dataset, Encoding, Tree]) -> None:
+    assume(case[2].splits)
+    runtime = pytest.importorskip("onnxruntime")
+    data, encoding, tree = case
+    tree = tree.named(data.classes, encoding.names)
+    session = runtime.InferenceSession(to_onnx(tree, encoding))
+    given = {c.name: data.frame[[c.name]].to_numpy() for c in session.get_inputs()}
+    expected = [str(label) for label in tree.predict(encoding.transform(data.frame))]
+    assert session.run(None, given)[0][:, 0].tolist() == expected
 
 
 @given(SEEDS, KEYS, st.booleans(), st.integers(1, 4))

@@ -45,7 +45,7 @@ def look(search: RoutingSearch) -> None:
 
 
 def _incumbent(search: RoutingSearch) -> None:
-    if search.masks is not None or not search.holds(search.tracker.routing):
+    if search.has_budgets or not search.holds(search.tracker.routing):
         return
     bound, objective = search.value() - search.correction(), search.tracker.objective
     if bound > objective * (1.0 + _ACCURACY) + 1e-12:
@@ -56,7 +56,7 @@ def _incumbent(search: RoutingSearch) -> None:
 
 def _node(search: RoutingSearch, node: int, sides: np.ndarray, value: float) -> None:
     problem, here = search.problem, np.flatnonzero(sides < 2)
-    columns = slice(None) if search.masks is None else np.flatnonzero(search.masks[node])
+    columns = np.flatnonzero(search.allowed[node])
     x = np.ascontiguousarray(problem.x[here][:, columns])
     routed = sides[here] if sides[here].any() else None
     upper = search.penalties[node, here]

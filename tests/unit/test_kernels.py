@@ -9,7 +9,9 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import octcore
 from octcore import kernels
@@ -140,3 +142,21 @@ def test_one_process_compiles_and_the_others_wait(
     other.join(5)
     assert not other.is_alive()
     assert not compiled
+
+
+@kernels.inner()
+def _scaled(values: NDArray[np.float64], by: int, is_negative: bool) -> float:
+    return -by * values[0] if is_negative else by * values[0]
+
+
+_ONES = np.ones(1)
+
+
+@kernels.kernel()
+def _scaled_in_many_ways(values: NDArray[np.float64], by: int) -> float:
+    return _scaled(values, by, by > 9) + _scaled(values, 10, False) + _scaled(_ONES, 100, True)
+
+
+def test_a_kernel_is_compiled_once_for_all_constants() -> None:
+    assert _scaled_in_many_ways(np.full(1, 2.0), 3) == 6 + 20 - 100
+    assert len(_scaled.signatures) == 1

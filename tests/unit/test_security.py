@@ -26,7 +26,7 @@ from octcore import cli
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv, guard_cell
 from octcore.models.file import model_to_dict
-from octcore.solving.report import EXPORTS, export_tree, run_report
+from octcore.solving.report import EXPORTS, export_file, run_report
 from octcore.solving.run import Run
 from octcore.store.runs import RunStore
 from octcore.tree.export import to_graphviz, to_svg, to_text
@@ -109,7 +109,7 @@ def test_json_of_run_trace_and_model_reads_back(run: Run) -> None:
 
 def test_every_tree_file_of_the_command_line_is_written(run: Run) -> None:
     for kind in EXPORTS:
-        assert export_tree(run, kind)
+        assert export_file(run, kind)
 
 
 def test_exported_cells_never_start_a_formula(run: Run) -> None:

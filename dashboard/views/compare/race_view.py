@@ -13,7 +13,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.presets import flat_settings, short_labels
-from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
+from dashboard.widgets import chart, inputs, live, open_thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.base import objective_words
@@ -22,7 +22,6 @@ from octcore.plotting.race import (
     Entrant,
     Race,
     Scale,
-    colour_of,
     known_optimum,
     race_data,
     race_figure,
@@ -102,9 +101,11 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     last = view.trace.events[-1] if len(view.trace) else None
     first, second = st.columns(2)
     if view.run is not None and view.run.tree is not None:
-        (name, share, words), _, leaves = run_summary.headline_entries(view.run)
-        first.metric(name, share, help=words)
-        second.metric(leaves[0], leaves[1])
+        part, share = ("held out", view.run.test_accuracy) if view.run.n_test else (
+            "training", view.run.accuracy
+        )  # fmt: skip
+        first.metric(f"Accuracy, {part}", text.percent(share))
+        second.metric("Leaves", view.run.tree.n_leaves)
     else:
         first.metric("Best so far", text.number(last.incumbent if last else None))
         second.metric("Gap", text.gap(last.gap if last else None))
@@ -225,7 +226,8 @@ STYLES = ("solid", "dashed", "dotted", "double")
 
 def swatch(index: int, label: str) -> None:
     """Draw colour, dash and mark of the run at a position, and its name."""
-    colour, mark, style = colour_of(index), MARKS[index % 4], STYLES[index % 4]
+    colour = session.palette().class_colour(index)
+    mark, style = MARKS[index % 4], STYLES[index % 4]
     line = f'<span style="width:.9rem;flex:none;border-top:3px {style} {colour}"></span>'
     st.html(
         '<div style="display:flex;align-items:center;gap:.15rem;font-weight:600;line-height:1.25">'

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import streamlit as st
 
 from dashboard import session
-from dashboard.reports.compare_report import comparison_html
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.views.compare.paper import paper_files
 from dashboard.views.compare.race_view import entrants_of, swatch
+from dashboard.views.compare.report import comparison_html
 from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, run_summary
-from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
@@ -52,12 +51,8 @@ def differences(runs: Sequence[Finished]) -> None:
         st.column_config.TextColumn(width=70),
     )
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
-    left, right = st.columns([4, 1], vertical_alignment="center")
     if not everything:
-        left.caption(common_words(record))
-    with right:
-        make = partial(frame_to_csv, record.frame(only_differences=False))
-        inputs.download("Table as CSV", "comparison.csv", make, "compare_csv")
+        st.caption(common_words(record))
 
 
 def common_words(record: Comparison) -> str:
@@ -212,14 +207,24 @@ def _places(runs: Sequence[Finished]) -> Iterator:
         yield entry, columns[position % per_line]
 
 
-def report_button(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
-    """Draw the button of the report; `views` are all compared solves, `runs` those that ended."""
+def file_buttons(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
+    """Draw the buttons of the files; `views` are all compared solves, `runs` those that ended."""
     inputs.download(
         "Report (HTML)",
         "comparison.html",
         lambda: _report(views, runs),
         "compare_report",
         help="One file that needs no network: race, differences, accuracy, trees, planes, proofs.",
+    )
+    inputs.download(
+        "For the paper (ZIP)",
+        "paper.zip",
+        lambda: inputs.packed(
+            paper_files([f.run for f in runs], [f.label for f in runs], _report(views, runs))
+        ),
+        "compare_paper",
+        help="The table as LaTeX and CSV, BibTeX of what was used, this report, and of every run "
+        "its tree, log, trace, model (LP, MPS), seed and versions.",
     )
 
 

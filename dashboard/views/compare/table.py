@@ -88,6 +88,8 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
     ("proof", "gap", "gap", text.gap),
     ("proof", "root bound", "root_bound", text.fixed),
     ("effort", "time", "seconds", text.seconds),
+    ("effort", "nodes", "nodes", lambda v: f"{v:,.0f}"),
+    ("effort", "cuts", "cuts", text.printable),
     ("effort", "model rows", "rows", lambda v: f"{v:,.0f}"),
     ("effort", "binary variables", "binaries", lambda v: f"{v:,.0f}"),
 )

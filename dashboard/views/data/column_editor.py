@@ -1,4 +1,4 @@
-"""Say how the columns are meant: target, kinds, columns left out."""
+"""Say how the columns are meant: kinds, columns left out."""
 
 from typing import Any
 
@@ -11,31 +11,14 @@ from octcore.data.columns import KINDS
 from octcore.data.table import RawTable
 from octcore.plotting import text
 
-MOST_TARGETS = 500
 MOST_ORDERS = 20
+DATES = "DATE_COLUMN"
 
 
 def draw() -> None:
-    """Draw target, positive class and the table of columns."""
-    choice, data, table = session.choice(), session.dataset(), session.table()
-    first, second = st.columns(2)
-    names = [name for name in table.names if name != table.index_column][:MOST_TARGETS]
-    stamp = (choice.sample, choice.file_name, choice.target, choice.missing)
-    target = first.selectbox(
-        "Column to predict",
-        names,
-        index=names.index(choice.target) if choice.target in names else None,
-        placeholder="choose a column",
-        key=session.widget_key("target", *stamp),
-    )
-    positive = _positive_class(second, stamp)
-    changes: dict[str, Any] = {}
-    if target != choice.target:
-        changes = {"target": target, "positive_class": None, "target_bins": None}
-    elif positive != choice.positive_class:
-        changes = {"positive_class": positive}
-    else:
-        changes = _column_changes(table) or _order_changes(table)
+    """Draw the table of columns."""
+    data, table = session.dataset(), session.table()
+    changes = _column_changes(table) or _order_changes(table)
     if changes and session.change_choice(**changes):
         st.rerun()
     if changes:
@@ -44,24 +27,6 @@ def draw() -> None:
     for reason, number in data.source.rows_dropped:
         why = text.markdown(reason.replace("_", " ").lower())
         st.caption(f"{text.count(number, 'row')} left out: {why}.")
-    own = [text.markdown(name) for name, reason in data.source.columns_dropped if reason != "USER"]
-    if own:
-        st.caption(f"Not usable as features and left out: {', '.join(own[:12])}.")
-
-
-def _positive_class(place: Any, stamp: tuple[object, ...]) -> Any:
-    choice, data = session.choice(), session.dataset()
-    if data.n_classes != 2:
-        return None
-    labels = list(data.classes)
-    return place.selectbox(
-        "Positive class",
-        labels,
-        index=labels.index(choice.positive_class) if choice.positive_class in labels else None,
-        placeholder="the last one",
-        key=session.widget_key("positive", choice.positive_class, *stamp),
-        help="The class that counts as +1 in two-class formulations and fairness limits.",
-    )
 
 
 def _column_changes(table: RawTable) -> dict[str, Any]:
@@ -91,13 +56,18 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
     changed = edited[(edited["use"] != before["use"]) | (edited["kind"] != before["kind"])]
     if changed.empty:
         return {}
-    drop = tuple(str(name) for name in edited.loc[~edited["use"], "column"])
-    kinds = dict(choice.kinds)
-    for _, row in changed.iterrows():
-        was = before.loc[before["column"] == row["column"], "kind"].iloc[0]
-        if row["kind"] != was:
-            kinds[str(row["column"])] = str(row["kind"] or "")
-    return {"drop": drop, "kinds": {name: kind for name, kind in kinds.items() if kind}}
+    drop, kinds = set(choice.drop), dict(choice.kinds)
+    numbers = {finding.column for finding in session.dataset().findings if finding.code == DATES}
+    rows = pd.DataFrame(changed).assign(was=before["kind"])
+    for title, is_used, kind, was in rows[["column", "use", "kind", "was"]].to_numpy():
+        name = str(title)
+        (drop.discard if is_used else drop.add)(name)
+        if kind != was:
+            kinds[name] = str(kind or "")
+        elif is_used and name not in choice.drop:  # reading left it out: to be kept as something
+            kinds[name] = "numeric" if name in numbers else "categorical"
+    kept = tuple(name for name in table.names if name in drop)
+    return {"drop": kept, "kinds": {name: kind for name, kind in kinds.items() if kind}}
 
 
 def _order_changes(table: RawTable) -> dict[str, Any]:
@@ -128,22 +98,26 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
 def column_table() -> pd.DataFrame:
     """One row for every column that could be a feature."""
     choice, data, table = session.choice(), session.dataset(), session.table()
-    kinds = {column.name: column.kind for column in data.columns}
+    used = {column.name: column for column in data.columns}
     rows = []
     for column in table.columns:
         if column.name in (choice.target, table.index_column):
             continue
         empty = [code for code, value in enumerate(column.values) if not value]
         gaps = int(sum((column.codes == code).sum() for code in empty))
-        shown = [value for value in column.values if value][:5]
+        shown, own = [value for value in column.values if value], used.get(column.name)
+        if own is not None and own.levels:  # as they are used: merged, and numbers as numbers
+            shown = [str(level) for level in own.levels]
         rows.append(
             {
-                "use": column.name not in choice.drop,
+                "use": own is not None,
                 "column": column.name,
-                "kind": kinds.get(column.name, choice.kinds.get(column.name, "").split(":")[0]),
-                "distinct": len(column.values) - len(empty),
+                "kind": choice.kinds.get(column.name, "").split(":")[0]
+                if own is None
+                else own.kind,
+                "distinct": len(shown),
                 "gaps": gaps,
-                "examples": ", ".join(text.printable(value, 24) for value in shown),
+                "examples": ", ".join(text.printable(value, 24) for value in shown[:5]),
             }
         )
     return pd.DataFrame(rows, columns=["use", "column", "kind", "distinct", "gaps", "examples"])

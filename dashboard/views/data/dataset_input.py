@@ -76,9 +76,9 @@ def _counts() -> None:
     numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
     numbers[2].metric("Features", f"{data.n_features:,}")
     numbers[3].metric("Classes", f"{data.n_classes:,}")
-    warned = [finding for finding in data.findings if finding.severity == "warning"]
+    warned = [f for f in data.findings if f.severity == "warning" or f.code == MERGE]
     lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}
-    warned.sort(key=lambda found: (found.code not in lost, found.code not in OTHER_KINDS))
+    warned.sort(key=lambda found: (found.code not in lost, found.code not in REPAIRED))
     for finding in warned[:MOST_AT_ONCE]:
         _finding(finding, SEVERITIES["warning"][0], "above")
     if more := warned[MOST_AT_ONCE:]:
@@ -153,6 +153,9 @@ OTHER_KINDS = {
     "PRECISION_LOST": ("Keep {} as categories", "categorical"),
 }
 """Other ways to read the column of a finding."""
+MERGE, LEAVE_OUT = "LOOK_ALIKE", "LEAKAGE"
+REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT}
+"""Findings that a press answers."""
 
 
 def _other_reading(code: str, column: str, place: str) -> None:
@@ -161,8 +164,10 @@ def _other_reading(code: str, column: str, place: str) -> None:
     if code in OTHER_KINDS and column not in choice.kinds:
         label, kind = OTHER_KINDS[code]
         change = {"kinds": {**choice.kinds, column: kind}}
-    elif code == "LOOK_ALIKE":
+    elif code == MERGE:
         label, change = "Merge them in {}", {"merge": (*choice.merge, column)}
+    elif code == LEAVE_OUT:
+        label, change = "Leave {} out", {"drop": (*choice.drop, column)}
     else:
         return
     if st.button(label.format(name), key=f"{place}_{code}_{column}"):

@@ -6,8 +6,9 @@ from dashboard import session
 from dashboard.widgets import inputs
 from octcore.data.target import BINS, is_continuous
 from octcore.plotting import text
+from octcore.reports.summary import class_that_matters
 
-MOST_TARGETS = 500
+MOST_TARGETS, MOST_CLASSES = 500, 50
 
 
 def is_ready() -> bool:
@@ -39,6 +40,28 @@ def draw() -> None:
         inputs.say(session.state().problem)
     if choice.target is not None and is_continuous(table.column(choice.target)):
         _bins(choice.target, choice.target_bins)
+    _class_that_matters()
+
+
+def _class_that_matters() -> None:
+    """Draw the choice of the class of which recall and precision are told."""
+    choice, data = session.choice(), session.dataset()
+    if not 2 <= data.n_classes <= MOST_CLASSES:
+        return
+    labels, default = list(data.classes), class_that_matters(data)
+    picked = st.selectbox(
+        "Class that matters",
+        labels,
+        index=labels.index(default) if default in labels else None,
+        placeholder="none more than the others",
+        format_func=lambda label: text.printable(label, 40),
+        key=session.widget_key("matters", session.table().sha256, choice.target, str(default)),
+        help="Every tree says how many of its rows it finds. Of two classes the rarer matters "
+        "unless you choose. A chosen one is also the positive class of fairness limits and of "
+        "formulations for two classes; the last one is, where none is chosen.",
+    )
+    if picked is not None and picked != default and session.change_choice(positive_class=picked):
+        st.rerun()
 
 
 def _bins(target: str, current: int | None) -> None:

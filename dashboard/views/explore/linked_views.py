@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.explore import node_panel, plane_panel, replay, row_panel
+from dashboard.views.explore import node_panel, plane_panel, replay, row_panel, why_split
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
@@ -22,7 +22,7 @@ PANELS = {
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the linked views; a click redraws them alone and not the page."""
-    run_summary.headline(run)
+    run_summary.headline(run_id, run)
     every = replay.SECONDS_PER_TREE if session.state().playing.get(run_id) else None
     st.fragment(_views, run_every=every)(run_id, run)
 
@@ -49,7 +49,8 @@ def _views(run_id: str, run: SolvedRun) -> None:
     with right:
         if axes is not None:
             plane_panel.draw(run_id, run, axes, None if frame is None else tree)
-        _usage(run_id, run, tree)
+        if not why_split.is_known(run):  # that says more of every node
+            _usage(run_id, run, tree)
 
 
 def needs_width(tree: Tree) -> bool:

@@ -21,10 +21,10 @@ def draw(run_id: str, run: SolvedRun) -> None:
         "stored model",
         lambda: (load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)),
     )
-    names = ", ".join(text.markdown(column.name, 40) for column in model.needed[:12])
+    names = ", ".join(text.markdown(column.name, 40) for column in model.needed[:12]) or "of yours"
     more = f" and {len(model.needed) - 12} more" if len(model.needed) > 12 else ""
     st.caption(
-        f"A CSV file with the columns {names}{more}. Further columns do no harm; with "
+        f"A CSV file with the columns that the tree tests: {names}{more}. Others do no harm; with "
         f"{text.markdown(model.target or 'the target')} in it you also see how many are right."
     )
     upload = st.file_uploader(

@@ -6,6 +6,9 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.what_if import questions
+from dashboard.views.what_if import view as what_if_view
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
@@ -78,17 +81,22 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
             key=session.widget_key("without", run_id, node),
         ):
             st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
-            st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
-        if node == 1 and st.button(
-            "Start with another feature",
-            icon=":material/swap_vert:",
-            key=session.widget_key("restart", run_id),
-        ):
+            _without(run_id, run, names)
             st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
         cut = cut_of(left_condition(split, run.encoding))
         if cut is not None:
             with st.popover("Move the threshold", icon=":material/straighten:"):
                 _move(run_id, run, node, cut)
+
+
+def _without(run_id: str, run: SolvedRun, names: list[str]) -> None:
+    """Ask at once for the best tree without columns; where that cannot be, the page says why."""
+    view = jobs.view(run_id)
+    data = None if view is None else questions.rows_of(view)
+    asked = {"forbidden_features": names}
+    able = questions.able_for(run, questions.together(run, asked))
+    if data is not None and able:
+        what_if_view.start(run_id, run, data, asked, able[0])
 
 
 def _why(run: SolvedRun, node: int) -> None:

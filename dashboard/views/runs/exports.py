@@ -1,60 +1,84 @@
 """A run to take away in every form, the report included."""
 
-import io
 import json
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.reports.run_report import report_html
-from dashboard.reports.scorer import scorer_html
 from dashboard.server import jobs
+from dashboard.views.compare.paper import MOST_ENTRIES
 from dashboard.views.explore.node_panel import node_rows
-from dashboard.views.solve.result import ON_NUMBERS
+from dashboard.views.solve.greedy import ON_NUMBERS
 from dashboard.widgets import inputs, proof_file
+from dashboard.widgets.component import make_component
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.reports.run_report import report_html
+from octcore.reports.scorer import scorer_html
+from octcore.reports.slide import HEIGHT, WIDTH, slide_svg
 from octcore.solving.model_file import model_files, whole_program
-from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
 
-MOST_ENTRIES = 300_000
-"""Of a model that is written while the page waits."""
+TREES = {
+    "svg": "Tree (SVG)",
+    "dot": "Tree (DOT)",
+    "txt": "Tree (text)",
+    "py": "Code (Python)",
+    "js": "Code (JavaScript)",
+    "sql": "Code (SQL)",
+    "c": "Code (C)",
+    "java": "Code (Java)",
+    "r": "Code (R)",
+    "tsv": "Formula (Excel)",
+    "pmml": "Model (PMML)",
+    "onnx": "Model (ONNX)",
+}
+"""Forms of `Run.export`."""
 
 
 def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
     """Draw one button for every form, so many in a row; files are made when they are asked for."""
-    forms: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    forms: tuple[tuple[str, str, Callable[[], str | bytes]], ...] = (
         ("Report (HTML)", "report.html", lambda: _report(run_id, name, run)),
         ("Scorer (HTML)", "scorer.html", lambda: scorer_html(run, name)),
         ("Rows (CSV)", "rows.csv", lambda: frame_to_csv(node_rows(run, run.train, 1))),
         ("Everything (JSON)", "run.json", lambda: _json(run_id, run)),
-        ("Tree (SVG)", "tree.svg", lambda: export_tree(run, "svg")),
-        ("Tree (DOT)", "tree.dot", lambda: export_tree(run, "dot")),
-        ("Tree (text)", "tree.txt", lambda: export_tree(run, "txt")),
-        ("Code (Python)", "tree.py", lambda: export_tree(run, "py")),
-        ("Code (JavaScript)", "tree.js", lambda: export_tree(run, "js")),
-        ("Code (SQL)", "tree.sql", lambda: export_tree(run, "sql")),
-        ("Code (C)", "tree.c", lambda: export_tree(run, "c")),
+        ("Log (text)", "solve.log", run.log),
         ("Trace (JSON lines)", "trace.jsonl", run.trace.to_json_lines),
+        *((label, f"tree.{kind}", partial(run.export, kind)) for kind, label in TREES.items()),
     )
+    refused = cached.once_per_run(run_id, "exports", lambda: _refused(run))
     places = st.columns(across)
     for position, (label, file_name, make) in enumerate(forms):
         with places[position % across]:
             key = session.widget_key("export", file_name, run_id)
-            inputs.download(label, file_name, make, key)
+            why_not = refused.get(file_name, "")
+            help_text = text.markdown(why_not, 400) or None
+            inputs.download(label, file_name, make, key, disabled=bool(why_not), help=help_text)
     st.caption(
         "The report is one file that needs no network: what the tree does in words, the tree, a "
         "questionnaire, and the proof folded below. The scorer is one file, too: it gives the "
         "rows of a CSV their classes in any browser, and nothing leaves that computer. The CSV "
         "has every training row with its prediction; cells that a spreadsheet would run as a "
-        "formula get an apostrophe in front."
+        "formula get an apostrophe in front. Code needs no package; the formula stands "
+        "in the second line of a sheet, beside cells for a row: paste it and copy it down."
     )
     _model_button(run_id, run)
     proof_file.draw(run_id, run, "no tree of the same question is better than this one")
+
+
+def _refused(run: SolvedRun) -> dict[str, str]:
+    """Forms that a tree, or this installation, has not, with the reason by file name."""
+    found = {}
+    for kind in ("tsv", "onnx"):
+        try:
+            run.export(kind)
+        except OctError as error:
+            found[f"tree.{kind}"] = error.message
+    return found
 
 
 def _model_button(run_id: str, run: SolvedRun) -> None:
@@ -62,7 +86,7 @@ def _model_button(run_id: str, run: SolvedRun) -> None:
     inputs.download(
         "Model for other solvers",
         "model.zip",
-        lambda: packed(model_files(run)),
+        lambda: inputs.packed({f"model{end}": made for end, made in model_files(run).items()}),
         session.widget_key("export", "model", run_id),
         width="content",
         disabled=bool(why_not),
@@ -81,27 +105,39 @@ def _why_no_model(run: SolvedRun) -> str:
     return ""
 
 
-def packed(files: Mapping[str, str]) -> bytes:
-    """A zip of texts by suffix."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for suffix, written in files.items():
-            archive.writestr(f"model{suffix}", written)
-    return content.getvalue()
+_slide = make_component("slide", "<img><button>Picture for a slide (PNG)</button>", "saved")
 
 
-def report_button(run_id: str, name: str, run: SolvedRun) -> None:
-    """Draw the button for the report alone."""
-    inputs.download(
-        "Report for others",
-        "report.html",
-        lambda: _report(run_id, name, run),
-        session.widget_key("report", run_id),
-        icon=":material/description:",
-        width="content",
-        help="One file in plain words, with a questionnaire that sorts a new row. It needs no "
-        "network.",
-    )
+def share(run_id: str, name: str, run: SolvedRun) -> None:
+    """Draw what goes to others: the run as a picture with its sentence, its link, its files."""
+    with st.popover("Share", icon=":material/share:"):
+        svg = cached.once_per_run(run_id, f"slide {name}", lambda: slide_svg(run, name))
+        data = {"svg": svg, "alt": f"Slide of {name}", "width": WIDTH, "height": HEIGHT}
+        _slide(data, session.widget_key("slide", run_id), lambda _: None)
+        left, right = st.columns(2)
+        with left:
+            inputs.download(
+                "Report for others",
+                "report.html",
+                lambda: _report(run_id, name, run),
+                session.widget_key("report", run_id),
+                icon=":material/description:",
+                help="One file in plain words, with a questionnaire that sorts a new row. It needs "
+                "no network.",
+            )
+        with right:
+            inputs.download(
+                "Scorer for others",
+                "scorer.html",
+                lambda: scorer_html(run, name),
+                session.widget_key("scorer", run_id),
+                icon=":material/fact_check:",
+                help="One file that gives the rows of a CSV their classes in any browser; nothing "
+                "leaves that computer.",
+            )
+        address = (st.context.url or "").split("?", 1)[0]
+        st.code(f"{address}?{session.RUN_PARAMETER}={run_id}", language=None, wrap_lines=True)
+        st.caption("The link opens where this server, or its history, is within reach.")
 
 
 def _report(run_id: str, name: str, run: SolvedRun) -> str:

@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import setting_words
 from octcore.plotting import text
+from octcore.solving.settings import Asked
 
 STATES = {
     "queued": "⏳ waiting",
@@ -108,6 +109,7 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "name": [line.name for line in lines],
+            "data": [data_of(line.entries[0]) for line in lines],
             "what differs": differences([line.entries[0] for line in lines]),
             "state": [line.state for line in lines],
             "accuracy": [text.hundredfold(line.mean("accuracy")) for line in lines],
@@ -122,9 +124,16 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def data_of(entry: JobView) -> str:
+    """Name of the data of a run."""
+    return text.printable(entry.summary.get("data") or "–", 40)
+
+
 def differences(entries: Sequence[JobView]) -> list[str]:
     """Say for every run what of its settings the others do not share."""
-    found = [setting_words(entry.settings) for entry in entries]
+    found = [
+        (Asked.of(entry.settings).info.title, *setting_words(entry.settings)) for entry in entries
+    ]
     shared = set(found[0]).intersection(*map(set, found)) if len(found) > 1 else set()
     return [", ".join(word for word in words if word not in shared) for words in found]
 

@@ -70,7 +70,7 @@ def _one(entry: JobView) -> None:
     if entry.error:
         st.warning(text.markdown(entry.error.message, 500), icon=":material/bolt:")
     if run is not None:
-        run_summary.headline(run)
+        run_summary.headline(entry.id, run)
         if solved is not None:
             run_summary.small_tree(entry.id, solved)
         run_summary.proof(run)

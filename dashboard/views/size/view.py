@@ -9,7 +9,9 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart, cost_form, live, run_summary
+from dashboard.views.solve import advice, new_rows
+from dashboard.views.what_if import questions
+from dashboard.widgets import chart, cost_form, live, run_summary, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -21,6 +23,7 @@ from octcore.plotting.penalty_path import (
     winners_figure,
 )
 from octcore.selection.penalty_path import FORMULATION, PenaltyPath
+from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
 
@@ -33,8 +36,8 @@ ENCODINGS = {
     **{key: key for key in ("QT-5", "QB-5", "QT-8", "QB-8", "class-change")},
 }
 """What splits test, by its name here."""
-FIRST_ENCODINGS = ("All thresholds",)
-SEED = 0
+FIRST_ENCODING = "All thresholds"
+DEPTH = 3
 CHART = "path_chart"
 
 
@@ -64,24 +67,36 @@ def draw(data: Dataset) -> None:
 
 
 def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
+    view = jobs.view(session.run_id())
+    run = Asked.of({} if view is None else view.settings)
+    solved = None if view is None else view.run
+    known = {value: name for name, value in ENCODINGS.items()}
+    own = "" if solved is None else questions.encoding_of(solved)
+
+    def key(name: str) -> str:
+        return session.widget_key("path", name, session.run_id())
+
     places = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
     encodings = places[0].multiselect(
         "Splits on",
         tuple(ENCODINGS),
-        default=FIRST_ENCODINGS,
+        default=known.get(own, FIRST_ENCODING),
         max_selections=3,
-        key="path_encodings",
+        key=key("encodings"),
         persist_state="session",
         help="QT-q: thresholds at quantiles only. QB-q: buckets between them. Class change: "
         "thresholds where neighbours differ in their class. Each gets its own line.",
     )
-    depth = places[1].number_input("Depth", 1, 5, 3, key="path_depth", persist_state="session")
+    depth = places[1].number_input(
+        "Depth", 1, 5, DEPTH if view is None else min(5, run.depth), key=key("depth"),
+        persist_state="session",
+    )  # fmt: skip
     share = places[2].select_slider(
         "Held out",
-        (0, 10, 20, 30, 40),
-        value=30,
+        range(0, 55, 5),
+        value=30 if view is None else 5 * round(20 * run.test_size),
         format_func=lambda v: f"{v} %",
-        key="path_held",
+        key=key("held"),
         persist_state="session",
         help="Rows that the search never sees; stratified by class.",
     )
@@ -97,7 +112,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         "depth": int(depth),
         "time_limit": TIME_LIMIT,
         "test_size": share / 100,
-        "seed": SEED,
+        "seed": run.seed,
     }
     if data.y is not None:
         with st.expander("Errors cost different amounts", icon=":material/balance:"):
@@ -130,7 +145,8 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
     if not paths:
         return
     record = penalty_path_data(paths)
-    selected = _selected(record)
+    sizes = _on_other_splits(data, settings, next(iter(record)))
+    selected = _selected(record, sizes)
     point = next(p for p in record[selected[0]] if p.leaves == selected[1])
     palette = session.palette()
     left, right = st.columns([3, 2], gap="large")
@@ -138,7 +154,7 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
         what = "1 - mean cost" if point.has_costs else "Accuracy"
         st.markdown(f"**{what} against size**")
         chart.show(
-            penalty_path_figure(record, palette, selected),
+            penalty_path_figure(record, palette, selected, sizes),
             key=CHART,
             alt=f"{what} of the optimal tree for every number of leaves: "
             + "; ".join(
@@ -168,21 +184,41 @@ def _clicked() -> None:
         session.state().path_step = (str(label), int(leaves))
 
 
-def _selected(record: PathRecord) -> tuple[str, int]:
-    """The chosen point; at first the smallest tree within one point of the best held-out one."""
+def _on_other_splits(data: Dataset, settings: Mapping[str, Any], name: str) -> tuple[Size, ...]:
+    """Every size over further splits of the rows, as soon as all are tried; none with costs."""
+    if Asked.of(settings).has_task:
+        return ()
+    view = jobs.view(session.run_id())
+    run = None if view is None else view.solved
+    own = None if view is None or run is None else new_rows.asked(view, run)
+    search = {"encoding": ENCODINGS[name], "constraints": {}, "params": {"leaf_penalty": 0.0}}
+    asked = new_rows.of_search({**settings, **search}, data)
+    if own is not None and {**own, "leaf_penalty": 0.0} == asked:
+        asked = own  # has been asked on the page Solve
+    task = new_rows.task_of(data, asked)
+    if task is None:
+        return ()
+    live.task(task, _nothing)
+    job = jobs.task(task)
+    return sizes_of(new_rows.splits_of(job)) if job.is_final else ()
+
+
+def _nothing(job: JobView) -> None:
+    if not job.is_final:
+        st.caption(f"Trying all sizes on {N_SPLITS} splits of the rows: {len(job.parts)} are done.")
+
+
+def _selected(record: PathRecord, sizes: tuple[Size, ...]) -> tuple[str, int]:
+    """The chosen point; at first the size that new rows ask for, else the largest that wins."""
     label, leaves = session.state().path_step
     if label in record and any(p.leaves == leaves for p in record[label]):
         return label, leaves
     label = next(iter(record))
     points = record[label]
-
-    def worth(point: PathPoint) -> float:
-        return point.accuracy if point.test_accuracy is None else point.test_accuracy
-
-    best = max(worth(point) for point in points)
-    winners = [p for p in points if p.wins] or list(points)
-    good = [p.leaves for p in winners if worth(p) >= best - 0.01]
-    return label, good[0] if good else winners[-1].leaves
+    if sizes:
+        asked = [p.leaves for p in points if p.leaves <= recommended(sizes).leaves]
+        return label, (asked or [points[0].leaves])[-1]
+    return label, ([p.leaves for p in points if p.wins] or [points[-1].leaves])[-1]
 
 
 def _chosen(
@@ -209,7 +245,14 @@ def _chosen(
     step = next(s for s in path.steps if s.leaves == leaves)
     held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"
     what = " as 1 - mean cost" if point.has_costs else " right"
-    st.markdown(f"**{text.percent(point.accuracy)}{what}{held}**; {point.range_words}.")
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(
+        f"**{text.count(leaves, 'leaf')}: {text.percent(point.accuracy)}{what}{held}**; "
+        f"{point.range_words}."
+    )
+    with right:
+        solve = {**settings, "formulation": FORMULATION, "encoding": ENCODINGS[label]}
+        start.start_button("Use this tree", "path_use", advice.of_size(solve, leaves))
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
     words = f"proven optimal with {text.count(leaves, 'leaf')}"

@@ -100,10 +100,11 @@ def on_same_features(settings: Mapping[str, Any], encoding: str) -> dict[str, An
     return given | {"formulation": info.key, "encoding": encoding, "constraints": constraints}
 
 
-def after(run: Run, greedy: Run | None) -> Advice:
+def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
     """Say what a finished run suggests to do next.
 
     `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
+    `missed`: the class that matters, where the tree finds less than half of its rows.
     """
     info = get_formulation(run.formulation).info
     if run.certificate.method == "heuristic":
@@ -115,6 +116,14 @@ def after(run: Run, greedy: Run | None) -> Advice:
             "The tree is final: the answers of no other of its kind and depth cost less on the "
             "training rows, the price of leaves included.",
             (LOOK, Step("What if", ":material/sell:", WHAT_IF), *_as_program(run)),
+        )
+    if missed is not None and "class_weight" in info.constraints - set(run.constraints):
+        limits = {**run.constraints, "class_weight": "balanced"}
+        alike = {**given_settings(run.settings), "constraints": limits}
+        return Advice(
+            f"It finds few {text.printable(missed, 30)}: every row counts alike, and these are "
+            "rare. Where both classes count alike, more are found, at the price of false alarms.",
+            (Step("Count both classes alike", ":material/balance:", settings=alike), *_reading()),
         )
     better = None if greedy is None else shortfall(run, greedy)
     if better is not None and is_binary(run):
@@ -202,6 +211,17 @@ def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     names = ("formulation", "encoding", "depth", "params", "constraints", "time_limit")
     more = ("gap", "node_limit", "threads", "seed", "warm_start", "test_size", *TASK_NAMES)
     return {k: settings[k] for k in (*names, *more) if settings.get(k) is not None}
+
+
+def of_size(settings: Mapping[str, Any], leaves: int) -> dict[str, Any]:
+    """Settings of the optimal tree with at most so many leaves, whatever a leaf costs."""
+    asked = Asked.of(settings)
+    params = {k: v for k, v in asked.params.items() if k != "split_weight"}
+    return {
+        **settings,
+        "params": {**params, "leaf_penalty": 0.0},
+        "constraints": {**asked.constraints, "max_leaves": leaves},
+    }
 
 
 def _coarser(settings: Mapping[str, Any]) -> tuple[Step, ...]:

@@ -136,7 +136,7 @@ def _chart(view: JobView) -> None:
 
 
 def _finished(view: JobView) -> None:
-    st.subheader(text.markdown(view.title, 90), anchor=False)
+    st.caption(text.markdown(view.title, 90))
     if view.error is not None:
         inputs.say(view.error)
     if view.run is None:

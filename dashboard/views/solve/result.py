@@ -1,4 +1,4 @@
-"""A finished run where the eye is: numbers and tree, what to do next, CART beside it, the proof."""
+"""A finished run where the eye is: answer and tree, what to do next, other splits, the proof."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,16 +7,13 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice, refer_view
+from dashboard.views.solve import advice, greedy, new_rows, refer_view
 from dashboard.views.solve.advice import Step
-from dashboard.widgets import chart, run_summary, start, verification
+from dashboard.widgets import run_summary, start, verification
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
-from octcore.tree import metrics
 
 PAGES = Path(__file__).parents[2]
-ON_NUMBERS = "raw"
-"""Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
 
 
 def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
@@ -24,12 +21,14 @@ def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
 
     `curve`: draws how incumbent and bound met.
     """
-    run_summary.headline(run)
+    run_summary.headline(view.id, run)
     run_summary.small_tree(view.id, run)
-    numbers = cached.greedy_baseline(view.id, run, ON_NUMBERS)
-    what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers))
+    numbers = cached.greedy_baseline(view.id, run, greedy.ON_NUMBERS)
+    found = run_summary.known_summary(view.id, run)
+    missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
+    what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
     refer_view.draw(view, run)
-    beside_greedy(view.id, run)
+    new_rows.draw(view, run)
 
     def more() -> None:
         verification.draw(view.id, run, with_words=False)
@@ -61,48 +60,3 @@ def _step(run_id: str, step: Step, position: int) -> None:
         st.switch_page(step.page, query_params=session.run_query())
     if start.start(step.settings or {}):
         st.rerun()
-
-
-def beside_greedy(run_id: str, run: SolvedRun) -> None:
-    """Compare with CART on the numbers and, where they differ, on the features of the run."""
-    if run.certificate.method == "heuristic":
-        return
-    numbers = cached.greedy_baseline(run_id, run, ON_NUMBERS)
-    if isinstance(numbers, str):
-        st.caption(text.markdown(numbers, 300))
-        return
-    names = [*FACTS, COST] if run.asked.has_task else list(FACTS)
-    columns = {"": names, "this tree": facts(run, run), "CART": facts(numbers, run)}
-    if advice.is_binary(run):
-        same = cached.greedy_baseline(run_id, run)
-        if not isinstance(same, str):
-            columns["CART on the same 0/1 features"] = facts(same, run)
-    words = advice.gain_words(run, numbers)
-    unseen = [held_out(tree, run) for tree in (run, numbers)]
-    if unseen[0] is not None and unseen[1] is not None and not run.asked.has_task:
-        words = f"{advice.held_out_words(unseen[0], unseen[1])} {words}"
-    st.markdown(f"**CART beside it** {text.markdown(words, 400)}")
-    chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
-    st.caption(
-        "CART grows its tree split by split on the numbers themselves, to the same depth and at "
-        "the same price of a leaf."
-    )
-
-
-COST = "mean cost, training"
-FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
-
-
-def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
-    """Held-out and training accuracy, errors and leaves, on the rows of another run."""
-    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
-    unseen = held_out(run, rows_of)
-    known = [text.percent(unseen), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
-    return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known
-
-
-def held_out(run: SolvedRun, rows_of: SolvedRun) -> float | None:
-    """Accuracy on the held-out rows of another run; None where it has none."""
-    if rows_of.test is None or rows_of.test.y is None:
-        return None
-    return metrics.accuracy(run.tree, run.encoding.transform(rows_of.test.frame), rows_of.test.y)

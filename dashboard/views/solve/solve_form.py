@@ -40,18 +40,21 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
             info, session.form_key(DEPTH), first_settings(data)["depth"]
         )
     with second:
-        encoding = settings_form.encoding_input(info, _encoding_key(info.key))
-    settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": depth}
+        limit = settings_form.limit_input(session.form_key(LIMIT))
+    settings: dict[str, Any] = {"formulation": info.key, "depth": depth, "time_limit": limit}
     first, second = st.columns(2)
     with first:
-        settings["time_limit"] = settings_form.limit_input(session.form_key(LIMIT))
-    with second:
         settings |= settings_form.share_input(session.form_key(SHARE), round(100 * HELD_OUT))
     place, place_of_rows = st.container(), st.container()
     params = parameter_form(info.hyperparameters, _owner(info.key), str(info.reference))
     if params:
         settings["params"] = params
     place_of_costs, place_of_constraints = st.container(), st.container()
+    needs_encoding = info.default_encoding != "raw"
+    with (
+        second if needs_encoding else st.expander("What splits test", icon=":material/view_column:")
+    ):
+        settings["encoding"] = settings_form.encoding_input(info, _encoding_key(info.key))
     settings |= _solver(info)
     with place_of_rows:  # which rows are held out depends on the seed
         rows = rows_form.draw(info, data, settings)

@@ -5,8 +5,8 @@ from html import escape
 import streamlit as st
 
 from dashboard import session
-from dashboard.reports.charts import marker
 from octcore.plotting.palette import Palette
+from octcore.reports.charts import marker
 
 ALT = "Points of three classes, cut by a tree of two questions"
 WIDTH, HEIGHT = 460, 330

@@ -6,7 +6,8 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.teaching import lessons
-from dashboard.teaching.lessons import DRAWN, Lesson
+from dashboard.teaching.lesson_sheet import sheet_html
+from dashboard.teaching.lessons import DRAWN, PRESENT, STEP, Lesson
 from dashboard.widgets import inputs
 from dashboard.widgets.component import make_component
 from dashboard.widgets.frame import FOLDER
@@ -16,7 +17,6 @@ from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 
 POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
-PRESENT = "present"
 MOST_SHOWN = 6
 
 FULL_SCREEN = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
@@ -25,12 +25,12 @@ _full_screen = make_component("full_screen", FULL_SCREEN, "pressed")
 
 def is_presenting() -> bool:
     """Whether the page shows nothing but the lesson."""
-    return st.query_params.get(PRESENT) == "1"
+    return lessons.is_presented(st.query_params)
 
 
 def plane_height() -> int:
     """Height of a plane that has half of the page, in pixels."""
-    return 640 if is_presenting() else 540
+    return 560 if is_presenting() else 540
 
 
 def current() -> Lesson:
@@ -67,7 +67,7 @@ def draw(lesson: Lesson) -> Lesson:
     if is_presenting():
         st.html(FOLDER / "present.css")
         return lesson
-    places = st.columns([2.4, 7.2, 1.3, 1.5], vertical_alignment="bottom")
+    places = st.columns([2.4, 5.7, 1.5, 1.3, 1.5], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
     key = places[0].selectbox(
         "Points",
@@ -93,9 +93,11 @@ def draw(lesson: Lesson) -> Lesson:
     if shown and tuple(shown) != lesson.formulations:
         lesson = lessons.lesson_from(lessons.to_dict(lesson) | {"show": shown})
         keep(lesson)
-    with places[2].popover("Share", icon=":material/share:", width="stretch"):
+    with places[2].popover("Lessons", icon=":material/school:", width="stretch"):
+        _course(lesson)
+    with places[3].popover("Share", icon=":material/share:", width="stretch"):
         _share(lesson)
-    if places[3].button(
+    if places[4].button(
         "Present",
         icon=":material/slideshow:",
         width="stretch",
@@ -107,10 +109,35 @@ def draw(lesson: Lesson) -> Lesson:
     return lesson
 
 
+def _course(lesson: Lesson) -> None:
+    st.markdown("**A class of 45 minutes**")
+    for number, part in enumerate(lessons.course()):
+        st.button(
+            f"{number + 1}. {part.question}",
+            key=f"lesson_of_class_{number}",
+            type="primary" if lessons.part_of(lesson) == number else "secondary",
+            width="stretch",
+            on_click=_open_part,
+            args=(number,),
+        )
+    inputs.download("Sheet to print", "lessons.html", sheet_html, "lesson_sheet")
+    st.caption("Presented, the last step of a lesson goes on to the next lesson.")
+
+
+def _open_part(number: int) -> None:
+    """Open a lesson of the class at its first step; for callbacks."""
+    lesson = lessons.course()[number].lesson
+    session.open_lesson(lesson)
+    st.query_params.pop(STEP, None)
+    st.query_params.pop(lessons.GUESS, None)
+    keep(lesson)
+
+
 def _share(lesson: Lesson) -> None:
     st.markdown("**This lesson as a link**")
-    st.code(lessons.link(lesson, st.context.url or ""), language=None, wrap_lines=True)
-    st.caption("It holds the recipe, not the result: it gives the same points anywhere.")
+    here = {k: v for k in (STEP, lessons.GUESS) if (v := st.query_params.get(k))}
+    st.code(lessons.link(lesson, st.context.url or "", **here), language=None, wrap_lines=True)
+    st.caption("It holds the recipe, not the result: it opens the same points and step anywhere.")
     inputs.download(
         "Save as a file",
         f"lesson-{lesson.key}.json",
@@ -132,7 +159,9 @@ def _share(lesson: Lesson) -> None:
 
 def step_key(lesson: Lesson) -> str:
     """Key of the widget that holds the step."""
-    return session.widget_key("lesson_step", ",".join(lesson.formulations))
+    return session.widget_key(
+        "lesson_step", session.state().lessons_opened, ",".join(lesson.formulations)
+    )
 
 
 def steps(lesson: Lesson) -> str:
@@ -143,10 +172,11 @@ def steps(lesson: Lesson) -> str:
     names[ALL] = "Side by side"
     names[GOOD] = "All good trees"
     names[PROOF] = "Why no better?"
+    asked = st.query_params.get(STEP, POINTS)
     picked = st.segmented_control(
         "Step",
         list(names),
-        default=POINTS,
+        default=asked if asked in names else POINTS,
         required=True,
         format_func=lambda key: names[key],
         key=step_key(lesson),
@@ -154,6 +184,8 @@ def steps(lesson: Lesson) -> str:
         persist_state="session",
         width="stretch",
     )
+    if picked != asked:
+        st.query_params[STEP] = picked or POINTS
     return picked or POINTS
 
 
@@ -165,18 +197,19 @@ def go_to(lesson: Lesson, step: str) -> None:
 def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
     order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD, PROOF]
-    at = order.index(step)
+    at, part = order.index(step), lessons.part_of(lesson)
     places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
+    last = part is None or part + 1 == len(lessons.course())
     ways = (("Back", "arrow_back", -1, "PageUp"), ("Next", "arrow_forward", 1, "PageDown"))
     for place, (label, icon, way, shortcut) in zip(places, ways, strict=False):
-        to = at + way
+        to, more = at + way, not last and step == order[-1] and way > 0
         place.button(
-            label,
+            "Next lesson" if more else label,
             icon=f":material/{icon}:",
             width="stretch",
-            disabled=not 0 <= to < len(order),
-            on_click=go_to,
-            args=(lesson, order[to % len(order)]),
+            disabled=not more and not 0 <= to < len(order),
+            on_click=_open_part if more else go_to,
+            args=(part + 1,) if more and part is not None else (lesson, order[to % len(order)]),
             key=f"lesson_{label.lower()}",
             shortcut=shortcut,
         )

@@ -22,35 +22,34 @@ from octcore.plotting.plane_plot import plane_figure
 from octcore.selection.alternatives import Alternatives
 
 TASK, TASK_SECONDS = "alternatives", 60.0
-POINTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
-FIRST_POINTS = 1.0
+ERRORS = (0, 1, 2, 3, 5)
+FIRST_ERRORS = 1
 FAINTEST, LEVELS = 0.15, 5
 """Opacity of a boundary that few trees have; steps up to one that all of them have."""
 
 
 def draw(lesson: Lesson) -> None:
     """Draw the question, and the answer when it is there."""
-    points = st.select_slider(
-        "Trees within so many points of the best one",
-        POINTS,
-        value=FIRST_POINTS,
-        format_func=lambda v: f"{v:g}",
-        key="good_trees_points",
+    errors = st.select_slider(
+        "Trees that cost at most so many errors more than the best one",
+        ERRORS,
+        value=FIRST_ERRORS,
+        key="good_trees_errors",
         persist_state="session",
     )
     data = inputs.tried(lambda: lessons.lesson_data(lesson))
     if data is None:
         return
-    tolerance = points / 100
+    tolerance = errors / data.n_samples
     solve = lessons.solve_settings(lesson, of_common_objective()[0].key)
     search = {k: solve[k] for k in ("encoding", "depth", "params", "time_limit")}
     settings = {"search": search | {"tolerance": tolerance}, "conditions": {"tolerance": tolerance}}
     task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS)
     if task is not None:
-        live.task(task, partial(_answer, data, points), "Counting the good trees")
+        live.task(task, partial(_answer, lesson, data, errors), "Counting the good trees")
 
 
-def _answer(data: Dataset, points: float, job: JobView) -> None:
+def _answer(lesson: Lesson, data: Dataset, errors: int, job: JobView) -> None:
     record = cached.once_per_run(
         job.id, TASK, lambda: Alternatives.from_dict((job.result or {})["alternatives"])
     )
@@ -68,18 +67,19 @@ def _answer(data: Dataset, points: float, job: JobView) -> None:
             alt=f"Points with the boundaries of {len(record.trees)} good trees",
         )
     with right:
-        _words(record, points)
+        _words(record, errors, float(lesson.settings["leaf_penalty"]) * data.n_samples)
 
 
-def _words(record: Alternatives, points: float) -> None:
+def _words(record: Alternatives, errors: int, price: float) -> None:
     st.subheader("How many good trees are there?", anchor=False)
     st.markdown(
         f"**{text.count(record.count, 'tree')}** of the same depth "
         + (
-            "are exactly as good as the best one."
-            if points == 0
-            else f"come within {points:g} {'point' if points == 1 else 'points'} of the best one."
+            "cost exactly as much as the best one."
+            if errors == 0
+            else f"cost at most {text.count(errors, 'error')} more than the best one."
         )
+        + (f" Every leaf counts as {price:g} errors." if price else "")
     )
     if record.count > len(record.trees):
         st.caption(f"The best {len(record.trees)} of them are drawn.")

@@ -51,6 +51,10 @@ def draw(lesson: Lesson) -> None:
     with left:
         _board(lesson, shown, tree)
     with right:
+        part = lessons.part_of(lesson)
+        if part is not None and lesson_bar.is_presenting():
+            st.caption(f"Lesson {part + 1} of {len(lessons.course())}")
+            st.subheader(lessons.course()[part].question, anchor=False)
         _, codes = lessons.lesson_points(lesson)
         counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
         parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
@@ -72,16 +76,20 @@ def _settings(lesson: Lesson) -> Lesson:
     before = dict(record)
     if made is not None:
         st.caption(text.markdown(made.summary, 200))
-    if made is not None and lesson.points is not None:
-        st.caption(":material/draw: Edited by hand.")
-        if st.button("As generated again", key="regenerate", icon=":material/restart_alt:"):
-            record.pop("points")
     declared = () if made is None else made.parameters
     simple = [p for p in lessons.SETTINGS if not p.name.startswith("C_")]
     columns = st.columns(2)
     for position, parameter in enumerate((*declared, *simple)):
         with columns[position % 2]:
             record[parameter.name] = _slider(parameter, record[parameter.name], lesson.key)
+    if made is not None and st.button(
+        "As generated again",
+        key="regenerate",
+        icon=":material/restart_alt:",
+        disabled=lesson.points is None,
+        help="Takes back what was moved by hand.",
+    ):
+        record.pop("points")
     with st.expander("Margin trees"):
         for place, parameter in zip(st.columns(2), lessons.SETTINGS[len(simple) :], strict=True):
             with place:

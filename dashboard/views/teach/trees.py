@@ -71,11 +71,9 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
 
 
 def grow_button(lesson: Lesson) -> None:
-    """Draw the button that starts what is missing, or says that the trees are there."""
-    missing = [key for key in lesson.formulations if run_view(lesson, key) is None]
-    if not missing:
-        if st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
-            st.caption(":material/check: The trees of these points are grown; press Next.")
+    """Draw the button below the points that starts what is missing, or say that all is there."""
+    if all(run_view(lesson, key) is not None for key in lesson.formulations):
+        st.caption(":material/check: The trees of these points are grown; press Next.")
         return
     st.button(
         "Grow the trees",
@@ -88,28 +86,16 @@ def grow_button(lesson: Lesson) -> None:
 
 
 def _grow_and_step() -> None:
-    """Start the trees; from the points it goes on to the first of them."""
+    """Start the trees and go on to the first of them."""
     # The lesson of now: this page may still be drawing the points that were moved a moment ago.
     lesson = session.state().lesson
-    if lesson is None:
-        return
-    if grow(lesson) and st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
+    if lesson is not None and grow(lesson):
         lesson_bar.go_to(lesson, lesson.formulations[0])
 
 
-def _views(lesson: Lesson, keys: tuple[str, ...]) -> dict[str, JobView] | None:
-    found = {key: run_view(lesson, key) for key in keys}
-    if any(view is None for view in found.values()):
-        st.info("These points have no trees yet. Press the button, or move some points first.")
-        grow_button(lesson)
-        return None
-    return {key: view for key, view in found.items() if view is not None}
-
-
 def one(lesson: Lesson, key: str) -> None:
-    """Draw one tree, large, with its text."""
-    views = _views(lesson, (key,))
-    if views is not None:
+    """Draw one tree, large, with its text; it grows if it is not there."""
+    if grow(lesson, (key,)):
         live.until(lambda: are_grown(lesson, [key]), lambda: _one(lesson, key))
 
 
@@ -123,24 +109,21 @@ def _one(lesson: Lesson, key: str) -> None:
     if view is None:
         return
     words = get_formulation(key).info.teaching_text
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([6, 7] if lesson_bar.is_presenting() else 2, gap="medium")
     with right:
         st.subheader(text.markdown(words.name), anchor=False)
         shown = view.solved if view.is_final else None
         if shown is not None:
             _numbers(numbers_of(shown))
-            run_summary.badge(shown)
             run_summary.small_tree(view.id, shown)
         st.markdown(words.idea)
-        if shown is not None:
-            if words.look:
-                st.markdown(f":material/visibility: {words.look}")
-            if not lesson_bar.is_presenting():
-                if st.button(
-                    "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
-                ):
-                    session.look_at(view.id)
-                    st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
+        if shown is not None and not lesson_bar.is_presenting():
+            st.markdown(f":material/visibility: {words.look}")
+            if st.button(
+                "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
+            ):
+                session.look_at(view.id)
+                st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
     with left:
         _legend(lesson)
         _picture(lesson, key, view, height=lesson_bar.plane_height())
@@ -151,8 +134,7 @@ def _one(lesson: Lesson, key: str) -> None:
 
 def side_by_side(lesson: Lesson) -> None:
     """Draw all trees of the lesson beside each other."""
-    views = _views(lesson, lesson.formulations)
-    if views is not None:
+    if grow(lesson):
         live.until(lambda: are_grown(lesson, lesson.formulations), lambda: _all(lesson))
 
 

@@ -1,7 +1,8 @@
 """The answer of a what-if: root values, price, and both trees with their differences."""
 
-import json
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -50,7 +51,7 @@ def draw(view: JobView, run: Run) -> None:
     reference = live.solve("reference", view.id, data, what_if.reference_settings(run, data))
     if reference is None:
         return
-    answer = jobs.view(session.side_run("answer", view.id))
+    answer = jobs.view(session.answer(view.id))
     base = what_if.comparison_settings(run, data)
     if base is not None and _needs_base(run, answer):
         live.solve("base", view.id, data, base)
@@ -80,7 +81,7 @@ def _encoding(answer: JobView | None) -> str:
 
 def _unsolved(run_id: str) -> list[JobView]:
     """What the answer waits for."""
-    views = (_follower("base", run_id), jobs.view(session.side_run("answer", run_id)))
+    views = (_follower("base", run_id), jobs.view(session.answer(run_id)))
     return [view for view in views if view is not None and not view.is_final]
 
 
@@ -134,16 +135,23 @@ def _question(run_id: str) -> None:
         width="stretch",
         key=session.widget_key("whatif", run_id, "ask"),
     ):
-        settings = what_if.variant_settings(run, data, asked, formulation)
-        if started := inputs.tried(lambda: jobs.submit(session.token(), data, settings)):
-            session.remember_side_run(started, "answer", run_id)
-            session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
+        if start(run_id, run, data, asked, formulation):
             st.rerun()
+
+
+def start(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any], formulation: str) -> bool:
+    """Ask for the tree under conditions; returns whether that could be done."""
+    settings = what_if.variant_settings(run, data, asked, formulation)
+    started = inputs.tried(lambda: jobs.submit(session.token(), data, settings))
+    if started is None:
+        return False
+    session.remember_side_run(started, session.ANSWER_PARAMETER, run_id)
+    return True
 
 
 def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
     """The tree that prices count from: an optimum under the run's own constraints."""
-    answer = jobs.view(session.side_run("answer", run_id))
+    answer = jobs.view(session.answer(run_id))
     if what_if.is_comparable(run, _encoding(answer)):
         return run
     what = "base" if _needs_base(run, answer) else "reference"
@@ -195,7 +203,7 @@ def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...
     chosen = None if root is None else run.encoding.columns[root.features[0]].raw
     best = values[0]
     chart.show(
-        root_values_figure(values, session.palette(), chosen),
+        root_values_figure(values, session.palette(), chosen, has_costs=run.asked.has_task),
         key=session.widget_key("root_values", reference_id),
         alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
     )
@@ -254,7 +262,7 @@ def _drawn_curve(run: SolvedRun, column: str, job: JobView) -> None:
 
 
 def _answer(run_id: str) -> None:
-    answer = jobs.view(session.side_run("answer", run_id))
+    answer = jobs.view(session.answer(run_id))
     if answer is None:
         st.rerun()
     run, _ = _run_of(run_id)
@@ -277,7 +285,9 @@ def _answer(run_id: str) -> None:
     if before is None:
         st.warning("There is no optimum under your run's own constraints to count the price from.")
         return
-    asked = json.loads(session.side_run("asked", run_id) or "{}")
+    given = Asked.of(answer.settings).constraints
+    changed = {name: value for name, value in given.items() if value != run.constraints.get(name)}
+    asked = changed or given
     price = price_data(before, after, what_if.same_objective(before, after))
     assert price is not None
     words = text.markdown(price_words(price, change_words(asked)), 500)

@@ -32,7 +32,6 @@ class BranchAndCutEngine:
     """
 
     key = "branch-and-cut"
-    title = "branch and cut on HiGHS"
 
     def __init__(self, options: SearchOptions | None = None) -> None:
         self.options = options or SearchOptions()
@@ -51,7 +50,7 @@ class BranchAndCutEngine:
         """
         limits.say_one_thread(recorder, "Branch and cut")
         run = _SearchRun(program, limits, recorder, cancel, options=self.options)
-        return run.supervise(run.solve, None)
+        return run.supervise(run.solve)
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from octcore.errors import EngineError
-from octcore.numerics.linear import run
+from octcore.numerics.linear import linear_program, run
 
 INFINITY = highspy.kHighsInf
 SLICE_SECONDS = 1.0
@@ -83,7 +83,11 @@ class PersistentLp:
         self.value = -np.inf
         self.x = np.zeros(self.n_columns)
         self._highs = _new_solver(threads, seed)
-        self._highs.passModel(_model_of(data))
+        self._highs.passModel(
+            linear_program(
+                data.cost, data.lower, data.upper, data.matrix, data.row_lower, data.row_upper
+            )
+        )
 
     @property
     def n_rows(self) -> int:
@@ -226,17 +230,3 @@ def _new_solver(threads: int, seed: int) -> highspy.Highs:
     for name, value in options.items():
         highs.setOptionValue(name, value)
     return highs
-
-
-def _model_of(data: LpData) -> highspy.HighsLp:
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(data.cost), len(data.row_lower)
-    lp.col_cost_ = np.asarray(data.cost, float)
-    lp.col_lower_, lp.col_upper_ = np.asarray(data.lower, float), np.asarray(data.upper, float)
-    lp.row_lower_ = np.asarray(data.row_lower, float)
-    lp.row_upper_ = np.asarray(data.row_upper, float)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = data.matrix.indptr.astype(np.int32)
-    lp.a_matrix_.index_ = data.matrix.indices.astype(np.int32)
-    lp.a_matrix_.value_ = data.matrix.data.astype(float)
-    return lp

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from octcore.engines.base import SolveLimits, StopReason, TimeUpError
+from octcore.engines.base import SolveLimits, StopReason, TimeUpError, offer
 from octcore.engines.branch_and_cut.branching import default_children, fixings
 from octcore.engines.branch_and_cut.lp import LpData, LpStatus, PersistentLp
 from octcore.engines.branch_and_cut.nodes import Node, OpenNodes
 from octcore.engines.branch_and_cut.rows import CutPool
-from octcore.engines.events import Recorder, relative_gap
+from octcore.engines.events import Recorder
 from octcore.errors import CancelledError
 from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState
 from octcore.tree.tree import Tree
@@ -111,17 +111,7 @@ class BranchAndCut:
         return 0.0 if self.cancel() else self.limits.clock.remaining
 
     def _stop_reason(self) -> StopReason | None:
-        if self.cancel():
-            return StopReason.CANCELLED
-        if self.limits.clock.remaining <= 0:
-            return StopReason.TIME_LIMIT
-        if self.limits.node_limit is not None and self.nodes >= self.limits.node_limit:
-            return StopReason.NODE_LIMIT
-        if self.limits.gap > 0:
-            gap = relative_gap(self.recorder.objective, self.recorder.best_bound)
-            if gap is not None and gap <= self.limits.gap:
-                return StopReason.GAP_LIMIT
-        return None
+        return self.limits.reached(self.recorder, self.cancel, self.nodes)
 
     def _report_bound(self, current: float | None) -> None:
         best = self.recorder.objective
@@ -201,7 +191,9 @@ class BranchAndCut:
             bound = max(bound, value)
             first = value if first is None else first
             if is_root:
-                self._remember_root(value)
+                self.root_value = value
+                if self.options.fixing:
+                    self._root_costs = (value, self.lp.reduced_costs())
                 self._report_bound(value)
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
@@ -218,7 +210,7 @@ class BranchAndCut:
                 if stalls >= (self.options.root_stalls if is_root else 1):
                     break
             last = value
-            state = SearchState(self.lp.lower, self.lp.upper, is_root, integral, rounds)
+            state = SearchState(is_root, integral, rounds)
             found = self.pool.add(self._separate(point, state))
             rounds += 1
             self._flush()
@@ -281,16 +273,11 @@ class BranchAndCut:
             return
         self._seen.add(tree)
         before = self.recorder.objective
-        self._evaluate(tree, source)
+        offer(self.program, self.recorder, tree, source)
         if self.program.improve is not None:
-            self._evaluate(self.program.improve(tree), "polish")
+            offer(self.program, self.recorder, self.program.improve(tree), "polish")
         if self.recorder.objective != before and self._root_costs is not None:
             self._fix_globally()
-
-    def _evaluate(self, tree: Tree, source: str) -> None:
-        objective = self.program.evaluate(tree)
-        if objective is not None:
-            self.recorder.incumbent(objective, tree, source)
 
     def _accept(self, point: Point, bound: float) -> None:
         """Take the tree of an integral point that satisfies everything; its node is done."""
@@ -329,14 +316,8 @@ class BranchAndCut:
         # The LP still stands at the parent's basis.
         return Node(bound, made[0].depth, made[0].changes)
 
-    def _remember_root(self, value: float) -> None:
-        self.root_value = value
-        if self.options.fixing:
-            self._root_costs = (value, self.lp.reduced_costs())
-
     def _fix_globally(self) -> None:
-        if self._root_costs is None or not self.options.fixing:
-            return
+        assert self._root_costs is not None
         value, costs = self._root_costs
         for columns, low, high in fixings(
             value, costs, self.cutoff + self.tolerance, self.lower, self.upper,

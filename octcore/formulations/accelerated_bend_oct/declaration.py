@@ -27,6 +27,7 @@ from octcore.formulations.accelerated_bend_oct.model import Tools, build_model
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.benders import estimate_size, reduce_problem
+from octcore.formulations.shared.root_values import proof_method
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
 
@@ -89,12 +90,11 @@ def build(problem: Problem) -> Program:
     reduced = reduce_problem(problem)
     settings = Accelerations.of(problem.params, reduced.couples)
     tools = Tools(settings, reduced, objective)
-    strengthened = settings.value_row or settings.fixing
     return objective.program(
         size=estimate_size(reduced),
         build=lambda guard: build_model(tools, guard),
         bound=objective.ceiling,
         starts=tools.starts,
         improve=tools.polisher.improve if settings.solution_polishing else None,
-        method="mip+path-search" if strengthened else "mip",
+        method=proof_method(problem),
     )

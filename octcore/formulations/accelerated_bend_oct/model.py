@@ -23,18 +23,18 @@ from octcore.formulations.shared.benders_search import (
     TopDownBranching,
     TreeReader,
     cut_tolerance,
-    to_cuts,
+    renumbered,
 )
 from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.program import Child, Columns, PyomoModel, SearchState
+from octcore.program import Child, Columns, Cuts, PyomoModel, SearchState
 from octcore.separation.equivalent_points import EquivalentPointCuts
 from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.path_bound import PathBoundCuts, TreePath
 from octcore.separation.probing import PathProbe
-from octcore.separation.tree_rows import Rows, TreePoint
+from octcore.separation.tree_rows import TreePoint
 from octcore.separation.value_rows import ValueRows
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -95,20 +95,21 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
     reader = TreeReader(reduced, variables)
-    separator = LinkedSeparator(variables, "accelerated", True, cuts.find)
+    separator = LinkedSeparator(variables, cuts.find)
     return PyomoModel(
         model=model,
         read_tree=reader.read,
         start_values=reader.start_values,
         separators=(separator,),
         branching=TopDownBranching(variables),
-        rounding=reader.round,
+        rounding=reader.read,
         starts=() if found is None else found.starts,
         values={} if found is None else found.record,
-        node_rows=lambda columns, lower, upper: [
-            to_cuts(rows, variables.positions(columns), columns.n_columns)
-            for rows in cuts.enter(upper[variables.positions(columns)])
-        ],
+        node_rows=lambda columns, lower, upper: renumbered(
+            cuts.enter(upper[variables.positions(columns)]),
+            variables.positions(columns),
+            columns.n_columns,
+        ),
         probing=_probing(tools, variables) if settings.probing else None,
     )
 
@@ -174,9 +175,9 @@ class AcceleratedCuts:
         self._entered = False
         self._written: set[tuple[tuple[int, int, int], ...]] = set()
 
-    def enter(self, upper: np.ndarray) -> list[Rows]:
+    def enter(self, upper: np.ndarray) -> list[Cuts]:
         """Rows of the paths that the bounds of a node decide, written once each."""
-        found: list[Rows] = []
+        found: list[Cuts] = []
         if self.values is not None:
             found += self.values.decided(upper)
         if self.paths is None:
@@ -189,10 +190,10 @@ class AcceleratedCuts:
                 paths.append(path)
         return found + self.paths.rows(paths)
 
-    def find(self, point: TreePoint, state: SearchState) -> list[Rows]:
+    def find(self, point: TreePoint, state: SearchState) -> list[Cuts]:
         """Violated rows of all families; path bounds first, for they make others needless."""
         tolerance = cut_tolerance(state)
-        found: list[Rows] = []
+        found: list[Cuts] = []
         if self.values is not None:
             found += self.values.separate(point)
             if not state.is_integral:

@@ -114,5 +114,5 @@ def build_model(
         start_values=reader.start_values,
         separators=(benders_separator(variables, reduced.instance),),
         branching=TopDownBranching(variables),
-        rounding=reader.round,
+        rounding=reader.read,
     )

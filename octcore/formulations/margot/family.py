@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.data.distinct import distinct_rows
+from octcore.formulations.shared.oblique import coding_claims
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.proof import ClosedState, prove
@@ -39,10 +40,10 @@ class MargotFamily:
     variant: Variant
     """``"margot"``, ``"hfs"`` or ``"sfs"``."""
 
-    @property
-    def is_decided(self) -> bool:
-        """Whether there is nothing to separate: one class only, or no column."""
-        return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
+    @cached_property
+    def X(self) -> np.ndarray:
+        """Rows as numbers."""
+        return np.ascontiguousarray(self.problem.X, dtype=np.float64)
 
     @property
     def is_linear(self) -> bool:
@@ -92,7 +93,7 @@ class MargotFamily:
     @cached_property
     def spread(self) -> float:
         """Farthest that two rows can be apart, in the norm dual to that of the weights."""
-        ranges = np.sort(np.ptp(np.asarray(self.problem.X, dtype=np.float64), axis=0))[::-1]
+        ranges = np.sort(np.ptp(self.X, axis=0))[::-1]
         if self.is_linear:
             return float(ranges.max(initial=0.0))
         if self.variant == "hfs":
@@ -129,7 +130,7 @@ class MargotFamily:
         """State the problem for the routing search."""
         params = self.problem.params
         return RoutingProblem(
-            x=np.ascontiguousarray(self.problem.X, dtype=np.float64),
+            x=self.X,
             y=self.signs,
             depth=self.depth,
             c_upper=float(params["C_upper"]),
@@ -150,15 +151,16 @@ class MargotFamily:
         null = np.abs(planes.weights).sum(axis=1) <= NULL_WEIGHTS
         weights = np.where(null[:, None], 0.0, planes.weights)
         by_node = {t: (weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
-        X = np.asarray(self.problem.X, dtype=np.float64)
-        return tree_from_planes(by_node, labels, X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE)
+        return tree_from_planes(
+            by_node, labels, self.X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE
+        )
 
     def routing(self, tree: Tree) -> np.ndarray | None:
         """Last-level branch node of every row; None unless all branch nodes have planes."""
         if set(tree.splits) != set(self.T):
             return None
         reached = np.zeros(self.problem.n_samples, dtype=np.int64)
-        rows = tree.node_rows(np.asarray(self.problem.X, dtype=np.float64))
+        rows = tree.node_rows(self.X)
         for t in self.last:
             reached[rows[t]] = t
         return reached
@@ -170,11 +172,10 @@ class MargotFamily:
         """
         if set(tree.splits) != set(self.T) or self.is_linear:
             return tree
-        X = np.asarray(self.problem.X, dtype=np.float64)
-        rows, planes = tree.node_rows(X), {}
+        rows, planes = tree.node_rows(self.X), {}
         for t in self.T:
             here = rows[t]
-            columns = np.arange(X.shape[1])
+            columns = np.arange(self.problem.n_features)
             if self.variant != "margot":
                 columns = np.array(tree.splits[t].features, dtype=np.int64)
             sides = None
@@ -187,25 +188,24 @@ class MargotFamily:
     def _node_plane(
         self, node: int, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
-        weights = np.zeros(self.problem.n_features)
         if not len(rows):
-            return weights, -1.0 if node % 2 == 0 else 1.0
-        X = np.ascontiguousarray(self.problem.X[rows][:, columns], dtype=np.float64)
+            return np.zeros(self.problem.n_features), -1.0 if node % 2 == 0 else 1.0
+        X = self.X[rows]
         upper = self.penalty(node) * self.problem.weights[rows]
         epsilon = float(self.problem.params["epsilon"])
-        plane = solve_node_plane(X, self.signs[rows], upper, sides, epsilon).plane
-        weights[columns] = plane.weights
-        return weights, float(plane.bias)
+        rows_here = X, self.signs[rows], upper, sides, epsilon
+        plane = solve_node_plane(*rows_here, columns=columns).plane
+        return plane.weights, float(plane.bias)
 
     def evaluate(self, tree: Tree) -> float | None:
         """True objective by routing all rows; None if a budget or a strip is not respected."""
         if set(tree.splits) != set(self.T):
             return self._evaluate_leaf(tree)
         total = 0.0
-        X = np.asarray(self.problem.X, dtype=np.float64)
-        rows = tree.node_rows(X)
+        rows = tree.node_rows(self.X)
         for node, split in tree.splits.items():
-            cost = self._node_cost(node, split.dense(X.shape[1]), split.solved_offset, rows[node])
+            weights = split.dense(self.problem.n_features)
+            cost = self._node_cost(node, weights, split.solved_offset, rows[node])
             if cost is None:
                 return None
             total += cost
@@ -223,7 +223,7 @@ class MargotFamily:
     def _node_cost(
         self, node: int, weights: np.ndarray, offset: float, rows: np.ndarray
     ) -> float | None:
-        scores = np.asarray(self.problem.X, dtype=np.float64)[rows] @ weights + offset
+        scores = self.X[rows] @ weights + offset
         strip = (scores > -float(self.problem.params["epsilon"]) + STRIP_TOLERANCE) & (
             scores < -STRIP_TOLERANCE
         )
@@ -257,11 +257,4 @@ class MargotFamily:
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
         epsilon = float(self.problem.params["epsilon"])
-        classes = self.problem.context.classes
-        positive = self.problem.context.positive_class
-        if len(classes) < 2:
-            return (f"all rows are {classes[positive]}",)
-        coding = (
-            f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)"
-        )
-        return (f"upper planes keep an empty strip of width {epsilon:g}", coding)
+        return coding_claims(self.problem, f"upper planes keep an empty strip of width {epsilon:g}")

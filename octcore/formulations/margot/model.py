@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.margot.family import GAP, MargotFamily
+from octcore.formulations.shared.oblique import is_decided
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
@@ -22,7 +23,7 @@ from octcore.tree.tree import Tree
 
 def make_program(family: MargotFamily) -> Program:
     """Make the program of any variant: the routing search first, the model for other engines."""
-    if family.is_decided:
+    if is_decided(family.problem):
         return _decided_program(family)
     model = MargotModel(family)
     exact = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
@@ -79,13 +80,9 @@ class MargotModel:
 
     @cached_property
     def rows(self) -> MergedRows:
-        """Rows merged by features and class, with weights."""
-        problem = self.family.problem
-        return merge_rows(
-            np.asarray(problem.X, dtype=np.float64),
-            (self.family.signs > 0).astype(np.int64),
-            problem.weights,
-        )
+        """Rows merged by features and class; y is 1 for the positive class."""
+        family = self.family
+        return merge_rows(family.X, (family.signs > 0).astype(np.int64), family.problem.weights)
 
     @cached_property
     def signs(self) -> np.ndarray:
@@ -121,11 +118,7 @@ class MargotModel:
         if self.family.variant != "margot":
             self._budgets(model, box)
         self._objective(model)
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any, box: float) -> None:
         n, p = self.rows.X.shape

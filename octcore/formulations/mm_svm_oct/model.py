@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ class MMSVMModel:
     @cached_property
     def rows(self) -> MergedRows:
         """Rows merged by features and class; y is 1 for the positive class."""
-        positive = (self.judge.signs > 0).astype(np.int64)
-        return merge_rows(self.judge.X, positive, self.judge.problem.weights)
+        judge = self.judge
+        return merge_rows(judge.X, (judge.signs > 0).astype(np.int64), judge.problem.weights)
 
     @cached_property
     def signs(self) -> np.ndarray:
@@ -82,11 +82,7 @@ class MMSVMModel:
         self._margins(model, guard, big_m)
         self._routing(model, guard, big_m)
         self._objective(model)
-        return PyomoModel(
-            model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
-        )
+        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any, big_m: float, box: float) -> None:
         n, p = self.rows.X.shape

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from octcore.formulations.shared.oblique import coding_claims, least
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.records import RoutingProblem
@@ -67,11 +68,6 @@ class MMSVMTrees:
         """Branch nodes."""
         return topology.branch_nodes(self.problem.depth)
 
-    @property
-    def is_decided(self) -> bool:
-        """Whether there is nothing to separate: one class only, or no column."""
-        return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
-
     def is_last(self, node: int) -> bool:
         """Whether a branch node is on the last level."""
         return topology.node_depth(node) == self.problem.depth - 1
@@ -79,14 +75,11 @@ class MMSVMTrees:
     @property
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
-        classes, positive = self.problem.context.classes, self.positive
         relabel = "allowed" if self.problem.params["relabel"] else "off"
-        if len(classes) < 2:
-            return (f"all rows are {classes[positive]}",)
-        return (
+        return coding_claims(
+            self.problem,
             f"upper planes keep an empty strip of width {self.price('epsilon'):g}",
             f"relabelling is {relabel}",
-            f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)",
         )
 
     @cached_property
@@ -172,29 +165,21 @@ class MMSVMTrees:
     def improve(self, tree: Tree) -> Tree:
         """Planes that are best for the routing, alternated with moving rows and pruning."""
         deadline = time.perf_counter() + POLISH_SECONDS
-        best = self._better(tree, self.refit(tree))
+        best = least(self.evaluate, tree, self.refit(tree))
         while time.perf_counter() < deadline:
             before = self.evaluate(best)
             for node in sorted(best.splits, reverse=True):
                 if node not in best.splits or time.perf_counter() > deadline:
                     continue
                 pruned = (self.refit(best.collapse(node, label)) for label in (0, 1))
-                best = self._better(best, *pruned)
+                best = least(self.evaluate, best, *pruned)
                 if node in best.splits and not self.is_last(node):
                     moved = self._reassigned(best, node)
                     if moved is not None:
-                        best = self._better(best, moved)
+                        best = least(self.evaluate, best, moved)
             after = self.evaluate(best)
             if before is not None and after is not None and after >= before - 1e-9:
                 break
-        return best
-
-    def _better(self, tree: Tree, *others: Tree) -> Tree:
-        best, value = tree, self.evaluate(tree)
-        for other in others:
-            found = self.evaluate(other)
-            if found is not None and (value is None or found < value):
-                best, value = other, found
         return best
 
     def refit(self, tree: Tree) -> Tree:

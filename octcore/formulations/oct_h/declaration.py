@@ -124,7 +124,7 @@ def build(problem: Problem) -> Program:
     judge = OCTHTrees(with_leaf_size(problem))
     model, problem = OCTHModel(judge), judge.problem
     unit = weight_unit(problem.weights) / judge.majority_errors
-    most = len(model.J) * len(model.B)
+    most = len(model.sets.columns) * len(model.sets.B)
     task = judge.task
     exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
     return Program(

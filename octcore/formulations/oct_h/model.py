@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pyomo.environ as pyo
 
 from octcore.formulations.oct_h.trees import OCTHTrees
 from octcore.formulations.shared import terminals
-from octcore.formulations.shared.rows import MergedRows, linear
+from octcore.formulations.shared import tree_equations as equations
+from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.shattering_switch import shattering_at_leaves
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.program import ModelSize, Point, Problem, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -30,30 +33,16 @@ class OCTHModel:
         return self.judge.problem
 
     @property
-    def rows(self) -> MergedRows:
-        """I: merged rows."""
-        return self.judge.rows
-
-    @property
-    def J(self) -> list[int]:
-        """Columns that may be tested and take two values at least."""
-        return self.judge.J
-
-    @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Terminal nodes."""
-        return topology.terminal_nodes(self.problem.depth)
+    def sets(self) -> TreeSets:
+        """I, K, B, L, and the columns J."""
+        return self.judge.sets
 
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        n, columns, classes = len(self.rows), len(self.J), self.problem.n_classes
-        branch, leaves = len(self.B), len(self.L)
+        sets = self.sets
+        n, columns, classes = len(sets.I), len(sets.columns), len(sets.K)
+        branch, leaves = len(sets.B), len(sets.L)
         routing = 2 * branch * n
         return ModelSize(
             rows=routing + n * (leaves + 1) + branch * (4 * columns + 5) + leaves * (classes + 2),
@@ -66,35 +55,36 @@ class OCTHModel:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""
+        sets = self.sets
         model: Any = pyo.ConcreteModel("OCT-H")
         self._variables(model)
         self._planes(model)
         self._structure(model)
         self._routing(model, guard)
-        terminals.add_leaf_size_rows(model, self.problem, self.rows, model.z, model.l)
-        terminals.add_error_rows(model, self.problem, self.rows, model.z, model.c)
+        terminals.add_leaf_size_rows(model, self.problem, sets.rows, model.z, model.l)
+        terminals.add_error_rows(model, self.problem, sets.rows, model.z, model.c)
         price = self.judge.price
         model.objective = pyo.Objective(
-            expr=pyo.quicksum(model.error[t] for t in self.L)
-            + price * pyo.quicksum(model.s[m, j] for m in self.B for j in self.J),
+            expr=pyo.quicksum(model.error[t] for t in sets.L)
+            + price * pyo.quicksum(model.s[m, j] for m in sets.B for j in sets.columns),
             sense=pyo.minimize,
             doc="errors + price of the features, times L-hat",
         )
         separators: tuple[Any, ...] = ()
         if self.problem.params["shattering_cuts"]:
-            X, epsilon = self.rows.X[:, self.J], self.judge.epsilon
+            X, epsilon = sets.rows.X[:, sets.columns], self.judge.epsilon
             cut = shattering_at_leaves(X, model.z, self.problem.depth, epsilon)
             separators = (cut,)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model),
             separators=separators,
         )
 
     def _variables(self, model: Any) -> None:
-        B, L, J = self.B, self.L, self.J
-        K, I = range(self.problem.n_classes), range(len(self.rows))
+        sets = self.sets
+        I, K, B, L, J = sets.I, sets.K, sets.B, sets.L, sets.columns
         model.a = pyo.Var(B, J, bounds=(-1, 1), doc="a_mj: weight of column j at node m")
         model.size = pyo.Var(B, J, bounds=(0, 1), doc="|a_mj|")
         model.b = pyo.Var(B, bounds=(-self.judge.reach, self.judge.reach), doc="b_m: threshold")
@@ -106,7 +96,7 @@ class OCTHModel:
 
     def _planes(self, model: Any) -> None:
         a, size, b, s, d = model.a, model.size, model.b, model.s, model.d
-        B, J = self.B, self.J
+        B, J = self.sets.B, self.sets.columns
         model.norm = pyo.Constraint(
             B,
             rule=lambda _, m: pyo.quicksum(size[m, j] for j in J) <= d[m],
@@ -137,33 +127,20 @@ class OCTHModel:
         )
 
     def _structure(self, model: Any) -> None:
-        d, z, c = model.d, model.z, model.c
-        model.split_below_split = pyo.Constraint(
-            [m for m in self.B if m > 1],
-            rule=lambda _, m: d[m] <= d[m // 2],
-            doc="d_m <= d_parent",
-        )
-        model.one_terminal = pyo.Constraint(
-            range(len(self.rows)),
-            rule=lambda _, i: (1.0, linear([1.0] * len(self.L), [z[i, t] for t in self.L]), 1.0),
-            doc="sum_t z_it = 1",
-        )
-        model.one_label = pyo.Constraint(
-            self.L,
-            rule=lambda _, t: (
-                pyo.quicksum(c[t, k] for k in range(self.problem.n_classes)) == model.l[t]
-            ),
-            doc="sum_k c_tk = l_t",
-        )
+        d, sets = model.d, self.sets
+        equations.add_split_below_split(model, sets, d, doc="d_m <= d_parent")
+        equations.add_one_terminal(model, sets, model.z, doc="sum_t z_it = 1")
+        equations.add_one_label(model, sets, model.c, doc="sum_k c_tk = l_t", used=model.l)
         limit = self.problem.constraints.leaf_limit
         if limit is not None:
             model.leaf_limit = pyo.Constraint(
-                expr=pyo.quicksum(d[m] for m in self.B) <= limit - 1,
+                expr=pyo.quicksum(d[m] for m in self.sets.B) <= limit - 1,
                 doc="leaves <= limit, since leaves = splits + 1",
             )
 
     def _routing(self, model: Any, guard: Callable[[], None]) -> None:
-        X, mu, depth = self.rows.X[:, self.J], self.judge.epsilon, self.problem.depth
+        sets = self.sets
+        X, mu, depth = sets.rows.X[:, sets.columns], self.judge.epsilon, sets.depth
         big_m = np.abs(X).max(axis=1, initial=0.0) + self.judge.reach
 
         def terms(i: int, m: int, child: int) -> tuple[list[float], list[Any], list[Any]]:
@@ -171,7 +148,7 @@ class OCTHModel:
             used = np.flatnonzero(X[i])
             below = [model.z[i, t] for t in topology.terminals_below(child, depth)]
             values = [*(float(v) for v in X[i][used]), -1.0]
-            return values, [*(model.a[m, self.J[j]] for j in used), model.b[m]], below
+            return values, [*(model.a[m, sets.columns[j]] for j in used), model.b[m]], below
 
         def left(_: Any, i: int, m: int) -> Any:
             values, variables, below = terms(i, m, 2 * m)
@@ -184,44 +161,45 @@ class OCTHModel:
             slack = float(big_m[i])
             return -slack, linear([*values, *[-slack] * len(below)], [*variables, *below]), None
 
-        I = range(len(self.rows))
         model.go_left = pyo.Constraint(
-            I, self.B, rule=left, doc="a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
+            sets.I, sets.B, rule=left, doc="a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
         )
         model.go_right = pyo.Constraint(
-            I, self.B, rule=right, doc="a_m.x_i >= b_m - M_i (1 - sum_t z_it)"
+            sets.I, sets.B, rule=right, doc="a_m.x_i >= b_m - M_i (1 - sum_t z_it)"
         )
 
     # --- reading and starting --------------------------------------------------------------
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes; every one moves to the middle of its strip."""
-        problem, n = self.problem, len(self.J)
-        a = point.table(model.a, len(self.B), n)
-        s = point.table(model.s, len(self.B), n)
+        sets = self.sets
+        problem, n = self.problem, len(sets.columns)
+        a = point.table(model.a, len(sets.B), n)
+        s = point.table(model.s, len(sets.B), n)
         b, d = point.array(model.b), point.array(model.d)
         planes = {}
-        for m in self.B:
+        for m in sets.B:
             weights = np.zeros(problem.n_features)
-            weights[self.J] = np.where(s[m - 1] > 0.5, a[m - 1], 0.0)
+            weights[sets.columns] = np.where(s[m - 1] > 0.5, a[m - 1], 0.0)
             if d[m - 1] > 0.5:  # without weights too: such a plane sends all rows to one side
                 planes[m] = (weights, float(-b[m - 1] + self.judge.epsilon / 2))
             else:
                 planes[m] = (np.zeros(problem.n_features), 1.0)
-        return self.judge.tree(planes, self.L)
+        return self.judge.tree(planes, sets.L)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        values = terminals.TerminalValues(tree, self.problem, self.rows)
-        a, b = np.zeros((len(self.B), len(self.J))), np.zeros(len(self.B))
-        d = np.zeros(len(self.B))
-        visited = tree.node_rows(self.rows.X)
+        sets = self.sets
+        values = terminals.TerminalValues(tree, self.problem, sets.rows)
+        a, b = np.zeros((len(sets.B), len(sets.columns))), np.zeros(len(sets.B))
+        d = np.zeros(len(sets.B))
+        visited = tree.node_rows(sets.rows.X)
         for node, split in tree.splits.items():
             weights = split.dense(self.problem.n_features)
             size = float(np.abs(weights).sum())
-            scores = split.project(self.rows.X[visited[node]]) / size
+            scores = split.project(sets.rows.X[visited[node]]) / size
             right = scores > split.threshold / size
-            a[node - 1], d[node - 1] = weights[self.J] / size, 1.0
+            a[node - 1], d[node - 1] = weights[sets.columns] / size, 1.0
             b[node - 1] = scores[right].min() if right.any() else scores.max() + self.judge.epsilon
         return [
             (model.a, a),

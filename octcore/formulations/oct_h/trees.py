@@ -14,7 +14,8 @@ from octcore.formulations.oct_h.fixed_routing import fewest_features
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.error_weights import majority_errors
-from octcore.formulations.shared.rows import MergedRows
+from octcore.formulations.shared.oblique import labelled_tree, least
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import drop_idle_splits, weight_unit
 from octcore.program import Problem
 from octcore.search.assignment.search import (
@@ -24,8 +25,7 @@ from octcore.search.assignment.search import (
     can_search,
 )
 from octcore.search.assignment.states import LEAST_WEIGHT
-from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
@@ -71,22 +71,15 @@ class OCTHTrees:
         return float(self.problem.params["epsilon"])
 
     @cached_property
-    def rows(self) -> MergedRows:
-        """I: merged rows."""
-        rows = terminals.all_rows(self.problem)
-        return replace(rows, X=np.asarray(rows.X, dtype=np.float64))
-
-    @cached_property
-    def J(self) -> list[int]:
-        """Columns that may be tested and take two values at least."""
-        X = self.problem.X
-        return [j for j in side.allowed_columns(self.problem) if np.ptp(X[:, j]) > 0]
+    def sets(self) -> TreeSets:
+        """I: all rows; J: columns that may be tested and take two values at least."""
+        return terminals.sets_of(self.problem, side.varying_columns(self.problem))
 
     @cached_property
     def X(self) -> np.ndarray:
         """All rows as numbers; columns that may not be used are zero."""
         X = np.zeros(self.problem.X.shape)
-        X[:, self.J] = self.problem.X[:, self.J]
+        X[:, self.sets.columns] = self.problem.X[:, self.sets.columns]
         return X
 
     @cached_property
@@ -117,11 +110,7 @@ class OCTHTrees:
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
-        problem, X = self.problem, self.X
-        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
-        tree = drop_pass_through(tree)
-        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
-        return drop_idle_splits(tree.with_labels(labels), problem)
+        return labelled_tree(planes, leaves, self.X, self.problem)
 
     # --- the exact search ------------------------------------------------------------------
 
@@ -131,13 +120,13 @@ class OCTHTrees:
 
         A plane with margins of 1 has a strip of mu or more where its 1-norm is 2 / mu at most.
         """
-        problem, rows = self.problem, self.rows
-        if not self.J or not can_search(problem):
+        problem, rows = self.problem, self.sets.rows
+        if not self.sets.columns or not can_search(problem):
             return None
         largest = 2 / (self.epsilon * (1 - 2 * GAP_SLACK))
         return AssignmentTask(
             AssignmentProblem(
-                rows.X[:, self.J],
+                rows.X[:, self.sets.columns],
                 rows.y,
                 rows.weights,
                 problem.n_classes,
@@ -153,7 +142,7 @@ class OCTHTrees:
             ),
             self._of_search,
             rows.group_of,
-            np.array(self.J),
+            np.array(self.sets.columns),
         )
 
     def _of_search(self, planes: Planes) -> Tree:
@@ -162,7 +151,7 @@ class OCTHTrees:
         for node, (weights, threshold) in planes.items():
             size = np.abs(weights).sum()
             full = np.zeros(self.problem.n_features)
-            full[self.J] = np.where(np.abs(weights) > LEAST_WEIGHT * size, weights, 0.0)
+            full[self.sets.columns] = np.where(np.abs(weights) > LEAST_WEIGHT * size, weights, 0.0)
             dense[node] = full, -threshold if size > 0 else float(threshold < 0) - 0.5
         tree = self.tree(dense, topology.terminal_nodes(self.problem.depth))
         return self.fewest_features(tree)
@@ -200,7 +189,7 @@ class OCTHTrees:
         """Make the search for trees with few features."""
         least = self.problem.constraints.min_samples_leaf or 1
         goal = replace(self.goal(), split_price=0.0, feature_price=self.price, least_leaf=least)
-        return SparseSearch(goal, self.J)
+        return SparseSearch(goal, self.sets.columns)
 
     def starts(self) -> Iterator[tuple[str, Tree]]:
         """Yield CART trees, trees with few features, then oblique trees made sparse."""
@@ -230,6 +219,4 @@ class OCTHTrees:
         leaf = tree_leaves(tree, self.points.X, self.problem.depth)
         if self.alpha == 0 and search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
             candidates.append(search.best_tree())
-        judged = [(self.evaluate(found), found) for found in candidates]
-        known = [(value, found) for value, found in judged if value is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else tree
+        return least(self.evaluate, *candidates)

@@ -8,8 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.constraints import TOLERANCE, parity_cells
-from octcore.formulations.shared.side_constraints import allowed_columns, recall_floor
+from octcore.constraints import TOLERANCE
+from octcore.formulations.shared.side_constraints import (
+    allowed_columns,
+    parity_limits,
+    recall_floors,
+)
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
 from octcore.search.univariate.columns import Channel, ColumnSpace
@@ -37,19 +41,14 @@ class LinearRows:
         A gap of shares ``|c_A / |A| - c_B / |B|| <= d`` becomes
         ``| |B| c_A - |A| c_B | <= floor(d |A| |B|)``, divided by the common divisor of the sizes.
         """
-        wanted, context = problem.constraints, problem.context
-        limits = [
-            (first, second, limit.max_gap)
-            for name, limit in wanted.fairness
-            for first, second in parity_cells(name, limit, context)
-        ]
+        context = problem.context
+        limits = parity_limits(problem)
         member = [mask for first, second, _ in limits for mask in (first, second)]
         table = np.column_stack([problem.y, *member]).astype(np.int64)
         kinds, kind_of = np.unique(table, axis=0, return_inverse=True)
         coefficients: list[np.ndarray] = []
         rhs: list[float] = []
-        for label in wanted.min_recall or {}:
-            k, least = recall_floor(problem, label)
+        for k, least in recall_floors(problem).items():
             row = np.zeros((problem.n_classes, len(kinds)))
             row[k, kinds[:, 0] == k] = 1.0
             coefficients.append(row)

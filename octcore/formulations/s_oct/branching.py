@@ -49,7 +49,7 @@ class LabelsThenRouting:
         free = lower[columns].max(axis=1) < 0.5
         if free.any():
             values = np.where(free[:, None], point.x[columns], np.inf)
-            return _label_children(columns, values, point.x, lower, upper)
+            return _label_children(columns, values, point.x, upper)
         return self._routing_children(point, lower, upper)
 
     def _routing_children(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
@@ -75,7 +75,7 @@ class LabelsThenRouting:
 
 
 def _label_children(
-    columns: np.ndarray, values: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray
+    columns: np.ndarray, values: np.ndarray, x: np.ndarray, upper: np.ndarray
 ) -> list[Child]:
     """One child per class that the most undecided leaf may still have."""
     leaf = int(values.max(axis=1).argmin())

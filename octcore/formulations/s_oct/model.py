@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.s_oct.branching import LabelsThenRouting, SearchRounding
 from octcore.formulations.s_oct.cuts import INIT_ROUNDS, Variant
+from octcore.formulations.shared import tree_equations as equations
 from octcore.formulations.shared.oblique import (
     CountObjective,
     Starts,
@@ -21,10 +22,10 @@ from octcore.formulations.shared.oblique import (
     sibling_leaves,
 )
 from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.program import ModelSize, Point, Problem, PyomoModel, Sense
 from octcore.separation.chains import ChainBound, chain_bound
 from octcore.separation.shattering import ShatteringSeparator, table_columns
-from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.points import (
     IntArray,
@@ -48,25 +49,17 @@ class SOct:
     variant: Variant
     starts: Starts
 
-    @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Leaves."""
-        return topology.terminal_nodes(self.problem.depth)
+    @cached_property
+    def sets(self) -> TreeSets:
+        """Points, K, B and L."""
+        columns = list(range(self.problem.n_features))
+        points = self.objective.points
+        return TreeSets(points, columns, self.problem.depth, self.problem.n_classes)
 
     @property
     def visited(self) -> range:
         """Nodes with routing variables: all but the root, which everybody visits."""
         return range(2, 2 ** (self.problem.depth + 1))
-
-    @property
-    def K(self) -> range:
-        """Classes."""
-        return range(self.problem.n_classes)
 
     @cached_property
     def hits(self) -> list[tuple[int, int]]:
@@ -76,21 +69,22 @@ class SOct:
     @property
     def counts_splits(self) -> bool:
         """Whether the number of splits matters."""
-        return self.objective.alpha > 0 or self.objective.max_splits < len(self.B)
+        return self.objective.alpha > 0 or self.objective.max_splits < len(self.sets.B)
 
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of points and nodes."""
+        sets = self.sets
         n, p, h = len(self.objective.points), self.problem.n_features, len(self.hits)
-        branch, leaves, planes = len(self.B), len(self.L), len(self.variant.big_m_nodes)
+        branch, leaves, planes = len(sets.B), len(sets.L), len(self.variant.big_m_nodes)
         splits = n * branch if self.counts_splits else 0
         return ModelSize(
             rows=n * branch + 2 * h * leaves + leaves + planes * (2 * n + 2 * p + 1) + splits,
-            columns=n * len(self.visited) + (h + len(self.K)) * leaves + planes * (2 * p + 1),
+            columns=n * len(self.visited) + (h + len(sets.K)) * leaves + planes * (2 * p + 1),
             binaries=n * leaves,
             nonzeros=3 * n * branch
             + 4 * h * leaves
-            + leaves * len(self.K)
+            + leaves * len(sets.K)
             + planes * (2 * n * (p + 2) + 5 * p)
             + 2 * splits,
         )
@@ -105,13 +99,13 @@ class SOct:
         chains = self._chains(model, guard)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model),
             separators=(separator,) if self.variant.nodes else (),
             branching=LabelsThenRouting(
-                model.c, model.w, len(self.objective.points), self.L, separator.tension
+                model.c, model.w, len(self.objective.points), self.sets.L, separator.tension
             ),
-            rounding=SearchRounding(self.starts, lambda point: self.leaves(model, point)),
+            rounding=SearchRounding(self.starts, partial(self.leaves, model)),
             values={"chains": self._described(chains)} if chains else {},
             bound=self.objective.best_with(chains.correct) if chains else None,
             claims=CHAINS_PROVE if chains else (),
@@ -125,29 +119,30 @@ class SOct:
             self.variant.examined,
             self.objective.epsilon,
             self.variant.n_cuts,
-            required=self.variant.is_lazy,
             rounds=None if self.variant.is_lazy else INIT_ROUNDS,
         )
 
     def _variables(self, model: Any) -> None:
-        points, hits = range(len(self.objective.points)), range(len(self.hits))
+        sets = self.sets
+        points, hits = sets.I, range(len(self.hits))
         model.w = pyo.Var(
             points,
             self.visited,
-            domain=lambda _, i, t: pyo.Binary if t in self.L else pyo.UnitInterval,
+            domain=lambda _, i, t: pyo.Binary if t in sets.L else pyo.UnitInterval,
             doc="w_it: point i visits node t",
         )
         model.z = pyo.Var(
-            hits, self.L, domain=pyo.UnitInterval, doc="z_ht: leaf t classifies h correctly"
+            hits, sets.L, domain=pyo.UnitInterval, doc="z_ht: leaf t classifies h correctly"
         )
         model.c = pyo.Var(
-            self.L, self.K, domain=pyo.UnitInterval, doc="c_tk: leaf t predicts class k"
+            sets.L, sets.K, domain=pyo.UnitInterval, doc="c_tk: leaf t predicts class k"
         )
         if self.counts_splits:
-            model.d = pyo.Var(self.B, domain=pyo.UnitInterval, doc="d_t: node t splits")
+            model.d = pyo.Var(sets.B, domain=pyo.UnitInterval, doc="d_t: node t splits")
 
     def _constraints(self, model: Any, guard: Callable[[], None]) -> None:
-        points, hits = range(len(self.objective.points)), range(len(self.hits))
+        sets = self.sets
+        points, hits = sets.I, range(len(self.hits))
         w, z, c = model.w, model.z, model.c
 
         def conservation(_: Any, i: int, t: int) -> Any:
@@ -157,22 +152,21 @@ class SOct:
             return 0.0, linear((1.0, -1.0, -1.0), (w[i, t], w[i, 2 * t], w[i, 2 * t + 1])), 0.0
 
         model.routing = pyo.Constraint(
-            points, self.B, rule=conservation, doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1"
+            points,
+            sets.B,
+            rule=conservation,
+            doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1",
         )
-        model.leaf_label = pyo.Constraint(
-            self.L,
-            rule=lambda _, t: pyo.quicksum(c[t, k] for k in self.K) == 1,
-            doc="(1d) a leaf predicts one class",
-        )
+        equations.add_one_label(model, sets, c, doc="(1d) a leaf predicts one class")
         model.correct_if_there = pyo.Constraint(
             hits,
-            self.L,
+            sets.L,
             rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], w[self.hits[h][0], t])), 0.0),
             doc="(1e) z_ht <= w_it",
         )
         model.correct_if_label = pyo.Constraint(
             hits,
-            self.L,
+            sets.L,
             rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], c[t, self.hits[h][1]])), 0.0),
             doc="(1f) z_ht <= c_tk",
         )
@@ -192,22 +186,20 @@ class SOct:
             self._symmetry(model)
 
     def _splits(self, model: Any) -> None:
-        points, w, d = range(len(self.objective.points)), model.w, model.d
+        sets = self.sets
+        points, w, d = sets.I, model.w, model.d
         model.right_needs_split = pyo.Constraint(
             points,
-            self.B,
+            sets.B,
             rule=lambda _, i, t: (None, linear((1.0, -1.0), (w[i, 2 * t + 1], d[t])), 0.0),
             doc="(1g) without a split everything goes left",
         )
         model.split_limit = pyo.Constraint(
-            rule=lambda _: pyo.quicksum(d[t] for t in self.B) <= self.objective.max_splits,
+            rule=lambda _: pyo.quicksum(d[t] for t in sets.B) <= self.objective.max_splits,
             doc="(1h) at most beta splits",
         )
-        model.split_below_split = pyo.Constraint(
-            [t for t in self.B if t > 1],
-            rule=lambda _, t: d[t] <= d[t // 2],
-            doc="(ours) no split below an unsplit node: the subtree could move up",
-        )
+        doc = "(ours) no split below an unsplit node: the subtree could move up"
+        equations.add_split_below_split(model, sets, d, doc)
 
     def _symmetry(self, model: Any) -> None:
         """Order sibling leaves by label, and fix the side of the first point above them."""
@@ -219,7 +211,8 @@ class SOct:
         model.label_order = pyo.Constraint(
             range(len(pairs)),
             rule=lambda m, r: (
-                pyo.quicksum(k * (m.c[pairs[r][0], k] - m.c[pairs[r][1], k]) for k in self.K) <= 0
+                pyo.quicksum(k * (m.c[pairs[r][0], k] - m.c[pairs[r][1], k]) for k in self.sets.K)
+                <= 0
             ),
             doc="(ours) of two sibling leaves the left one has the smaller label",
         )
@@ -235,7 +228,7 @@ class SOct:
         model.chain = pyo.Constraint(
             range(len(members)),
             rule=lambda m, r: (
-                pyo.quicksum(m.z[h, t] for h in members[r] for t in self.L)
+                pyo.quicksum(m.z[h, t] for h in members[r] for t in self.sets.L)
                 <= found.chains[r].most_right(leaves)
             ),
             doc="(ours) a line meets every leaf in one interval",
@@ -257,7 +250,9 @@ class SOct:
     def _objective(self, model: Any) -> None:
         counts, total = self.objective.points.counts, self.objective.points.total
         terms = [
-            (float(counts[hit]), model.z[h, t]) for h, hit in enumerate(self.hits) for t in self.L
+            (float(counts[hit]), model.z[h, t])
+            for h, hit in enumerate(self.hits)
+            for t in self.sets.L
         ]
         if self.objective.sense is Sense.MAXIMISE:
             weights, variables = zip(*terms, strict=True)
@@ -268,7 +263,7 @@ class SOct:
             )
             return
         terms = [(-weight / total, variable) for weight, variable in terms]
-        terms += [(self.objective.alpha, model.d[t]) for t in self.B]
+        terms += [(self.objective.alpha, model.d[t]) for t in self.sets.B]
         weights, variables = zip(*terms, strict=True)
         model.objective = pyo.Objective(
             expr=1.0 + linear(weights, variables),
@@ -279,8 +274,8 @@ class SOct:
     def leaves(self, model: Any, point: Point) -> IntArray:
         """Leaf of every point, the largest value where it is fractional."""
         w = point.table(model.w, len(self.objective.points), len(self.visited))
-        first = self.L.start - self.visited.start
-        return w[:, first:].argmax(axis=1) + self.L.start
+        first = self.sets.L.start - self.visited.start
+        return w[:, first:].argmax(axis=1) + self.sets.L.start
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the routing and give every node its widest gap; leaves get their majority."""
@@ -288,20 +283,21 @@ class SOct:
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
+        sets = self.sets
         points, depth = self.objective.points, self.problem.depth
         leaf = tree_leaves(tree, points.X, depth)
         labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
         if self.problem.params["symmetry_breaking"]:
             leaf, labels = self._canonical(leaf, labels)
         w = leaf_table(leaf, depth)
-        c = np.zeros((len(self.L), len(self.K)))
-        c[np.arange(len(self.L)), labels[self.L.start :]] = 1.0
+        c = np.zeros((len(sets.L), len(sets.K)))
+        c[np.arange(len(sets.L)), labels[sets.L.start :]] = 1.0
         at, label = np.array(self.hits).T
-        z = w[at][:, self.L.start - 1 :] * c[:, label].T
+        z = w[at][:, sets.L.start - 1 :] * c[:, label].T
         values = [(model.w, w[:, 1:]), (model.c, c), (model.z, z)]
         if self.counts_splits:
-            d = np.array([w[:, 2 * t].any() for t in self.B], float)
-            for t in reversed(self.B[1:]):
+            d = np.array([w[:, 2 * t].any() for t in sets.B], float)
+            for t in reversed(sets.B[1:]):
                 d[t // 2 - 1] = max(d[t // 2 - 1], d[t - 1])
             values.append((model.d, d))
         nodes = self.variant.big_m_nodes
@@ -313,11 +309,12 @@ class SOct:
 
     def _canonical(self, leaf: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
         """Exchange subtrees until the symmetry-breaking rows hold."""
+        sets = self.sets
         depth, leaf, labels = self.problem.depth, leaf.copy(), labels.copy()
         if depth > 1 and leaf[0] >= 3 * 2 ** (depth - 1):
             flip = 2 ** (depth - 1)
             leaf ^= flip
-            labels[self.L.start :] = labels[np.arange(self.L.start, self.L.stop) ^ flip]
+            labels[sets.L.start :] = labels[np.arange(sets.L.start, sets.L.stop) ^ flip]
         for left, right in sibling_leaves(depth):
             if labels[left] > labels[right]:
                 at_left, at_right = leaf == left, leaf == right

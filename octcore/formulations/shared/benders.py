@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import Constraints, parity_cells
+from octcore.constraints import Constraints
 from octcore.formulations.shared.constraint_kinds import PREDICTION
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.side_constraints import (
     FullRouting,
+    add_parity_rows,
     add_structural_rows,
-    recall_floor,
+    recall_floors,
     routing_size,
 )
 from octcore.program import Columns, ModelSize, Point, Problem
@@ -64,17 +65,11 @@ class ReducedProblem:
         """Whether a side constraint couples a subtree with the rest of the tree."""
         return bool(self.problem.constraints.active - HARMLESS)
 
-    @property
-    def keeps_root(self) -> bool:
-        """Whether the root must stay a branch node."""
-        return self.problem.constraints.root_feature is not None
-
 
 def reduce_problem(problem: Problem) -> ReducedProblem:
     """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""
     wanted = problem.constraints
-    banned = [problem.context.raw_index(name) for name in wanted.forbidden_features]
-    excluded = np.isin(problem.groups, banned)
+    excluded = problem.forbidden_columns
     if wanted.active & NAMES_FEATURES:
         kept = np.flatnonzero(~excluded)
     else:
@@ -205,43 +200,24 @@ def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
         rule=lambda _, i: pyo.quicksum(theta[i * n_classes + k] for k in range(n_classes)) == 1,
         doc="every pattern gets exactly one class, so hits are exact at integer points",
     )
-    floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
+    floors = recall_floors(problem)
     model.recall_floor = pyo.Constraint(
-        range(len(floors)),
-        rule=lambda _, r: (
-            _weighted(theta, counts[:, floors[r][0]], floors[r][0], n_classes) >= floors[r][1]
-        ),
+        list(floors),
+        rule=lambda _, k: _right(theta, counts[:, k], k, n_classes) >= floors[k],
         doc="enough rows of a class are classified correctly",
     )
-    limits = [
-        (cells, limit.max_gap)
-        for name, limit in problem.constraints.fairness
-        for cells in parity_cells(name, limit, problem.context)
-    ]
     positive = problem.context.positive_class
-
-    def parity(_: Any, r: int, sign: int) -> Any:
-        (first, second), gap = limits[r]
-        shares = np.zeros(len(counts))
-        for rows, part in ((first, 1.0), (second, -1.0)):
-            size = np.bincount(reduced.pattern_of_row[rows], minlength=len(counts))
-            shares += part * size / rows.sum()
-        return sign * _weighted(theta, shares, positive, n_classes) <= gap
-
-    model.parity = pyo.Constraint(
-        range(len(limits)),
-        (1, -1),
-        rule=parity,
-        doc="shares of positive predictions differ by max_gap at most",
+    add_parity_rows(
+        model, problem, reduced.pattern_of_row, lambda i: theta[i * n_classes + positive]
     )
 
 
-def _weighted(theta: Any, shares: np.ndarray, k: int, n_classes: int) -> Any:
-    """Sum of the hits of one class with a factor per pattern."""
-    used = np.flatnonzero(shares)
+def _right(theta: Any, counts: np.ndarray, k: int, n_classes: int) -> Any:
+    """Number of the rows of a class that are right."""
+    used = np.flatnonzero(counts)
     if not len(used):
         return 0 * theta[0]
-    return linear(shares[used].tolist(), [theta[int(i) * n_classes + k] for i in used])
+    return linear(counts[used].tolist(), [theta[int(i) * n_classes + k] for i in used])
 
 
 def estimate_size(reduced: ReducedProblem) -> ModelSize:

@@ -6,55 +6,43 @@ See `benders` for the variables.  Nothing here builds rows of the model.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyomo.environ as pyo
 from scipy.sparse import csr_matrix
 
 from octcore.formulations.shared.benders import ReducedProblem, TreeVariables
-from octcore.program import Child, Cuts, Point, Problem, SearchState
+from octcore.formulations.shared.univariate import read_splits
+from octcore.program import Child, Cuts, Point, SearchState
 from octcore.separation.max_flow import BendersCuts
-from octcore.separation.tree_rows import Instance, Rows, TreePoint
+from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.tree import topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Tree
 
 
+@dataclass(frozen=True, eq=False)
 class LinkedSeparator:
-    """Hands points to a separator of tree rows and gives its rows to the engine.
+    """Hands points to a separator of tree rows and gives its rows to the engine."""
 
-    Parameters
-    ----------
-    required : bool
-        Whether the model is wrong without its rows.
-    find : callable
-        ``(point, state) -> rows``.
-    """
-
-    def __init__(
-        self,
-        variables: TreeVariables,
-        kind: str,
-        required: bool,
-        find: Callable[[TreePoint, SearchState], list[Rows]],
-    ) -> None:
-        self.variables, self.kind, self.required = variables, kind, required
-        self._find = find
+    variables: TreeVariables
+    find: Callable[[TreePoint, SearchState], list[Cuts]]
+    """``(point, state) -> rows``."""
 
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""
-        found = self._find(self.variables.read(point), state)
-        return [
-            to_cuts(rows, self.variables.positions(point.columns), len(point.x)) for rows in found
-        ]
+        found = self.find(self.variables.read(point), state)
+        return renumbered(found, self.variables.positions(point.columns), len(point.x))
 
 
-def to_cuts(rows: Rows, columns: np.ndarray, n_columns: int) -> Cuts:
-    """Renumber rows from flat order to the columns of the compiled model."""
-    entries = rows.matrix.tocoo()
-    matrix = csr_matrix(
-        (entries.data, (entries.row, columns[entries.col])), shape=(rows.count, n_columns)
-    )
-    return Cuts(rows.kind, matrix, rows.rhs, rows.life, rows.pictures)
+def renumbered(found: list[Cuts], columns: np.ndarray, n_columns: int) -> list[Cuts]:
+    """Rows over the variables in flat order as rows over the columns of the compiled model."""
+
+    def matrix(cuts: Cuts) -> csr_matrix:
+        entries, shape = cuts.matrix.tocoo(), (len(cuts.rhs), n_columns)
+        return csr_matrix((entries.data, (entries.row, columns[entries.col])), shape)
+
+    return [replace(cuts, matrix=matrix(cuts)) for cuts in found]
 
 
 INTEGRAL_TOLERANCE, ROOT_TOLERANCE, NODE_TOLERANCE = 1e-6, 1e-3, 1e-2
@@ -68,16 +56,14 @@ def cut_tolerance(state: SearchState) -> float:
     return ROOT_TOLERANCE if state.is_root else NODE_TOLERANCE
 
 
-def benders_separator(
-    variables: TreeVariables, instance: Instance, strengthened: bool = False
-) -> LinkedSeparator:
+def benders_separator(variables: TreeVariables, instance: Instance) -> LinkedSeparator:
     """Benders cuts at every point, as the engine asks for them."""
-    cuts = BendersCuts(variables.layout, instance, strengthened)
+    cuts = BendersCuts(variables.layout, instance)
 
-    def find(point: TreePoint, state: SearchState) -> list[Rows]:
+    def find(point: TreePoint, state: SearchState) -> list[Cuts]:
         return cuts.separate(point, cut_tolerance(state), state.is_integral)
 
-    return LinkedSeparator(variables, cuts.kind, True, find)
+    return LinkedSeparator(variables, find)
 
 
 class TreeReader:
@@ -87,33 +73,18 @@ class TreeReader:
         self.reduced, self.variables = reduced, variables
 
     def read(self, point: Point) -> Tree:
-        """Tree of an integral point; labels as the model says where predictions matter."""
-        return self._decode(self.variables.read(point))
-
-    def round(self, point: Point) -> Tree:
         """Tree of any point: from the root, a node branches if most of its mass does."""
-        return self._decode(self.variables.read(point))
-
-    def _decode(self, values: TreePoint) -> Tree:
         layout, instance = self.variables.layout, self.reduced.instance
-        problem = self.reduced.problem
-        splits: dict[int, Split] = {}
-        labels: dict[int, int] = {}
-        queue = [1]
-        while queue:
-            m = queue.pop()
-            if m <= layout.n_branch and values.mass[m - 1] > 0.5:
-                feature = int(instance.feature[int(values.branch[m - 1].argmax())])
-                splits[m] = Split.on_feature(feature)
-                queue += topology.children(m)
-            else:
-                labels[m] = int(values.label[m - 1].argmax())
-        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        return tree if self.reduced.all_pairs else self.relabel(tree)
+        values = self.variables.read(point)
 
-    def relabel(self, tree: Tree) -> Tree:
-        """Give every leaf its heaviest class and drop splits that change nothing."""
-        return simplify(tree, self.reduced.problem, self.reduced.keeps_root)
+        def feature_of(m: int) -> int | None:
+            if m > layout.n_branch or values.mass[m - 1] <= 0.5:
+                return None
+            return int(instance.feature[int(values.branch[m - 1].argmax())])
+
+        return read_splits(
+            feature_of, lambda m: int(values.label[m - 1].argmax()), self.reduced.problem
+        )
 
     def start_values(self, tree: Tree) -> list[tuple[pyo.Var, np.ndarray]]:
         """Values of the variables at a tree, by component."""
@@ -131,25 +102,6 @@ class TreeReader:
         flat[layout.hit_start :] = predicted[instance.pattern] == instance.target
         ends = [layout.mass_start, layout.leaf_start, layout.label_start, layout.hit_start]
         return list(zip(self.variables.components, np.split(flat, ends), strict=True))
-
-
-def simplify(tree: Tree, problem: Problem, keeps_root: bool) -> Tree:
-    """Label every leaf with the heaviest class and collapse splits with equal labels below."""
-    rows = tree.node_rows(problem.X)
-    labels = {}
-    for leaf in tree.labels:
-        node = leaf
-        while node > 1 and not len(rows[node]):
-            node //= 2
-        here = rows[node]
-        counts = np.bincount(problem.y[here], problem.weights[here], problem.n_classes)
-        labels[leaf] = int(counts.argmax())
-    tree = tree.with_labels(labels)
-    for node in sorted(tree.splits, reverse=True):
-        left, right = (tree.labels.get(child) for child in topology.children(node))
-        if left is not None and left == right and not (keeps_root and node == 1):
-            tree = tree.collapse(node, left)
-    return tree
 
 
 class TopDownBranching:
@@ -175,8 +127,8 @@ class TopDownBranching:
         feature = int(weights.argmax()) if len(weights) else -1
         if not len(weights) or values.leaf[node - 1] > weights[feature]:
             feature = -1
-        taken, refused = self._zeros(node, feature)
-        return [_fixed_at_zero(columns[flat], lower) for flat in (taken, refused)]
+        zeros = [columns[flat] for flat in self._zeros(node, feature)]
+        return [(fixed, lower[fixed], np.zeros(len(fixed))) for fixed in zeros]
 
     def _node(self, values: TreePoint) -> int | None:
         """Shallowest node with a fractional decision; the most fractional one of its level."""
@@ -201,7 +153,3 @@ class TopDownBranching:
         below = [layout.branch(m, feature) for level in layout.levels(node)[1:-1] for m in level]
         taken = np.array([*above, layout.leaf(node), *others, *below])
         return taken, np.array([layout.branch(node, feature)])
-
-
-def _fixed_at_zero(columns: np.ndarray, lower: np.ndarray) -> Child:
-    return columns, lower[columns], np.zeros(len(columns))

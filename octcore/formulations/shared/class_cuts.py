@@ -33,7 +33,6 @@ class ClassCuts:
     """
 
     kind = "class"
-    required = False
 
     def __init__(self, model: Any, rows: MergedRows, columns: list[int], depth: int) -> None:
         self._model, self._rows, self._depth = model, rows, depth

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from octcore.constraints import FAIRNESS
 from octcore.errors import SettingsError
 from octcore.program import Problem
 
@@ -20,16 +21,7 @@ STRUCTURAL = frozenset(
     }
 )
 """Constraints that rows over `b` (and weights in the objective) express."""
-ROUTED = frozenset(
-    {
-        "min_samples_leaf",
-        "statistical_parity",
-        "equal_opportunity",
-        "predictive_equality",
-        "equalized_odds",
-        "conditional_parity",
-    }
-)
+ROUTED = frozenset({"min_samples_leaf", *FAIRNESS})
 """Constraints that need full routing."""
 PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
 """Constraints on predictions: leaf labels may not be changed afterwards."""

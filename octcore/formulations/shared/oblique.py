@@ -7,7 +7,7 @@ width of the empty strip around it is its *gap*; trees count only if all their g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,11 @@ import pyomo.environ as pyo
 
 from octcore.constraints import violations
 from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.parameters import FloatRange
 from octcore.program import Problem, Sense
-from octcore.tree import topology
-from octcore.tree.planes import drop_pass_through
+from octcore.tree import metrics, topology
+from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Tree
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
@@ -313,3 +314,36 @@ def plane_values(
 def sibling_leaves(depth: int) -> list[tuple[int, int]]:
     """Pairs of terminal nodes with one parent."""
     return [topology.children(t) for t in topology.branch_nodes(depth) if t >= 2 ** (depth - 1)]
+
+
+def labelled_tree(
+    planes: Mapping[int, tuple[np.ndarray, float]],
+    leaves: Iterable[int],
+    X: np.ndarray,
+    problem: Problem,
+) -> Tree:
+    """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
+    tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
+    tree = drop_pass_through(tree)
+    labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
+    return drop_idle_splits(tree.with_labels(labels), problem)
+
+
+def least(evaluate: Callable[[Tree], float | None], *trees: Tree) -> Tree:
+    """The tree of least objective, the first one where all are outside the model."""
+    judged = [(value, k) for k, tree in enumerate(trees) if (value := evaluate(tree)) is not None]
+    return trees[min(judged)[1]] if judged else trees[0]
+
+
+def is_decided(problem: Problem) -> bool:
+    """Whether there is nothing to separate: one class only, or no column."""
+    return problem.n_features == 0 or len(np.unique(problem.y)) < 2
+
+
+def coding_claims(problem: Problem, *others: str) -> tuple[str, ...]:
+    """What a proof about two classes as signs covers; that all rows are alike, if they are."""
+    classes, positive = problem.context.classes, problem.context.positive_class
+    if len(classes) < 2:
+        return (f"all rows are {classes[positive]}",)
+    coding = f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)"
+    return *others, coding

@@ -52,6 +52,5 @@ def shattering_at_leaves(
         topology.branch_nodes(depth),
         epsilon,
         CUTS_PER_NODE,
-        required=False,
         rounds=ROUNDS,
     )

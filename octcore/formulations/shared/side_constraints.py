@@ -21,14 +21,8 @@ import pyomo.environ as pyo
 
 from octcore.constraints import parity_cells
 from octcore.data.distinct import distinct_rows
-from octcore.formulations.shared.constraint_kinds import (
-    PREDICTION,
-    ROUTED,
-    STRUCTURAL,
-    fixes_labels,
-    needs_routing,
-)
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.constraint_kinds import needs_routing
+from octcore.formulations.shared.rows import linear, merge_rows
 from octcore.program import Problem
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -37,6 +31,11 @@ from octcore.tree.tree import Tree
 def allowed_columns(problem: Problem) -> list[int]:
     """Encoded columns of features that are not forbidden; the others get no variable."""
     return np.flatnonzero(~problem.forbidden_columns).tolist()
+
+
+def varying_columns(problem: Problem) -> list[int]:
+    """Allowed columns that take two values at least."""
+    return [j for j in allowed_columns(problem) if np.ptp(problem.X[:, j]) > 0]
 
 
 def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]:
@@ -108,11 +107,54 @@ def _add_feature_use(model: Any, problem: Problem, b: Any, groups: Mapping[int, 
     )
 
 
-def recall_floor(problem: Problem, label: Any) -> tuple[int, int]:
-    """Class index and smallest number of its rows that must be classified correctly."""
-    k = problem.context.class_index(label)
-    share = (problem.constraints.min_recall or {})[label]
-    return k, math.ceil(share * int((problem.y == k).sum()) - 1e-9)
+def recall_floors(problem: Problem) -> dict[int, int]:
+    """Smallest number of rows that must be classified correctly, by class index."""
+    shares = problem.constraints.min_recall or {}
+    floors = {problem.context.class_index(label): share for label, share in shares.items()}
+    return {k: math.ceil(s * int((problem.y == k).sum()) - 1e-9) for k, s in floors.items()}
+
+
+def parity_limits(problem: Problem) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """Masks of two groups of rows, and the largest gap of their shares of positive predictions."""
+    return [
+        (first, second, limit.max_gap)
+        for name, limit in problem.constraints.fairness
+        for first, second in parity_cells(name, limit, problem.context)
+    ]
+
+
+def add_parity_rows(
+    model: Any, problem: Problem, group_of: np.ndarray, positive: Callable[[int], Any]
+) -> None:
+    """Add the limits on the gaps of shares of positive predictions.
+
+    Parameters
+    ----------
+    group_of : numpy.ndarray
+        What every training row was merged into, shape ``(n_samples,)``.
+    positive : callable
+        ``group -> expression`` that is 1 where the group is predicted positive.
+    """
+    limits = parity_limits(problem)
+    if not limits:
+        return
+
+    def parity(_, r, sign):
+        first, second, gap = limits[r]
+        shares = np.zeros(int(group_of.max()) + 1)
+        np.add.at(shares, group_of[first], 1.0 / first.sum())
+        np.add.at(shares, group_of[second], -1.0 / second.sum())
+        here = np.flatnonzero(np.abs(shares) > 1e-12).tolist()
+        if not here:
+            return pyo.Constraint.Skip
+        return sign * pyo.quicksum(float(shares[i]) * positive(i) for i in here) <= gap
+
+    model.parity = pyo.Constraint(
+        range(len(limits)),
+        (1, -1),
+        rule=parity,
+        doc="shares of positive predictions differ by max_gap at most",
+    )
 
 
 class FullRouting:
@@ -145,7 +187,13 @@ class FullRouting:
         self._add_routing(b, w, leaf, F, guard)
         if problem.constraints.min_samples_leaf is not None:
             self._add_leaf_size(leaf)
-        self._add_fairness()
+        q, positive = model.absorbed, problem.context.positive_class
+        add_parity_rows(
+            model,
+            problem,
+            self.rows.group_of,
+            lambda i: pyo.quicksum(q[i, m, positive] for m in self.nodes),
+        )
 
     def _add_routing(
         self,
@@ -213,36 +261,6 @@ class FullRouting:
             doc="every leaf holds N_min rows at least",
         )
 
-    def _add_fairness(self) -> None:
-        limits = []
-        for name, limit in self.problem.constraints.fairness:
-            for first, second in parity_cells(name, limit, self.problem.context):
-                limits.append((first, second, limit.max_gap))
-        if not limits:
-            return
-
-        def share(rows: np.ndarray) -> Any:
-            """Share of positive predictions in a group of original rows."""
-            counts = np.bincount(self.rows.group_of[rows], minlength=len(self.rows))
-            positive = self.problem.context.positive_class
-            here = np.flatnonzero(counts)
-            return pyo.quicksum(
-                float(counts[i]) / float(rows.sum()) * self.model.absorbed[i, m, positive]
-                for i in here
-                for m in self.nodes
-            )
-
-        def parity(_, r, sign):
-            first, second, gap = limits[r]
-            return sign * (share(first) - share(second)) <= gap
-
-        self.model.parity = pyo.Constraint(
-            range(len(limits)),
-            (1, -1),
-            rule=parity,
-            doc="shares of positive predictions differ by max_gap at most",
-        )
-
     def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of the routing variables for a tree."""
         route = np.zeros((len(self.rows), len(self.nodes)))
@@ -275,20 +293,3 @@ def routing_size(problem: Problem) -> tuple[int, int, int]:
     columns = n * nodes * (1 + k)
     nonzeros = n * (1 + nodes * (k + 3) + branch * (problem.n_features + 2) + nodes * (k + 1))
     return rows, columns, nonzeros + n * nodes * k * 2
-
-
-__all__ = [
-    "PREDICTION",
-    "ROUTED",
-    "STRUCTURAL",
-    "FullRouting",
-    "MergedRows",
-    "add_structural_rows",
-    "allowed_columns",
-    "by_raw_feature",
-    "fixes_labels",
-    "needs_routing",
-    "recall_floor",
-    "routing_size",
-    "structural_start_values",
-]

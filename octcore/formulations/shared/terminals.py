@@ -12,17 +12,23 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import parity_cells
+from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
-from octcore.formulations.shared.side_constraints import recall_floor
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.program import Problem
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
 
 def all_rows(problem: Problem) -> MergedRows:
-    """Merge all training rows; those of weight 0 still count for constraints."""
-    return merge_rows(problem.X, problem.y, problem.weights, problem.counts)
+    """Merge all training rows, as numbers; those of weight 0 still count for constraints."""
+    X = np.asarray(problem.X, dtype=np.float64)
+    return merge_rows(X, problem.y, problem.weights, problem.counts)
+
+
+def sets_of(problem: Problem, columns: list[int]) -> TreeSets:
+    """Sets of a model of all rows whose branch nodes may test some columns."""
+    return TreeSets(all_rows(problem), columns, problem.depth, problem.n_classes)
 
 
 def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
@@ -54,10 +60,9 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
 
 def add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
     """Add ``s[t, k]``, rows of class k that are right at t (never overstated), and the floors."""
-    floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
-    if not floors:
+    L, least = topology.terminal_nodes(problem.depth), side.recall_floors(problem)
+    if not least:
         return
-    L, least = topology.terminal_nodes(problem.depth), dict(floors)
     of_class = {k: np.flatnonzero(rows.y == k) for k in least}
     model.right = pyo.Var(L, list(least), domain=pyo.NonNegativeReals, doc="s_tk: right at t")
 
@@ -87,12 +92,7 @@ def add_parity_rows(
     guard: Callable[[], None],
 ) -> None:
     """Add ``v[i, t]``, row i ends at t and is predicted positive, and the parity limits."""
-    limits = [
-        (first, second, limit.max_gap)
-        for name, limit in problem.constraints.fairness
-        for first, second in parity_cells(name, limit, problem.context)
-    ]
-    if not limits:
+    if not problem.constraints.fairness:
         return
     L, positive = topology.terminal_nodes(problem.depth), problem.context.positive_class
     I = range(len(rows))
@@ -107,25 +107,8 @@ def add_parity_rows(
             return v[i, t] <= c[t, positive]
         return v[i, t] >= z[i, t] + c[t, positive] - 1
 
-    def share(members: np.ndarray) -> Any:
-        counts = np.bincount(rows.group_of[members], minlength=len(rows))
-        return pyo.quicksum(
-            float(counts[i]) / float(members.sum()) * v[i, t]
-            for i in np.flatnonzero(counts)
-            for t in L
-        )
-
-    def parity(_, r, sign):
-        first, second, gap = limits[r]
-        return sign * (share(first) - share(second)) <= gap
-
     model.positive_product = pyo.Constraint(I, L, range(3), rule=product, doc="v_it = z_it c_tk+")
-    model.parity = pyo.Constraint(
-        range(len(limits)),
-        (1, -1),
-        rule=parity,
-        doc="shares of positive predictions differ by max_gap at most",
-    )
+    side.add_parity_rows(model, problem, rows.group_of, lambda i: pyo.quicksum(v[i, t] for t in L))
 
 
 def add_leaf_size_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, used: Any) -> None:
@@ -178,8 +161,8 @@ class TerminalValues:
         if hasattr(model, "error"):
             values.append((model.error, rows.weights @ wrong))
         if hasattr(model, "right"):
-            classes = [recall_floor(problem, k)[0] for k in problem.constraints.min_recall or {}]
             right = self.z * self.c.T[rows.y]
+            classes = side.recall_floors(problem)
             counts = [(rows.counts * (rows.y == k)) @ right for k in classes]
             values.append((model.right, np.stack(counts, axis=1)))
         if hasattr(model, "positive"):

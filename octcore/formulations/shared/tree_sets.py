@@ -11,10 +11,10 @@ columns  encoded columns that have a variable: F or J of the papers
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from octcore.formulations.shared.rows import MergedRows
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
@@ -23,8 +23,8 @@ from octcore.tree.tree import Tree
 class TreeSets:
     """Sets of a model, by the letters above."""
 
-    rows: MergedRows
-    """What the members of I stand for."""
+    rows: Any
+    """What the members of I stand for: `MergedRows`, or `ClassCounts` of points."""
     columns: list[int]
     """Encoded columns that a branch node may test."""
     depth: int

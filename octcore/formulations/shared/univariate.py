@@ -223,7 +223,10 @@ def smallest_step(unit: float, offsets: list[float]) -> float:
 
 
 def decode(
-    feature_of: Callable[[int], int | None], label_of: Callable[[int], int], problem: Problem
+    feature_of: Callable[[int], int | None],
+    label_of: Callable[[int], int],
+    problem: Problem,
+    threshold_of: Callable[[int], float] = lambda node: 0.5,
 ) -> Tree:
     """Read a tree from the root; nothing below a leaf is looked at.
 
@@ -233,6 +236,8 @@ def decode(
         Encoded column that a branch node tests; None where the node is a leaf.
     label_of : callable
         Class index of a leaf.
+    threshold_of : callable
+        Threshold of a branch node; by default that between 0 and 1.
     """
     splits, labels, open_nodes = {}, {}, [1]
     while open_nodes:
@@ -241,7 +246,7 @@ def decode(
         if feature is None:
             labels[node] = label_of(node)
         else:
-            splits[node] = Split.on_feature(feature)
+            splits[node] = Split.on_feature(feature, threshold_of(node))
             open_nodes += topology.children(node)
     return Tree(splits, labels, problem.n_features, problem.n_classes)
 
@@ -267,11 +272,18 @@ def with_best_labels(tree: Tree, problem: Problem) -> Tree:
 
 
 def read_splits(
-    feature_of: Callable[[int], int | None], label_of: Callable[[int], int], problem: Problem
+    feature_of: Callable[[int], int | None],
+    label_of: Callable[[int], int],
+    problem: Problem,
+    threshold_of: Callable[[int], float] | None = None,
 ) -> Tree:
-    """Decode a tree and relabel its leaves where that is allowed, without idle splits."""
-    tree = decode(feature_of, label_of, problem)
-    return drop_idle_splits(with_best_labels(tree, problem), problem)
+    """Decode a tree and relabel its leaves where that is allowed, without idle splits.
+
+    Thresholds of numbers move to the middle between the nearest rows.
+    """
+    tree = decode(feature_of, label_of, problem, threshold_of or (lambda node: 0.5))
+    tree = drop_idle_splits(with_best_labels(tree, problem), problem)
+    return tree if threshold_of is None else metrics.centre_thresholds(tree, problem.X)
 
 
 def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:

@@ -31,7 +31,6 @@ class ClassTransversalCuts:
     """
 
     kind = "class-transversal"
-    required = False
 
     def __init__(self, rows: MergedRows, c: Any, e: Any, n_classes: int, n_leaves: int) -> None:
         self.rows, self.c, self.e = rows, c, e

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.formulations.shared import tree_equations as equations
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.shattering_switch import shattering_at_leaves
 from octcore.formulations.shared.terminals import TerminalValues
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.svm1_odt.class_transversal import (
     ClassTransversalCuts,
     add_class_size_rows,
@@ -36,51 +38,35 @@ class SVM1Model:
         return self.judge.problem
 
     @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Terminal nodes."""
-        return topology.terminal_nodes(self.problem.depth)
-
-    @property
-    def I(self) -> range:  # noqa: E743 - the paper's letter
-        """Merged rows."""
-        return range(len(self.judge.rows))
-
-    @property
-    def K(self) -> range:
-        """Classes."""
-        return range(self.problem.n_classes)
-
-    @cached_property
-    def F(self) -> list[int]:
-        """F_q: columns of planes."""
-        return self.judge.space.columns
+    def sets(self) -> TreeSets:
+        """I, K, B, L, and the columns of planes F_q."""
+        return self.judge.sets
 
     @cached_property
     def values(self) -> np.ndarray:
         """Value of every row in every group of F_c, -1 for none."""
-        return self.judge.space.values(self.judge.rows.X)
+        return self.judge.space.values(self.sets.rows.X)
 
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        n, branch, leaves = len(self.I), len(self.B), len(self.L)
+        sets = self.sets
+        n, branch, leaves = len(sets.I), len(sets.B), len(sets.L)
         values = sum(len(g) for g in self.judge.space.groups)
         groups, subsets = len(self.judge.space.groups), 2 * branch * n if values else 0
         published = self.problem.params["labels"] == "published"
         return ModelSize(
             rows=5 * branch * n + subsets + n * (1 + leaves * (4 if published else 1)),
-            columns=3 * branch * n + n * (leaves + 1) + branch * (2 * len(self.F) + values + 1),
-            binaries=n * (leaves + 1) + branch * (values + groups) + leaves * len(self.K),
-            nonzeros=branch * n * (2 * len(self.F) + 9 + 4 * leaves) + n * leaves * 6,
+            columns=3 * branch * n
+            + n * (leaves + 1)
+            + branch * (2 * len(sets.columns) + values + 1),
+            binaries=n * (leaves + 1) + branch * (values + groups) + leaves * len(sets.K),
+            nonzeros=branch * n * (2 * len(sets.columns) + 9 + 4 * leaves) + n * leaves * 6,
         )
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
+        sets = self.sets
         model: Any = pyo.ConcreteModel("SVM1-ODT")
         self._variables(model)
         if self.judge.space.groups:
@@ -90,26 +76,27 @@ class SVM1Model:
         separators: tuple[Any, ...] = ()
         if self.problem.params["labels"] == "published":
             self._published_labels(model, guard)
-            cut = ClassTransversalCuts(self.judge.rows, model.c, model.e, len(self.K), len(self.L))
+            cut = ClassTransversalCuts(sets.rows, model.c, model.e, len(sets.K), len(sets.L))
             separators = (cut,) if self.problem.params["cuts"] else ()
         else:
             self._binary_labels(model, guard)
         if self.problem.params["cuts"]:
-            add_class_size_rows(model, self.judge.rows, len(self.K), list(self.L))
+            add_class_size_rows(model, sets.rows, len(sets.K), list(sets.L))
         if self.problem.params["shattering_cuts"]:
-            X = self.judge.rows.X
+            X = sets.rows.X
             cut = shattering_at_leaves(X, model.e, self.problem.depth, SMALLEST_STRIP)
             separators = (*separators, cut)
         self._objective(model)
         return PyomoModel(
             model,
-            read_tree=lambda point: self.read_tree(model, point),
-            start_values=lambda tree: self.start_values(model, tree),
+            partial(self.read_tree, model),
+            partial(self.start_values, model),
             separators=separators,
         )
 
     def _variables(self, model: Any) -> None:
-        I, B, L, F = self.I, self.B, self.L, self.F
+        sets = self.sets
+        I, B, L, F = sets.I, sets.B, sets.L, sets.columns
         prices = self.judge.prices
         reach = prices.big_m + WEIGHT_BOX * max(1, len(F))
         model.h_plus = pyo.Var(B, F, bounds=(0, WEIGHT_BOX), doc="h_bj = h+_bj - h-_bj")
@@ -120,11 +107,7 @@ class SVM1Model:
         model.m = pyo.Var(I, B, bounds=(0, prices.margin), doc="m_ib: missing margin")
         model.e = pyo.Var(I, L, domain=pyo.Binary, doc="e_il: row i ends at leaf l")
         model.c = pyo.Var(I, domain=pyo.Binary, doc="c_i: row i is wrong")
-        model.one_leaf = pyo.Constraint(
-            I,
-            rule=lambda _, i: (1.0, linear([1.0] * len(L), [model.e[i, leaf] for leaf in L]), 1.0),
-            doc="(1k) sum_l e_il = 1",
-        )
+        equations.add_one_terminal(model, sets, model.e, doc="(1k) sum_l e_il = 1")
 
     def _tests_value(self, model: Any, b: int) -> list[Any]:
         """Terms of H_b, whether node b tests a categorical column."""
@@ -132,13 +115,14 @@ class SVM1Model:
         return [model.h_cat[b, g] for g in groups]
 
     def _scores(self, model: Any, guard: Callable[[], None]) -> None:
-        X = self.judge.rows.X[:, self.F]
+        sets = self.sets
+        X = sets.rows.X[:, sets.columns]
 
         def score(_: Any, i: int, b: int) -> Any:
             guard()
             used = np.flatnonzero(X[i])
             x = [float(v) for v in X[i][used]]
-            names = [self.F[j] for j in used]
+            names = [sets.columns[j] for j in used]
             values = [1.0, *(-v for v in x), *x, -1.0, 1.0]
             variables = [
                 model.g[b],
@@ -150,10 +134,11 @@ class SVM1Model:
             return 0.0, linear(values, variables), 0.0
 
         model.score = pyo.Constraint(
-            self.I, self.B, rule=score, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib"
+            sets.I, sets.B, rule=score, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib"
         )
 
     def _margins(self, model: Any, guard: Callable[[], None]) -> None:
+        sets = self.sets
         prices, depth = self.judge.prices, self.problem.depth
         sides = {0: (model.p_plus, model.p_minus), 1: (model.p_minus, model.p_plus)}
         has_subsets = bool(self.judge.space.groups)
@@ -174,15 +159,15 @@ class SVM1Model:
             return 0.0, linear(values, [*own, *there, *tests]), None
 
         model.wrong_side = pyo.Constraint(
-            self.I,
-            self.B,
+            sets.I,
+            sets.B,
             (0, 1),
             rule=wrong_side,
             doc="(1g), (1i) p of the other side <= M (1 - sum_l e_il)",
         )
         model.margin = pyo.Constraint(
-            self.I,
-            self.B,
+            sets.I,
+            sets.B,
             (0, 1),
             rule=lambda _, i, b, side: margin(
                 prices.margin, [sides[side][0][i, b], model.m[i, b]], i, b, side
@@ -191,14 +176,15 @@ class SVM1Model:
         )
         if prices.right:
             model.strict = pyo.Constraint(
-                self.I,
-                self.B,
+                sets.I,
+                sets.B,
                 rule=lambda _, i, b: margin(prices.right, [model.p_minus[i, b]], i, b, 1),
                 doc="right-goers are off the plane: p-_ib >= distance (sum_l e_il - H_b)",
             )
 
     def _subsets(self, model: Any, guard: Callable[[], None]) -> None:
-        groups, B, depth = self.judge.space.groups, self.B, self.problem.depth
+        sets = self.sets
+        groups, B, depth = self.judge.space.groups, sets.B, self.problem.depth
         G, pairs = range(len(groups)), [(g, v) for g, j in enumerate(groups) for v in range(len(j))]
         model.h_cat = pyo.Var(B, G, domain=pyo.Binary, doc="h_bj: node b tests categorical j")
         model.s = pyo.Var(B, pairs, domain=pyo.Binary, doc="s_bjv: value v goes left")
@@ -224,7 +210,7 @@ class SVM1Model:
             return None, linear([1.0] * len(terms), terms), 2.0
 
         model.go_by_value = pyo.Constraint(
-            self.I,
+            sets.I,
             B,
             (0, 1),
             rule=by_value,
@@ -232,7 +218,7 @@ class SVM1Model:
         )
         model.no_plane = pyo.Constraint(
             B,
-            self.F,
+            sets.columns,
             rule=lambda _, b, j: (
                 model.h_plus[b, j] + model.h_minus[b, j]
                 <= WEIGHT_BOX * (1 - pyo.quicksum(self._tests_value(model, b)))
@@ -241,24 +227,22 @@ class SVM1Model:
         )
 
     def _binary_labels(self, model: Any, guard: Callable[[], None]) -> None:
-        y = self.judge.rows.y
-        model.k = pyo.Var(self.L, self.K, domain=pyo.Binary, doc="k_lc: leaf l predicts class c")
-        model.one_label = pyo.Constraint(
-            self.L,
-            rule=lambda _, leaf: pyo.quicksum(model.k[leaf, c] for c in self.K) == 1,
-            doc="sum_c k_lc = 1",
-        )
+        sets = self.sets
+        y = sets.rows.y
+        model.k = pyo.Var(sets.L, sets.K, domain=pyo.Binary, doc="k_lc: leaf l predicts class c")
+        equations.add_one_label(model, sets, model.k, doc="sum_c k_lc = 1")
 
         def wrong(_: Any, i: int, leaf: int) -> Any:
             guard()
             terms = [model.c[i], model.e[i, leaf], model.k[leaf, int(y[i])]]
             return 0.0, linear([1.0, -1.0, 1.0], terms), None
 
-        model.wrong = pyo.Constraint(self.I, self.L, rule=wrong, doc="c_i >= e_il - k_l,y(i)")
+        model.wrong = pyo.Constraint(sets.I, sets.L, rule=wrong, doc="c_i >= e_il - k_l,y(i)")
 
     def _published_labels(self, model: Any, guard: Callable[[], None]) -> None:
-        I, L, Y = self.I, self.L, len(self.K)
-        y = self.judge.rows.y + 1
+        sets = self.sets
+        I, L, Y = sets.I, sets.L, len(sets.K)
+        y = sets.rows.y + 1
         model.u = pyo.Var(L, bounds=(1, Y), doc="u_l: label of leaf l")
         model.w = pyo.Var(I, L, bounds=(0, Y), doc="w_il = u_l e_il")
 
@@ -302,13 +286,16 @@ class SVM1Model:
         )
 
     def _objective(self, model: Any) -> None:
-        prices, weights = self.judge.prices, [float(w) for w in self.judge.rows.weights]
+        sets = self.sets
+        prices, weights = self.judge.prices, [float(w) for w in sets.rows.weights]
         wrong = pyo.quicksum(w * model.c[i] for i, w in enumerate(weights))
         missing = pyo.quicksum(
-            prices.missing * w * model.m[i, b] for i, w in enumerate(weights) for b in self.B
+            prices.missing * w * model.m[i, b] for i, w in enumerate(weights) for b in sets.B
         )
         norm = pyo.quicksum(
-            prices.norm * (model.h_plus[b, j] + model.h_minus[b, j]) for b in self.B for j in self.F
+            prices.norm * (model.h_plus[b, j] + model.h_minus[b, j])
+            for b in sets.B
+            for j in sets.columns
         )
         model.objective = pyo.Objective(
             expr=wrong + missing + norm,
@@ -322,13 +309,14 @@ class SVM1Model:
         A plane is the best one for the rows that the model sends to its sides: its own plane keeps
         them there only up to the solver's tolerance.
         """
-        shape = len(self.B), len(self.F)
+        sets = self.sets
+        shape = len(sets.B), len(sets.columns)
         h = point.table(model.h_plus, *shape) - point.table(model.h_minus, *shape)
         g, groups = point.array(model.g), self.judge.space.groups
-        tests = point.table(model.h_cat, len(self.B), len(groups)) if groups else np.zeros(shape)
-        leaf = point.table(model.e, len(self.I), len(self.L)).argmax(axis=1) + self.L.start
+        tests = point.table(model.h_cat, len(sets.B), len(groups)) if groups else np.zeros(shape)
+        leaf = point.table(model.e, len(sets.I), len(sets.L)).argmax(axis=1) + sets.L.start
         planes = {}
-        for b in self.B:
+        for b in sets.B:
             if groups and tests[b - 1].sum() > 0.5:
                 planes[b] = self._read_subset(model, point, b, int(tests[b - 1].argmax()))
                 continue
@@ -337,10 +325,10 @@ class SVM1Model:
                 for child in topology.children(b)
             ]
             weights = np.zeros(self.problem.n_features)
-            weights[self.F] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
+            weights[sets.columns] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
             read = weights, float(-g[b - 1] - self.judge.distance)
             planes[b] = self.judge.margin_plane(sides[0], sides[1]) or read
-        return self.judge.tree(planes, self.L)
+        return self.judge.tree(planes, sets.L)
 
     def _read_subset(
         self, model: Any, point: Point, b: int, group: int
@@ -356,25 +344,26 @@ class SVM1Model:
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; nodes below a leaf send everything right."""
-        judge, n, depth = self.judge, len(self.I), self.problem.depth
-        terminal = TerminalValues(tree, self.problem, judge.rows)
-        h, cat = np.zeros((len(self.B), len(self.F))), np.zeros((len(self.B), 0))
-        g = np.full(len(self.B), -max(judge.prices.margin, judge.prices.right))
+        sets = self.sets
+        judge, n, depth = self.judge, len(sets.I), self.problem.depth
+        terminal = TerminalValues(tree, self.problem, sets.rows)
+        h = np.zeros((len(sets.B), len(sets.columns)))
+        g = np.full(len(sets.B), -max(judge.prices.margin, judge.prices.right))
         groups = judge.space.groups
-        cat = np.zeros((len(self.B), len(groups)))
+        cat = np.zeros((len(sets.B), len(groups)))
         left_values: set[tuple[int, int, int]] = set()
         for b, split in tree.splits.items():
             group = judge.space.group_of(split)
             if group is None:
-                h[b - 1] = split.dense(self.problem.n_features)[self.F]
+                h[b - 1] = split.dense(self.problem.n_features)[sets.columns]
                 g[b - 1] = judge.threshold(split)
             else:
                 cat[b - 1, group], g[b - 1] = 1.0, 0.0
                 left_values |= {(b, group, groups[group].index(j)) for j in split.features}
-        score = g - judge.rows.X[:, self.F] @ h.T
-        passes = np.zeros((n, len(self.B)))
-        for b in self.B:
-            below = [leaf - self.L[0] for leaf in topology.terminals_below(b, depth)]
+        score = g - sets.rows.X[:, sets.columns] @ h.T
+        passes = np.zeros((n, len(sets.B)))
+        for b in sets.B:
+            below = [leaf - sets.L[0] for leaf in topology.terminals_below(b, depth)]
             passes[:, b - 1] = terminal.z[:, below].sum(axis=1) * (1 - cat[b - 1].sum())
         missing = np.maximum(0.0, judge.prices.margin - np.abs(score)) * passes
         label = np.where(terminal.used > 0, terminal.c.argmax(axis=1), 0)
@@ -387,13 +376,13 @@ class SVM1Model:
             (model.p_minus, np.maximum(-score, 0)),
             (model.m, missing),
             (model.e, terminal.z),
-            (model.c, (predicted != judge.rows.y).astype(float)),
+            (model.c, (predicted != sets.rows.y).astype(float)),
         ]
         if groups:
             values.append((model.h_cat, cat))
             values.append((model.s, np.array([float(key in left_values) for key in model.s])))
         if hasattr(model, "k"):
-            values.append((model.k, np.eye(len(self.K))[label]))
+            values.append((model.k, np.eye(len(sets.K))[label]))
         else:
             values += [(model.u, label + 1.0), (model.w, terminal.z * (label + 1.0))]
         return values

@@ -26,13 +26,6 @@ class SplitSpace:
         X = self.X
         return [j for j in range(X.shape[1]) if j not in grouped and np.ptp(X[:, j]) > 0]
 
-    @cached_property
-    def numeric(self) -> np.ndarray:
-        """The rows with all other columns zero."""
-        X = np.zeros_like(self.X)
-        X[:, self.columns] = self.X[:, self.columns]
-        return X
-
     def values(self, X: np.ndarray) -> np.ndarray:
         """Value of every row in every group, -1 for none; shape ``(n_rows, n_groups)``."""
         found = np.full((len(X), len(self.groups)), -1)

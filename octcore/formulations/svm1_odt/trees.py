@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
-from octcore.formulations.shared.rows import MergedRows
-from octcore.formulations.shared.univariate import drop_idle_splits
+from octcore.formulations.shared.oblique import labelled_tree, least
+from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
@@ -22,11 +23,11 @@ from octcore.search.assignment.search import (
     Planes,
     can_search,
 )
-from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
-from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
+from octcore.warmstart.margin_search import MarginGoal, MarginSearch
+from octcore.warmstart.points import PlaneTree, count_classes
 
 STRICT_DISTANCE = 1e-4
 """Distance of right-goers from the plane in strict mode, where scores are bounded by M = 1."""
@@ -80,10 +81,9 @@ class SVM1Trees:
         )
 
     @cached_property
-    def rows(self) -> MergedRows:
-        """I: rows merged by features and class."""
-        rows = terminals.all_rows(self.problem)
-        return replace(rows, X=np.asarray(rows.X, dtype=np.float64))
+    def sets(self) -> TreeSets:
+        """I: rows merged by features and class; F_q: columns of planes."""
+        return terminals.sets_of(self.problem, self.space.columns)
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class SVM1Trees:
         scores by M times as much, and the norms, at alpha2, with them.
         """
         prices = self.prices
-        by_margins = 1e-3 / max(1.0, prices.missing * float(self.rows.weights.max()))
+        by_margins = 1e-3 / max(1.0, prices.missing * float(self.sets.rows.weights.max()))
         by_norms = 1e-6 / max(1.0, prices.norm * prices.big_m)
         return float(np.clip(min(by_margins, by_norms), 1e-9, 1e-6))
 
@@ -188,11 +188,7 @@ class SVM1Trees:
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
-        problem, X = self.problem, np.asarray(self.problem.X, dtype=np.float64)
-        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
-        tree = drop_pass_through(tree)
-        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
-        return drop_idle_splits(tree.with_labels(labels), problem)
+        return labelled_tree(planes, leaves, self.space.X, self.problem)
 
     # --- the exact search ------------------------------------------------------------------
 
@@ -208,7 +204,7 @@ class SVM1Trees:
         clearance = prices.right / unit if self._margin_price < 1 else 0.0
         if self.space.groups or not can_search(problem, not clearance):
             return None
-        rows, reach = self.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
+        rows, reach = self.sets.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
         return AssignmentTask(
             AssignmentProblem(
                 rows.X[:, columns],
@@ -235,13 +231,13 @@ class SVM1Trees:
 
     def _of_search(self, planes: Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
-        scaled = {
-            node: (self._unit * weights, self._unit * offset)
-            for node, (weights, offset) in planes.items()
-            if np.abs(weights).sum() > 0
-        }
-        sides = {node: int(planes[node][1] < 0) for node in planes if node not in scaled}
-        return self.polish(self._of_margins(MarginTree(scaled, np.zeros(0, np.int64), sides=sides)))
+        found = PlaneTree.empty(self.problem.depth, len(self.space.columns))
+        for node, (weights, offset) in planes.items():
+            if np.abs(weights).sum() > 0:
+                found.set(node, self._unit * weights, -self._unit * offset - self.distance)
+            else:
+                found.set(node, 0.0, 1.0 if offset < 0 else -1.0)
+        return self.polish(self._of_planes(found))
 
     # --- finding and polishing trees -------------------------------------------------------
 
@@ -252,77 +248,64 @@ class SVM1Trees:
         if not len(self.space.columns):
             return
         seconds = float(self.problem.params["start_seconds"])
-        if len(self.rows.y) > SAMPLED_ROWS:
-            for tree in self._from_samples(time.perf_counter() + seconds, seconds):
-                yield "search on samples", self._of_margins(tree)
+        if len(self.sets.rows.y) > SAMPLED_ROWS:
+            for planes in self._from_samples(time.perf_counter() + seconds, seconds):
+                yield "search on samples", self._of_planes(planes)
             return
-        for tree in self.margin_search().search([], seconds):
-            yield "search with margins", self._of_margins(tree)
+        for planes in self.margin_search().search([], seconds):
+            yield "search with margins", self._of_planes(planes)
 
-    def _from_samples(self, deadline: float, seconds: float) -> Iterator[MarginTree]:
+    def _from_samples(self, deadline: float, seconds: float) -> Iterator[PlaneTree]:
         """Search on some rows, as if they were all, and improve on all rows what comes out.
 
         The last step of a sample may end after the deadline: a plane for all rows is not stopped.
         """
-        search = self.margin_search()
-        goal, n = search.goal, len(self.rows.y)
+        search, rows = self.margin_search(), self.sets.rows
         rng = np.random.default_rng(self.problem.seed)
         while time.perf_counter() < deadline:
-            some = np.sort(rng.choice(n, SAMPLED_ROWS, replace=False))
-            weights = goal.weights[some] * (goal.weights.sum() / goal.weights[some].sum())
-            sample = replace(goal, X=goal.X[some], y=goal.y[some], weights=weights)
-            sampled = MarginSearch(sample)
+            some = np.sort(rng.choice(len(rows.y), SAMPLED_ROWS, replace=False))
+            scale = float(rows.weights.sum() / rows.weights[some].sum())
+            sampled = self.margin_search(some, scale)
             starts = [] if search.best is None else [sampled.made_exact(search.best)]
-            for tree in sampled.search(starts, SAMPLE_SHARE * seconds):
-                search.best = search.best or search.made_exact(tree)
-                yield search.best
+            for planes in sampled.search(starts, SAMPLE_SHARE * seconds):
+                if search.best is None:
+                    search.keep(search.made_exact(planes))
+                if search.best is not None:
+                    yield search.best
             if sampled.best is None:
                 return
-            tree = search.improve(search.made_exact(sampled.best), deadline)
-            if search.best is None or tree.cost < search.best.cost:
-                search.best = tree
-                yield tree
+            better = search.improve(search.made_exact(sampled.best), deadline)
+            if search.keep(better):
+                yield better
 
-    def margin_search(self) -> MarginSearch:
-        """Make the search in the objective itself."""
-        rows, problem = self.rows, self.problem
+    def margin_search(self, some: Any = ..., scale: float = 1.0) -> MarginSearch:
+        """Make the search in the objective itself, on all rows or on some with scaled weights."""
+        rows, problem = self.sets.rows, self.problem
+        X, weights = rows.X[some][:, self.space.columns], scale * rows.weights[some]
+        points = count_classes(X, rows.y[some], weights, problem.n_classes)
         return MarginSearch(
-            MarginGoal(
-                rows.X[:, self.space.columns],
-                rows.y,
-                rows.weights,
-                problem.n_classes,
-                problem.depth,
-                self.prices,
-                problem.seed,
-            )
+            MarginGoal(points, problem.depth, self.prices, self.distance, problem.seed)
         )
 
-    def _margin_tree(self, tree: Tree) -> MarginTree:
-        """Planes of a tree without subsets, and the labels of the perfect tree's leaves."""
-        planes = {
-            node: (split.dense(tree.n_features)[self.space.columns], self.threshold(split))
-            for node, split in tree.splits.items()
-        }
-        labels = np.zeros(2 ** (self.problem.depth + 1), dtype=np.int64)
-        for terminal in topology.terminal_nodes(self.problem.depth):
-            above = (terminal >> level for level in range(terminal.bit_length()))
-            labels[terminal] = next(tree.labels[node] for node in above if node in tree.labels)
-        return MarginTree(planes, labels)
+    def _planes_of(self, tree: Tree) -> PlaneTree:
+        """Planes of a tree without subsets; below its leaves rows go left."""
+        planes = PlaneTree.empty(self.problem.depth, len(self.space.columns))
+        for node, split in tree.splits.items():
+            weights = split.dense(tree.n_features)[self.space.columns]
+            planes.set(node, weights, split.solved_offset)
+        return planes
 
-    def _of_margins(self, tree: MarginTree) -> Tree:
+    def _of_planes(self, found: PlaneTree) -> Tree:
         planes = {}
         for node in topology.branch_nodes(self.problem.depth):
-            weights, offset = np.zeros(self.problem.n_features), 2.0 * tree.sides.get(node, 0) - 1.0
-            if node in tree.planes:
-                weights[self.space.columns] = tree.planes[node][0]
-                offset = -tree.planes[node][1] - self.distance
-            planes[node] = weights, offset
+            weights = np.zeros(self.problem.n_features)
+            weights[self.space.columns] = found.weights[node]
+            planes[node] = weights, float(found.offsets[node])
         return self.tree(planes, topology.terminal_nodes(self.problem.depth))
 
     def polish(self, tree: Tree) -> Tree:
         """Fixed routing: give every plane the least missing margin and norm."""
-        visited = tree.node_rows(self.rows.X)
+        visited = tree.node_rows(self.sets.rows.X)
         planes: dict[int, tuple[np.ndarray, float]] = {}
         for node, split in tree.splits.items():
             planes[node] = split.dense(self.problem.n_features), split.solved_offset
@@ -334,7 +317,7 @@ class SVM1Trees:
     def margin_plane(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
         """Plane of least missing margin and norm between merged rows; None if there is none."""
         columns = self.space.columns
-        X, weights = self.rows.X[:, columns], self.rows.weights
+        X, weights = self.sets.rows.X[:, columns], self.sets.rows.weights
         others = np.setdiff1d(np.arange(len(X)), np.concatenate([left, right]))
         found = margin_plane(
             X[left], X[right], (weights[left], weights[right]), X[others], self.prices
@@ -349,8 +332,6 @@ class SVM1Trees:
         """Polish a tree of the solver, and refit its nodes in the objective itself."""
         candidates = [self.polish(tree)]
         if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
-            start, deadline = self._margin_tree(candidates[0]), time.perf_counter() + POLISH_SECONDS
-            candidates.append(self._of_margins(self.margin_search().improve(start, deadline)))
-        judged = [(self.evaluate(found), found) for found in candidates]
-        known = [(value, found) for value, found in judged if value is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else tree
+            start, deadline = self._planes_of(candidates[0]), time.perf_counter() + POLISH_SECONDS
+            candidates.append(self._of_planes(self.margin_search().improve(start, deadline)))
+        return least(self.evaluate, *candidates)

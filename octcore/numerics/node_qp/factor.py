@@ -27,10 +27,15 @@ DEPENDENT = 1e-12
 FAST = {"reassoc", "contract", "nsz"}
 
 
-kernel = kernels.kernel(fastmath=FAST, _nrt=False)
+kernel = kernels.kernel(fastmath=FAST, _nrt=False, no_cfunc_wrapper=True)
 """Decorates a kernel that makes no arrays: views that it makes are not counted, which took a third
 of a search.  So no array may leave it towards Python."""
-allocating_kernel = kernels.kernel(fastmath=FAST)
+inner = kernels.kernel(fastmath=FAST, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""The same for what only kernels call; it compiles faster."""
+part = kernels.kernel(fastmath=FAST, _nrt=False, inline="always")
+"""Decorates a part of one large kernel, which is not compiled by itself: whatever a kernel calls is
+optimised anew with it."""
+allocating_kernel = kernels.kernel(fastmath=FAST, no_cfunc_wrapper=True)
 """Decorates a kernel that makes arrays of its own."""
 
 
@@ -91,7 +96,7 @@ def node_of(bank: NodeQp, node: int) -> NodeQp:
     return NodeQp(*(array[node] for array in bank))
 
 
-@kernel
+@inner
 def view_of(bank, node):
     """View of one QP of a bank, for kernels only: nobody counts who holds it."""
     return NodeQp(
@@ -110,7 +115,7 @@ def view_of(bank, node):
     )
 
 
-@kernel
+@inner
 def copy_values(source, target):
     """Copy a row of values; an assignment of slices would make room for an overlap first."""
     for position in range(source.shape[0]):
@@ -139,7 +144,7 @@ def copy_node(source, target):
     target.value[0] = source.value[0]
 
 
-@kernel
+@inner
 def clear_factor(qp):
     """Forget all active rows."""
     qp.basis[:] = 0.0
@@ -149,7 +154,7 @@ def clear_factor(qp):
     qp.count[N_UPDATES] = 0
 
 
-@kernel
+@inner
 def rotate_into(qp, row, sign, out):
     """Coordinates of ``sign * row`` in the orthogonal factor."""
     for c in range(qp.basis.shape[0]):
@@ -159,7 +164,7 @@ def rotate_into(qp, row, sign, out):
         out[c] = sign * total
 
 
-@kernel
+@inner
 def solve_triangle(qp, right, out):
     """Back substitution with the upper triangle."""
     for a in range(qp.count[N_ACTIVE] - 1, -1, -1):
@@ -169,7 +174,7 @@ def solve_triangle(qp, right, out):
         out[a] = total / qp.factor[a, a]
 
 
-@kernel
+@inner
 def solve_transposed(qp, right, out):
     """Forward substitution with the transposed triangle."""
     for a in range(qp.count[N_ACTIVE]):
@@ -179,7 +184,7 @@ def solve_transposed(qp, right, out):
         out[a] = total / qp.factor[a, a]
 
 
-@kernel
+@inner
 def _rotate_basis(qp, first, second, cosine, sine):
     for j in range(qp.basis.shape[1]):
         one, two = qp.basis[first, j], qp.basis[second, j]
@@ -187,7 +192,7 @@ def _rotate_basis(qp, first, second, cosine, sine):
         qp.basis[second, j] = cosine * two - sine * one
 
 
-@kernel
+@inner
 def add_column(qp, coordinates, row):
     """Append an active row whose coordinates came from `rotate_into` (they are overwritten)."""
     m = qp.count[N_ACTIVE]
@@ -204,7 +209,7 @@ def add_column(qp, coordinates, row):
     qp.count[N_ACTIVE] = m + 1
 
 
-@kernel
+@inner
 def delete_column(qp, position):
     """Remove the active row at ``position`` and restore the triangle."""
     m = qp.count[N_ACTIVE] - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,12 @@ class NodeSolution:
     vector: NDArray[np.float64]
     multipliers: NDArray[np.float64]
 
+    def spread(self, columns: NDArray[np.int64], n_features: int) -> NodeSolution:
+        """Return the solution over some features as one over all."""
+        weights, vector = np.zeros(n_features), np.zeros(n_features)
+        weights[columns], vector[columns] = self.plane.weights, self.vector
+        return replace(self, plane=replace(self.plane, weights=weights), vector=vector)
+
 
 def solve_node_plane(
     x: NDArray[np.float64],
@@ -136,6 +142,7 @@ def solve_node_plane(
     sides: NDArray[np.int8] | None = None,
     epsilon: float = 1e-3,
     stop: Callable[[], bool] | None = None,
+    columns: NDArray[np.int64] | None = None,
 ) -> NodeSolution:
     """Solve one node QP: soft-margin rows for all samples, routing rows where a side is given.
 
@@ -151,6 +158,8 @@ def solve_node_plane(
         -1 (score at most -epsilon), +1 (score at least 0) or 0 (not routed).
     epsilon : float
         Width of the forbidden strip on the left of the plane.
+    columns : ndarray, optional
+        Features that the plane may use; all by default.
 
     Notes
     -----
@@ -160,6 +169,9 @@ def solve_node_plane(
     (its value is recomputed, but it need not be optimal or respect the routing rows).
     """
     n, p = x.shape
+    if columns is not None:
+        some = np.ascontiguousarray(x[:, columns])
+        return solve_node_plane(some, y, upper, sides, epsilon, stop).spread(columns, p)
     if n == 0 or (y.max() == y.min() and sides is None):
         plane = NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
         return NodeSolution(plane, 0.0, plane.weights, np.zeros(2 * n))

@@ -18,6 +18,7 @@ from octcore.numerics.node_qp.factor import (
     N_ROWS,
     add_column,
     clear_factor,
+    inner,
     kernel,
     rotate_into,
     solve_transposed,
@@ -25,14 +26,14 @@ from octcore.numerics.node_qp.factor import (
 )
 
 
-@kernel
+@inner
 def row_sign(qp, data, row):
     """Sign with which a row multiplies the score."""
     n = data.y.shape[0]
     return data.y[row] if row < n else float(qp.side[row - n])
 
 
-@kernel
+@inner
 def row_target(qp, data, row):
     """Right-hand side of a row, less the part that the offset provides."""
     n = data.y.shape[0]
@@ -42,20 +43,20 @@ def row_target(qp, data, row):
     return (data.constants[0] if side < 0 else 0.0) - side * data.constants[1]
 
 
-@kernel
+@inner
 def sample_of(data, row):
     """Sample that a row is about."""
     n = data.y.shape[0]
     return row if row < n else row - n
 
 
-@kernel
+@inner
 def row_upper(data, row):
     """Upper bound of the multiplier of a row."""
     return data.upper[row] if row < data.y.shape[0] else np.inf
 
 
-@kernel
+@inner
 def clear_node(qp):
     """Start from a QP without rows."""
     qp.multiplier[:] = 0.0
@@ -69,7 +70,7 @@ def clear_node(qp):
     clear_factor(qp)
 
 
-@kernel
+@inner
 def add_hinge(qp, sample):
     """Charge a sample's hinge loss at this node (no effect if it is charged already)."""
     n = qp.score.shape[0]
@@ -81,7 +82,7 @@ def add_hinge(qp, sample):
         qp.count[IS_SETTLED] = 0
 
 
-@kernel
+@inner
 def add_route(qp, sample, side):
     """Force a sample to one side of the plane (no effect if it is routed already)."""
     n = qp.score.shape[0]
@@ -106,7 +107,7 @@ def load_rows(qp, sides):
             add_route(qp, sample, sides[sample])
 
 
-@kernel
+@inner
 def dot(one, two):
     """Inner product, vectorised."""
     total = 0.0
@@ -137,7 +138,7 @@ def refresh(qp, data):
         qp.score[sample] = dot(data.x[sample], qp.vector)
 
 
-@kernel
+@inner
 def score_rest(qp, data):
     """Scores of the samples without a row, which no solve looks at."""
     n = qp.score.shape[0]
@@ -146,7 +147,7 @@ def score_rest(qp, data):
             qp.score[sample] = dot(data.x[sample], qp.vector)
 
 
-@kernel
+@inner
 def _park(qp, data, row):
     """Move an active row to its nearer bound."""
     upper = row_upper(data, row)
@@ -158,7 +159,7 @@ def _park(qp, data, row):
         qp.status[row] = AT_ZERO
 
 
-@kernel
+@inner
 def _rebuild_factor(qp, data):
     count = qp.count[N_ACTIVE]
     clear_factor(qp)

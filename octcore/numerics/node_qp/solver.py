@@ -29,6 +29,7 @@ from octcore.numerics.node_qp.factor import (
     N_UPDATES,
     add_column,
     delete_column,
+    inner,
     kernel,
     rotate_into,
     solve_triangle,
@@ -53,7 +54,7 @@ _SETTLED, _STALLED = 4, 5
 _TINY = 1e-12
 
 
-@kernel
+@inner
 def most_violated(qp, data):
     """Row with the largest violation beyond the tolerance, or -1."""
     n = qp.score.shape[0]
@@ -76,7 +77,7 @@ def most_violated(qp, data):
     return chosen
 
 
-@kernel
+@inner
 def _direction(qp, data, row, sense):
     """Projected direction of the plane and the multipliers; returns curvature and slope."""
     m = qp.count[N_ACTIVE]
@@ -93,13 +94,13 @@ def _direction(qp, data, row, sense):
     for a in range(m):
         solution[a] *= -sense
         slope += solution[a] * row_target(qp, data, qp.active[a])
-    inner = 0.0
+    along = 0.0
     for j in range(qp.vector.shape[0]):
-        inner += qp.vector[j] * plane[j]
-    return curvature, slope - sense * inner
+        along += qp.vector[j] * plane[j]
+    return curvature, slope - sense * along
 
 
-@kernel
+@inner
 def _longest_step(qp, data, row, sense):
     """Ratio test: longest step inside the bounds and the position of the row that blocks."""
     change = qp.work[1]
@@ -118,7 +119,7 @@ def _longest_step(qp, data, row, sense):
     return max(longest, 0.0), blocking
 
 
-@kernel
+@inner
 def _move(qp, data, row, sense, step, slope, curvature):
     """Take a step along the direction held in the work arrays."""
     change, plane = qp.work[1], qp.work[2]
@@ -140,7 +141,7 @@ def _move(qp, data, row, sense, step, slope, curvature):
     qp.count[N_UPDATES] += 1
 
 
-@kernel
+@inner
 def _follow_ray(qp, data, row, sense, slope, cutoff):
     """Nothing blocks: step until the recomputed dual value proves the cutoff, else step back."""
     change, saved = qp.work[1], qp.work[3]
@@ -163,7 +164,7 @@ def _follow_ray(qp, data, row, sense, slope, cutoff):
     return _STALLED
 
 
-@kernel
+@inner
 def _enter(qp, data, row, cutoff):
     """Bring one violated row to its place; active rows that reach a bound leave on the way."""
     sense = 1 if qp.status[row] == AT_ZERO else -1
@@ -203,7 +204,7 @@ def _enter(qp, data, row, cutoff):
             return _SETTLED
 
 
-@kernel
+@inner
 def _active_error(qp, data):
     worst = 0.0
     for a in range(qp.count[N_ACTIVE]):
@@ -254,7 +255,7 @@ def solve_node(qp, data, cutoff, max_pivots):
                 return GAVE_UP
 
 
-@kernel
+@inner
 def estimate_node(qp, data, cutoff, max_pivots):
     """Raise the dual value as `solve_node` does, for an estimate of where it ends.
 

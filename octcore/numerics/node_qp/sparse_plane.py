@@ -58,25 +58,16 @@ class SparseNode:
         """
         if len(features) == 0:
             return self._constant()
-        rows = np.ascontiguousarray(self.x[:, features])
-        found = solve_node_plane(rows, self.y, self.upper, self.sides, self.epsilon, self.stop)
+        rows = (self.x, self.y, self.upper, self.sides, self.epsilon, self.stop)
+        found = solve_node_plane(*rows, features)
         plane, size = found.plane, np.abs(found.plane.weights)
-        vector = self._spread(found.vector, features)
-        used = size > _NO_WEIGHT * size.max()
-        if not used.all() and size.max() > 0:
-            fewer = self.solve(features[used])
+        used = np.flatnonzero(size > _NO_WEIGHT * size.max())
+        if 0 < len(used) < len(features):
+            fewer = self.solve(used)
             if fewer.plane.value < np.inf:
-                return replace(found, plane=fewer.plane, vector=vector)
-        value = np.inf if misses(plane, rows, self.sides, self.epsilon) else plane.value
-        spread = NodePlane(self._spread(plane.weights, features), plane.bias, value)
-        return replace(found, plane=spread, vector=vector)
-
-    def _spread(
-        self, values: NDArray[np.float64], features: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        weights = np.zeros(self.x.shape[1])
-        weights[features] = values
-        return weights
+                return replace(found, plane=fewer.plane)
+        missed = misses(plane, self.x, self.sides, self.epsilon)
+        return replace(found, plane=replace(plane, value=np.inf if missed else plane.value))
 
     def _constant(self) -> NodeSolution:
         weights, none = np.zeros(self.x.shape[1]), np.zeros(2 * len(self.y))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.kernels import inner, kernel
+from octcore.kernels import inner, kernel, part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -165,7 +165,7 @@ def search_root(
     return NONE, top, seen
 
 
-@inner()
+@part()
 def _verdict(
     rows: Any,
     n_columns: Any,
@@ -198,7 +198,7 @@ def _verdict(
     return (FOUND if is_finished else UNFINISHED), seen
 
 
-@inner()
+@part()
 def _search_child(
     rows: Any, n_columns: int, errors: float, side: Any, which: int, plane: Any, most: int
 ) -> Any:
@@ -214,7 +214,8 @@ def _search_child(
             seen += boxes
             if least < errors:
                 errors = least
-                plane[:] = middle
+                for j in range(p + 1):
+                    plane[j] = middle[j]
         k = n_columns - 1
         while k >= 0 and chosen[k] == p - n_columns + k:
             k -= 1
@@ -226,7 +227,7 @@ def _search_child(
     return errors, seen
 
 
-@inner()
+@part()
 def _search_leaves(
     rows: Any, columns: Any, lead: int, errors: float, side: Any, plane: Any, most: int
 ) -> Any:
@@ -238,8 +239,9 @@ def _search_leaves(
         open_weight = _classify(rows, columns, low[top], high[top], side)
         least = np.inf
         if open_weight >= 0.0:
-            least = _least_errors(rows, 0, side, LEFT, middle) + _conflict(rows, side)
-            least += _least_errors(rows, 0, side, RIGHT, middle)
+            least = _conflict(rows, side)
+            for which in range(2):
+                least += _least_errors(rows, np.int64(0), side, which, middle)
         if least >= errors:
             top -= 1
         elif open_weight == 0.0 and _is_plane(rows, columns, low[top], high[top], side):
@@ -253,7 +255,7 @@ def _search_leaves(
     return errors, seen
 
 
-@inner()
+@part()
 def _conflict(rows: Any, side: Any) -> float:
     """Errors that no plane avoids among the rows whose sides are uncertain."""
     total = 0.0
@@ -271,17 +273,24 @@ def first_box(rows: Any, columns: Any, lead: int) -> Any:
     reach = 1.0
     for k in range(size):
         low[0, k], high[0, k] = (1.0, 1.0) if k == lead else (-1.0, 1.0)
-        reach += np.abs(rows.x[:, columns[k]]).max()
+        largest = 0.0
+        for i in range(len(rows.x)):
+            largest = max(largest, abs(rows.x[i, columns[k]]))
+        reach += largest
     low[0, size], high[0, size] = -reach, reach
     return low, high
 
 
-@inner()
+@part()
 def _halve(low: Any, high: Any, top: int) -> int:
     """Replace the box on top by its two halves along its widest side."""
-    widest = int(np.argmax(high[top] - low[top]))
+    widest = 0
+    for k in range(1, low.shape[1]):
+        if high[top, k] - low[top, k] > high[top, widest] - low[top, widest]:
+            widest = k
     middle = (low[top, widest] + high[top, widest]) / 2
-    low[top + 1], high[top + 1] = low[top], high[top]
+    for k in range(low.shape[1]):
+        low[top + 1, k], high[top + 1, k] = low[top, k], high[top, k]
     high[top, widest] = low[top + 1, widest] = middle
     return top + 1
 
@@ -314,7 +323,7 @@ def _classify(rows: Any, columns: Any, low: Any, high: Any, side: Any) -> float:
     return uncertain
 
 
-@inner()
+@part()
 def _keep_middle(columns: Any, low: Any, high: Any, plane: Any) -> None:
     """Keep the plane in the middle of a box as ``(g, -h)``."""
     size = len(columns)
@@ -324,7 +333,7 @@ def _keep_middle(columns: Any, low: Any, high: Any, plane: Any) -> None:
         plane[1 + columns[k]] = -(low[k] + high[k]) / 2
 
 
-@inner()
+@part()
 def _is_plane(rows: Any, columns: Any, low: Any, high: Any, side: Any) -> bool:
     """Whether the plane in the middle of a box keeps all rows on their sides, off its strip."""
     size, norm = len(columns), 0.0
@@ -342,7 +351,7 @@ def _is_plane(rows: Any, columns: Any, low: Any, high: Any, side: Any) -> bool:
 
 
 @inner()
-def _least_errors(rows: Any, n_columns: int, side: Any, which: int, plane: Any) -> float:
+def _least_errors(rows: Any, n_columns: Any, side: Any, which: int, plane: Any) -> float:
     """Errors of a side in a leaf, or after the best split of one column, least ones with more.
 
     Two leaves name two classes.  The split is kept as ``(g, -h)``, the left side first.
@@ -360,7 +369,9 @@ def _least_errors(rows: Any, n_columns: int, side: Any, which: int, plane: Any) 
         return total - right - counts[1].max()
     whole = counts[1].copy()
     for column in range(rows.x.shape[1]):
-        counts[0], counts[1], last = 0.0, whole, np.inf
+        last = np.inf
+        for k in range(rows.n_classes):
+            counts[0, k], counts[1, k] = 0.0, whole[k]
         for i in rows.order[column]:
             if side[i] != which:
                 continue

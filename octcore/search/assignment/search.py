@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore import kernels
 from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, new_programs
 from octcore.program import Problem
 from octcore.search.assignment import few_columns
 from octcore.search.assignment.few_columns import FOUND, NONE, sparse_rows, trees_within
 from octcore.search.assignment.states import CLOSED, ERROR, new_log, new_stack, search_states
+from octcore.search.report import Best, Receive, Report, Stop
 from octcore.tree.tree import Tree
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
@@ -39,6 +39,7 @@ LOG_SIZE = 1_000_000
 """Steps of a proof that are written before they are handed over."""
 MOST_DEPTH, MOST_LABELLINGS = 3, 5_000
 """Deeper trees, and more ways to label the leaves than this, are not gone through."""
+LEFT_OPEN = "The search ended with a gap that rounding or ties leave; HiGHS goes on."
 
 Planes = dict[int, tuple[FloatArray, float]]
 """``(h, g)`` by branch node with margins of 1: left where ``h.x <= g``."""
@@ -105,7 +106,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AssignmentTask:
-    """A problem with the way from planes to a tree: what a formulation hands to the engine."""
+    """A problem with the way from planes to a tree, see `PlaneTask`."""
 
     problem: AssignmentProblem
     to_tree: Callable[[Planes], Tree]
@@ -113,6 +114,17 @@ class AssignmentTask:
     """Row of the problem that every training row is part of."""
     columns: IntArray
     """Columns of the training rows that the problem has."""
+    one_thread = "The search over assignments"
+
+    def search(
+        self, receive: Receive, stop: Stop, best: Best, gap: float, threads: int
+    ) -> str | None:
+        """Search below the cost of the best tree."""
+        search = AssignmentSearch(self.problem, np.inf if best is None else best[0])
+        for report in search.run():
+            if receive(report) or stop(search.states):
+                return None
+        return LEFT_OPEN
 
     def prove(
         self, target: float, stop: Callable[[], bool]
@@ -128,15 +140,6 @@ class AssignmentTask:
                 return False
             yield self.to_tree(step) if isinstance(step, dict) else step
         return bool(search.cost >= target and search.open >= target)
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Planes of a tree cheaper than all before, or a bound, after some states."""
-
-    states: int
-    planes: Planes | None = None
-    bound: float | None = None
 
 
 def labellings(n_classes: int, depth: int, alike: bool = True) -> list[tuple[int, ...]]:
@@ -244,7 +247,7 @@ class AssignmentSearch:
         columns = int(min(max(0.0, most) / price, self._most_columns))
         return price * np.arange(columns + 1, dtype=np.float64)
 
-    def run(self) -> Iterator[Found]:
+    def run(self) -> Iterator[Report]:
         """Search phase after phase; the caller may stop at any time."""
         problem = self.problem
         yield from self._with_few_columns(np.inf)
@@ -259,7 +262,7 @@ class AssignmentSearch:
                     yield found
             reached = min(cutoff, self.cutoff, self.open)
             self.bound = max(self.bound, self._attainable(reached - problem.not_counted))
-            yield Found(self.states, bound=self.bound)
+            yield Report(self.states, bound=self.bound)
             if reached >= self.cutoff:
                 return
 
@@ -272,7 +275,7 @@ class AssignmentSearch:
         steps = np.maximum(0.0, np.ceil((bound - paid) / unit - LATTICE_SLACK))
         return min(float((paid + steps * unit).min()), self.cost)
 
-    def _with_few_columns(self, cutoff: float) -> Iterator[Found]:
+    def _with_few_columns(self, cutoff: float) -> Iterator[Report]:
         """Find how many columns the trees below a cutoff have at least, and trees with fewer."""
         problem, boxes, cutoff = self.problem, 0, min(cutoff, self.cutoff)
         if not problem.unit or problem.depth > few_columns.MOST_DEPTH:
@@ -287,7 +290,7 @@ class AssignmentSearch:
             for seen, status, planes in trees_within(self._rows, columns, problem.depth, errors):
                 boxes, found = boxes + seen, planes
                 self.states += seen
-                yield Found(self.states)
+                yield Report(self.states)
                 if status != NONE or boxes >= few_columns.MOST_BOXES:
                     break
             else:
@@ -300,7 +303,7 @@ class AssignmentSearch:
                 break
             self.cost = cost
             cutoff = min(cutoff, self.cutoff)
-            yield Found(self.states, _planes(found))
+            yield Report(self.states, _planes(found))
         self._data = self._data._replace(columns=columns)
         if cutoff >= self.cutoff:
             self._columns = columns
@@ -318,7 +321,7 @@ class AssignmentSearch:
             errors += float(counts.sum() - counts.max())
         return errors
 
-    def _labelled(self, labels: IntArray, cutoff: float) -> Iterator[Found]:
+    def _labelled(self, labels: IntArray, cutoff: float) -> Iterator[Report]:
         """Search all trees with given labels for states below a cutoff."""
         problem, branch = self.problem, len(labels) - 1
         nameless = ~np.isin(problem.y, labels)
@@ -345,9 +348,9 @@ class AssignmentSearch:
             if stack.least[0] < self.cost:
                 self.cost = float(stack.least[0])
                 cutoff = min(cutoff, self.cutoff)
-                yield Found(self.states, _planes(stack.planes))
+                yield Report(self.states, _planes(stack.planes))
             else:
-                yield Found(self.states)
+                yield Report(self.states)
 
     def prove(self, target: float) -> Iterator[Steps | Planes]:
         """Search once more, for what proves that no tree costs less than a target.
@@ -410,11 +413,6 @@ def _planes(planes: NDArray[np.float64]) -> Planes:
 
 ALL = (f"{__name__}:all",)
 """Sets of kernels, see `octcore.kernels`."""
-
-
-def warm_up(stop: Callable[[], bool] = lambda: False) -> float:
-    """Compile (or load) all kernels; seconds of the first call, 0 afterwards."""
-    return kernels.require(*ALL, stop=stop)
 
 
 def compile_part(_: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.kernels import inner, kernel, part
 from octcore.numerics.margin_simplex import (
     FloatArray,
     IntArray,
@@ -29,7 +29,8 @@ NEW, CLOSED = -2, -1
 CANDIDATES = 8
 """Rows whose options are all tried before one is chosen."""
 WORTH_SHARE = 0.2
-TRIAL_PIVOTS, PIVOTS = 25, 200
+TRIAL_PIVOTS, PIVOTS = np.int64(25), np.int64(200)
+"""Plain ones would be types of their own, and the simplex method compiled once more for each."""
 LEAST_COST = 1e-9
 LEAST_GAIN = 1e-6
 CLEAR = 1e-6
@@ -205,7 +206,7 @@ def _admits(data: Any, stack: Any, level: int, row: int, option: int, mirrored: 
     return (stack.labels[option] == data.y[row]) != is_error
 
 
-@inner()
+@part()
 def _choose(
     data: Any, programs: Any, stack: Any, log: Any, level: int, cutoff: float, mirrored: bool
 ) -> int:
@@ -225,7 +226,13 @@ def _choose(
         return CLOSED
     chosen, best = CLOSED, -1.0
     for k in range(CANDIDATES):
-        row = int(np.argmax(stack.lack if k % 2 == 0 else stack.worth * (stack.lack > 0.0)))
+        row, most = 0, -1.0
+        for i in range(len(stack.lack)):
+            rank = stack.lack[i]
+            if k % 2 == 1 and rank > 0.0:
+                rank = stack.worth[i]
+            if rank > most:
+                row, most = i, rank
         if stack.lack[row] <= 0.0:
             break
         stack.lack[row] = 0.0
@@ -238,7 +245,7 @@ def _choose(
     return chosen
 
 
-@inner()
+@part()
 def _worth(
     data: Any, programs: Any, stack: Any, level: int, row: int, cutoff: float, mirrored: bool
 ) -> float:
@@ -263,7 +270,7 @@ def _worth(
     return gain * max(min(second, cutoff) - bound, LEAST_GAIN)
 
 
-@inner()
+@part()
 def _trial(
     data: Any, programs: Any, stack: Any, level: int, row: int, option: int, cutoff: float
 ) -> float:
@@ -286,7 +293,7 @@ def _trial(
     return value
 
 
-@inner()
+@part()
 def _child_towards(node: int, leaf: int) -> int:
     """Child of a node on the way to a leaf below it."""
     while leaf // 2 != node:
@@ -294,7 +301,7 @@ def _child_towards(node: int, leaf: int) -> int:
     return leaf
 
 
-@inner()
+@part()
 def _descend(data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float) -> int:
     """Set up the level below with one more decision.
 
@@ -323,7 +330,7 @@ def _descend(data: Any, programs: Any, stack: Any, level: int, option: int, cuto
     return -1
 
 
-@inner()
+@part()
 def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     """Bound of a state; routes all rows by its planes, and says what they lack."""
     n_leaves = len(stack.labels)
@@ -355,13 +362,14 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     return bound
 
 
-@inner()
+@part()
 def _keep(programs: Any, stack: Any, level: int, cost: float) -> None:
     """Keep the planes of a state if nothing cheaper was met."""
     if cost < stack.least[0]:
         stack.least[0] = cost
         for b in range(len(stack.planes)):
-            stack.planes[b] = programs.plane[level * len(stack.planes) + b]
+            for j in range(programs.plane.shape[1]):
+                stack.planes[b, j] = programs.plane[level * len(stack.planes) + b, j]
 
 
 @inner()
@@ -378,7 +386,7 @@ def _least_of_planes(data: Any, programs: Any, first: int, n_branch: int) -> flo
     return values + max(unpaid, (data.columns - paid) * data.feature)
 
 
-@inner()
+@part()
 def _least_features(data: Any, programs: Any, slot: int) -> float:
     """Price of the columns that a plane needs at least beyond those that are paid."""
     if data.feature <= 0.0 or programs.value[slot] <= 0.0:
@@ -393,7 +401,7 @@ def _least_features(data: Any, programs: Any, slot: int) -> float:
     return data.feature if paid.any() else 2 * data.feature
 
 
-@inner()
+@part()
 def _parts_alone(data: Any, programs: Any, slot: int, column: int) -> bool:
     """Whether one column parts the rows of a node with the gap that the limit asks for."""
     left_low, left_high, right_low, right_high = np.inf, -np.inf, np.inf, -np.inf
@@ -407,7 +415,7 @@ def _parts_alone(data: Any, programs: Any, slot: int, column: int) -> bool:
     return gap >= 2 * data.norm / data.limit * (1 - 1e-9)
 
 
-@inner()
+@part()
 def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
     """Column of largest weight that a plane uses without having paid for it; -1 without any."""
     n_branch, size = len(stack.planes), data.x.shape[1]
@@ -422,7 +430,7 @@ def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
     return found
 
 
-@inner()
+@part()
 def _decide_column(
     data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float
 ) -> int:
@@ -446,7 +454,7 @@ def _decide_column(
     return below if bound >= cutoff else -1
 
 
-@inner()
+@part()
 def _lack(data: Any, programs: Any, stack: Any, first: int, row: int) -> float:
     """Least margin that a row lacks on the way to one of the leaves that are open to it."""
     n_leaves, least = len(stack.labels), np.inf

@@ -11,19 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import (
-    copy_node,
-    copy_values,
-    kernel,
-    view_of,
-)
+from octcore.numerics.node_qp.factor import copy_values, inner, kernel, part, view_of
 from octcore.numerics.node_qp.rows import refactor
-from octcore.search.margot.branching import AGAIN, BRANCH, COMPLETE, PRUNED, process
+from octcore.search.margot.branching import AGAIN, BRANCH, COMPLETE, PRUNED, branch, process
 from octcore.search.margot.open_states import SideStates
 from octcore.search.margot.state import (
     charge_path,
     clear_bank,
-    extend_path,
     lower_bound,
     node_data,
     restore_row,
@@ -101,7 +95,7 @@ def collect(desk: SideDesk, order: Any, width: int) -> SideStates:
     )
 
 
-@kernel
+@part
 def _store(bank, prefix, desk, joined, place):
     """Write the state in the bank to a place on the desk."""
     size, n, row = bank.value.shape[0], prefix.shape[0], desk.rows[place]
@@ -117,7 +111,7 @@ def _store(bank, prefix, desk, joined, place):
     desk.known[place] = joined
 
 
-@kernel
+@part
 def _load(bank, data, prefix, desk, joined, place):
     """Restore a state with all samples of the side; those it was stored without are free."""
     size, n, row = bank.value.shape[0], prefix.shape[0], desk.rows[place]
@@ -139,7 +133,7 @@ def _load(bank, data, prefix, desk, joined, place):
         refactor(qp, own)
 
 
-@kernel
+@inner
 def _first(desk):
     """Place of the state of least bound."""
     best = 0
@@ -149,7 +143,7 @@ def _first(desk):
     return best
 
 
-@kernel
+@inner
 def _remove(desk, place):
     """Drop a state; the last one takes its place."""
     last = desk.count[N_STATES] - 1
@@ -159,49 +153,39 @@ def _remove(desk, place):
         copy_values(desk.rows[last], desk.rows[place])
 
 
-@kernel
+@inner
 def _keep(bank, prefix, desk, joined, place):
     """Put the state in the bank in the place of the one that it was made from."""
     desk.bounds[place] = max(desk.bounds[place], lower_bound(bank))
     _store(bank, prefix, desk, joined, place)
 
 
-@kernel
+@part
 def _split(bank, pair, data, prefix, desk, joined, place, room, choice):
     """Split the state in the bank; False if the nearer side, which the bank becomes, is closed."""
-    sample, side = choice[0], choice[1]
-    for node in range(bank.value.shape[0]):
-        copy_node(view_of(bank, node), view_of(pair, node))
-    copy_values(prefix, desk.far)
-    extend_path(pair, data, desk.far, sample, -side)
-    if solve_bank(pair, data, room):
+    bound, is_open = branch(bank, pair, data, prefix, room, choice, desk.far)
+    if bound < np.inf:
         last = desk.count[N_STATES]
         desk.count[N_STATES] = last + 1
         desk.bounds[last] = desk.bounds[place]
         _keep(pair, desk.far, desk, joined, last)
-    extend_path(bank, data, prefix, sample, side)
-    if solve_bank(bank, data, room):
+    if is_open:
         _keep(bank, prefix, desk, joined, place)
-        return True
-    _remove(desk, place)
-    return False
+    else:
+        _remove(desk, place)
+    return is_open
 
 
 @kernel
-def split_first(bank, pair, data, prefix, desk, joined, choice):
-    """Split the first open state, which the bank holds."""
-    _split(bank, pair, data, prefix, desk, joined, _first(desk), np.inf, choice)
-
-
-@kernel
-def raise_side(bank, pair, data, prefix, desk, joined, branching, room, ignored, rounds):
+def raise_side(bank, pair, data, prefix, desk, joined, branching, room, ignored, rounds, chosen):
     """Work on the open states of a side, those of least bound first.
 
     States whose bound reaches ``room`` go.  Ends with the first one in the bank: COMPLETE when its
     planes are a tree for the samples of the side, BRANCH when enough states were split, PRUNED when
-    no state is left; or with AGAIN, so that callers can poll, or FULL.
+    no state is left; or with AGAIN, so that callers can poll, or FULL.  Where the bank holds the
+    first one already and it is known how to split it, by ``branching.choice``, ``chosen`` says so.
     """
-    held, n_upper = -1, bank.value.shape[0] // 2
+    held, n_upper = _first(desk) if chosen else -1, bank.value.shape[0] // 2
     while desk.count[N_STATES] > 0:
         first = _first(desk)
         if desk.bounds[first] >= room:
@@ -225,7 +209,10 @@ def raise_side(bank, pair, data, prefix, desk, joined, branching, room, ignored,
         if desk.count[N_STATES] >= desk.bounds.shape[0]:
             return FULL
         desk.count[N_SOLVES] -= 5
-        code = process(bank, data, prefix, branching, n_upper, room, ignored, rounds)
+        code = BRANCH
+        if not chosen:
+            code = process(bank, data, prefix, branching, n_upper, room, ignored, rounds)
+        chosen = False
         if code == PRUNED:
             _remove(desk, first)
             held = -1

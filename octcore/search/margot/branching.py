@@ -17,8 +17,10 @@ from octcore.numerics.node_qp.factor import (
     NodeQp,
     copy_node,
     copy_values,
+    inner,
     kernel,
     new_bank,
+    part,
     rotate_into,
     solve_triangle,
     view_of,
@@ -29,7 +31,6 @@ from octcore.search.margot.state import (
     extend_path,
     lower_bound,
     node_data,
-    pack,
     side_of,
     solve_bank,
 )
@@ -70,7 +71,7 @@ def new_desk(n_samples: int, n_dims: int, width: int) -> Desk:
     )
 
 
-@kernel
+@inner
 def _payment(bank, data, sample, node, n_upper):
     """Hinge losses below ``node`` on the way of the current planes; -1 marks the strip."""
     epsilon = data.constants[0]
@@ -86,7 +87,7 @@ def _payment(bank, data, sample, node, n_upper):
     return paid
 
 
-@kernel
+@inner
 def one_step(qp, own, row, sample, sign, target, upper):
     """Dual gain of the first step that brings in a row."""
     violation = target - sign * qp.score[sample]
@@ -112,7 +113,7 @@ def one_step(qp, own, row, sample, sign, target, upper):
     return step * violation - 0.5 * step * step * curvature
 
 
-@kernel
+@inner
 def _step_gain(child_qp, child, parent_qp, parent, sample, side):
     """One-step gain of sending a sample to a side: hinge below plus routing row here."""
     gain = one_step(child_qp, child, sample, sample, child.y[sample], 1.0, child.upper[sample])
@@ -149,7 +150,7 @@ def trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
     return below + above
 
 
-@kernel
+@inner
 def _hinge_product(bank, data, prefix, sample):
     """Second ranking: what the sample pays below on either side, and its distance here."""
     parent = prefix[sample]
@@ -162,7 +163,7 @@ def _hinge_product(bank, data, prefix, sample):
     return (paid_near + 1e-4) * (paid_far + 0.5 * score * score + 1e-4)
 
 
-@kernel
+@part
 def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
     """Rate all candidates, fixing samples one side of which reaches the cutoff.
 
@@ -207,7 +208,7 @@ def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
     return -2 if fixed else found
 
 
-@kernel
+@inner
 def shortlist_candidates(rating, found, room, shortlist):
     """Samples to try: the best of both rankings in turn, without repeats; -1 ends them."""
     for candidate in range(found):
@@ -224,19 +225,7 @@ def shortlist_candidates(rating, found, room, shortlist):
         rating[3, chosen] = -1.0
 
 
-@kernel
-def _try_sides(bank, data, prefix, desk, sample, room):
-    """Gains of sending a sample left and right, at most ``room``; pseudo-costs learn them."""
-    left = min(room, trial_gain(bank, desk.trial, data, prefix, sample, -1, room, STRONG_PIVOTS))
-    right = min(room, trial_gain(bank, desk.trial, data, prefix, sample, 1, room, STRONG_PIVOTS))
-    desk.pseudo[0, sample] += left
-    desk.pseudo[1, sample] += right
-    desk.pseudo[2, sample] += 1.0
-    desk.pseudo[3, sample] += 1.0
-    return left, right
-
-
-@kernel
+@part
 def _strong_branch(bank, data, prefix, desk, cutoff):
     """Try the shortlist, fixing samples on the way; PRUNED, BRANCH or AGAIN (all were fixed)."""
     best, idle = -1.0, 0
@@ -248,7 +237,13 @@ def _strong_branch(bank, data, prefix, desk, cutoff):
         if prefix[sample] >= bank.value.shape[0] // 2:
             continue
         room = cutoff - lower_bound(bank)
-        left, right = _try_sides(bank, data, prefix, desk, sample, room)
+        left, right = 0.0, 0.0
+        for which in range(2):
+            side = 2 * which - 1
+            gain = trial_gain(bank, desk.trial, data, prefix, sample, side, room, STRONG_PIVOTS)
+            left, right = right, min(gain, room)
+            desk.pseudo[which, sample] += right
+            desk.pseudo[2 + which, sample] += 1.0
         if left >= room and right >= room:
             data.trail[data.trail.shape[0] - 1] = sample
             return PRUNED
@@ -292,8 +287,8 @@ def process(bank, data, prefix, desk, n_upper, cutoff, ignored, rounds):
 
 
 @kernel
-def branch(bank, pair, data, prefix, cutoff, choice, far_prefix, far_packed):
-    """Split a state: the far side is packed, ``bank`` becomes the near side.
+def branch(bank, pair, data, prefix, cutoff, choice, far_prefix):
+    """Split a state: ``bank`` becomes the near side, ``pair`` the far one.
 
     Returns the bound of the far side (infinity when pruned) and whether the near side lives.
     """
@@ -306,6 +301,5 @@ def branch(bank, pair, data, prefix, cutoff, choice, far_prefix, far_packed):
     bound = np.inf
     if solve_bank(pair, data, cutoff):
         bound = max(before, lower_bound(pair))
-        pack(pair, far_packed)
     extend_path(bank, data, prefix, sample, side)
     return bound, solve_bank(bank, data, cutoff)

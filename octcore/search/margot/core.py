@@ -24,18 +24,8 @@ from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
-from octcore.search.margot.start import (
-    class_routing,
-    is_above,
-    local_svm,
-    node_membership,
-)
-from octcore.search.margot.state import (
-    restart_node,
-    solve_all_chunks,
-    solve_chunk,
-    unpack,
-)
+from octcore.search.margot.start import class_routing, is_above, local_svm, node_membership
+from octcore.search.margot.state import restart_node, solve_all_chunks, solve_chunk
 
 # Route by the current planes in each of the first states, then in every tenth.
 EAGER_STATES, EVERY = 200, 10
@@ -48,7 +38,6 @@ _FIRST_NEARBY = 200
 class RoutingSearch(RoutingFrame):
     """One run of the search on merged rows; see `routing_search`."""
 
-    states: OpenStates
     alive: bool
     """Whether the current state is open; the other open ones are on the heap."""
     number: int = 0
@@ -56,7 +45,7 @@ class RoutingSearch(RoutingFrame):
     patience: float = 0.02
     """Seconds that a thread waits for a state of another one before it looks around."""
     _nearby: Neighbourhoods | None = None
-    _next_nearby: int = _FIRST_NEARBY
+    _next_nearby: float = _FIRST_NEARBY
 
     def start(self) -> None:
         """First incumbents; fixes the bias scale and makes the QPs."""
@@ -70,15 +59,16 @@ class RoutingSearch(RoutingFrame):
 
     # -- the tree of states -------------------------------------------------------------------
 
-    def run(self, node_limit: float = np.inf) -> Status:
-        """Search until proven, stopped or out of nodes."""
+    def run(self) -> Status:
+        """Search until proven or stopped."""
         if self.tracker.objective <= 0.0:
             return "optimal"
         self.prefix = np.zeros(len(self.problem.y), np.int64)
-        self.alive = True
+        self.alive, self.inherited = True, 0.0
         self._load_root()
         if not self.settle():
-            return self._stopped(self.value())
+            self.report_bound(self.value())
+            return "stopped"
         self.report_bound(self.value())
         self.improve()
         self.descend()
@@ -88,7 +78,7 @@ class RoutingSearch(RoutingFrame):
         with ThreadPoolExecutor(len(self.team)) as pool:
             tasks = [pool.submit(helper.help) for helper in helpers]
             try:
-                return self._lead(node_limit)
+                return self._lead()
             finally:
                 self.states.over = True
                 for task in tasks:
@@ -97,20 +87,19 @@ class RoutingSearch(RoutingFrame):
     def _load_root(self) -> None:
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
 
-    def _lead(self, node_limit: float) -> Status:
+    def _lead(self) -> Status:
         """Work on open states, and say how far all threads are."""
         reported = -np.inf
         while True:
-            lowest = self._lowest()
-            if lowest != reported or lowest >= self.cutoff():
+            lowest, self.tracker.states = self._lowest(), self.explored()
+            cutoff = self.cutoff()
+            if lowest != reported or lowest >= cutoff:
                 self.report_bound(lowest)
                 reported = lowest
-            if lowest >= self.cutoff():
-                return "optimal" if self.least_abandoned() >= self.cutoff() else "stalled"
+            if lowest >= cutoff:
+                return "optimal" if self.least_abandoned() >= cutoff else "stalled"
             if self.tracker.stop():
-                return self._stopped(lowest)
-            if self.explored() >= node_limit:
-                return "node_limit"
+                return "stopped"
             if self.nodes >= self._next_nearby:
                 self.seek_nearby()
             self._step()
@@ -139,7 +128,7 @@ class RoutingSearch(RoutingFrame):
                 if self.nodes >= self._next_nearby and self.problem.depth > 2:
                     self.seek_nearby()
         except BaseException:
-            self.tracker.cancelled = True
+            self.tracker.stopped = True
             raise
         if self.alive:
             self._leave()
@@ -161,11 +150,7 @@ class RoutingSearch(RoutingFrame):
 
     def _leave(self) -> None:
         """Put the current state back among the open ones."""
-        self.states.push(self.value(), self.prefix, self.packed(self.bank))
-
-    def _stopped(self, penalised: float) -> Status:
-        self.report_bound(penalised)
-        return "cancelled" if self.tracker.cancelled else "time_limit"
+        self.keep_open(self.value(), self.prefix, self.current)
 
     def in_hand(self, node: int) -> tuple[NDArray[np.int8], float]:
         """Sides of the samples at a node and its value, of the current state."""
@@ -201,10 +186,10 @@ class RoutingSearch(RoutingFrame):
         state = self.states.pop(self.number, self.patience)
         if state is None or state.bound >= self.cutoff():
             return False
-        self.prefix = state.prefix.astype(np.int64)
-        unpack(self.bank, self.data, self.prefix, state.packed)
+        self.restore(state)
+        self.inherited = state.bound
         if not self.settle():
-            self.states.push(state.bound, self.prefix, state.packed)
+            self._leave()
             return False
         return self.value() < self.cutoff()
 
@@ -224,11 +209,10 @@ class RoutingSearch(RoutingFrame):
 
     def _split(self) -> bool:
         far_prefix = np.empty_like(self.prefix)
-        packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
         arguments = (self.bank, self.pair, self.data, self.prefix)
-        far, near = branch(*arguments, self.cutoff(), self.desk.choice, far_prefix, packed)
+        far, near = branch(*arguments, self.cutoff(), self.desk.choice, far_prefix)
         if far < np.inf:
-            self.states.push(far, far_prefix, packed)
+            self.keep_open(far, far_prefix, self.pair)
         return near and self._dive(self.value())
 
     def _dive(self, bound: float) -> bool:
@@ -248,9 +232,7 @@ class RoutingSearch(RoutingFrame):
             return False
         if settled and self.choose_nearest():
             return self._split()
-        exact = self._close_routing(self.prefix)
-        if exact < self.finished():
-            self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
+        self._close_routing(self.prefix)
         return False
 
     def _is_closed_exactly(self) -> bool:
@@ -260,20 +242,17 @@ class RoutingSearch(RoutingFrame):
 
     def _exact_bound(self) -> float:
         """Bound of the current state by cold solves without bias penalties."""
-        total = 0.0
-        for node in range(self.problem.n_nodes):
-            found = self.solve_node(node_membership(self.prefix, node), node)
-            total += found.bound
-        return total
+        return sum(one.bound for one in self.solve_nodes(self.prefix))
 
-    def _close_routing(self, routing: NDArray[np.int64]) -> float:
-        """Bound of a complete routing by cold solves; its tree is offered."""
-        nodes = range(self.problem.n_nodes)
-        found = [self.solve_node(node_membership(routing, node), node) for node in nodes]
-        planes = Planes(
-            np.array([one.plane.weights for one in found]),
-            np.array([one.plane.bias for one in found]),
-        )
+    def _close_routing(self, routing: NDArray[np.int64]) -> None:
+        """Close a complete routing by cold solves, as far as rounding lets; its tree is offered."""
+        found = self.solve_nodes(routing)
+        planes = Planes.of([one.plane for one in found])
         if self.keeps_routing(planes, routing):
             self.offer(planes, routing, "search")
-        return sum(one.bound for one in found)
+        self.give_up(sum(one.bound for one in found))
+
+    def give_up(self, exact: float) -> None:
+        """Remember a state in which nothing is left to decide, unless its bound closes it."""
+        if exact < self.finished():
+            self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))

@@ -27,7 +27,7 @@ from octcore.numerics.node_qp.plane import (
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
 from octcore.search.margot.branching import new_desk, process
 from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.open_states import MaskedState, Masks
+from octcore.search.margot.open_states import Masks, OpenState, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, own_side, rerouted, tree_objective
 from octcore.search.margot.state import (
@@ -52,16 +52,18 @@ class RoutingFrame:
     check: ClassVar[Callable[[Any], None] | None] = None
     """Is shown every state with its search: the tests compare sampled bounds there."""
 
-    def __init__(
-        self,
-        problem: RoutingProblem,
-        tracker: Tracker,
-        feature_masks: NDArray[np.bool_] | None = None,
-    ) -> None:
+    states: OpenStates
+    inherited: float = 0.0
+    """Bound of the current state when it was made, where its QPs may not show it."""
+
+    def __init__(self, problem: RoutingProblem, tracker: Tracker) -> None:
         self.problem = problem
         self.tracker = tracker
         self.penalties = problem.penalties()
-        self.masks = feature_masks
+        shape = problem.n_nodes, problem.x.shape[1]
+        # Features that every plane of the current state is charged for, and those it may use.
+        self.kept, self.allowed = np.zeros(shape, bool), np.ones(shape, bool)
+        self.has_budgets = problem.variant != "margot"
         self.budgets, self.price = problem.budgets(), problem.price
         self.nodes: int = 0
         self.seen: set[bytes] = set()
@@ -109,6 +111,7 @@ class RoutingFrame:
         )
         for bank in (self.bank, self.warm):
             clear_bank(bank)
+        self.current = self.bank
         self.desk = new_desk(n, dims, width)
         self.data = self.data._replace(trail=self.data.trail.copy())
 
@@ -130,12 +133,10 @@ class RoutingFrame:
         return float(np.clip(rounding, TOLERANCE, 1e-4))
 
     def _layers(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        if self.masks is None:
-            return rows[None], np.zeros(self.problem.n_nodes, np.int64)
-        layers = np.repeat(rows[None], self.problem.n_nodes, axis=0)
-        for node, mask in enumerate(self.masks):
-            layers[node][:, : len(mask)] *= mask
-        return layers, np.arange(self.problem.n_nodes)
+        n_nodes = self.problem.n_nodes
+        if not self.has_budgets:
+            return rows[None], np.zeros(n_nodes, np.int64)
+        return np.repeat(rows[None], n_nodes, axis=0), np.arange(n_nodes)
 
     # -- states -------------------------------------------------------------------------------
 
@@ -145,15 +146,25 @@ class RoutingFrame:
         pack(bank, stored)
         return stored
 
-    def restore(self, state: MaskedState) -> None:
-        """Take up a state; only under feature budgets there are masks."""
+    def restore(self, state: OpenState) -> None:
+        """Take up a state."""
         self.prefix = state.prefix.astype(np.int64)
-        p = self.problem.x.shape[1]
-        if self.masks is not None:
-            for node in np.flatnonzero((self.masks != state.allowed).any(axis=1)):
-                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
-                self.masks[node] = state.allowed[node]
+        if state.masks is not None:
+            p, before = self.problem.x.shape[1], self.allowed
+            self.kept, self.allowed = state.masks
+            for node in np.flatnonzero((self.allowed != before).any(axis=1)):
+                self.data.x[node, :, :p] = self.rows[:, :p] * self.allowed[node]
         unpack(self.bank, self.data, self.prefix, state.packed)
+
+    def keep_open(
+        self, bound: float, prefix: NDArray[np.int64], bank: NodeQp, **beside: Any
+    ) -> None:
+        """Put a state with the QPs of a bank among the open ones, with what else it consists of."""
+        self.states.push(bound, prefix, self.packed(bank), **(beside or self.beside()))
+
+    def beside(self) -> dict[str, Any]:
+        """What the current state consists of beside prefixes and QPs, see `OpenState`."""
+        return {"masks": (self.kept, self.allowed)} if self.has_budgets else {}
 
     def process(self, rounds: int) -> int:
         """Fix what can be fixed in the current state and choose a branching, see `branching`."""
@@ -167,30 +178,25 @@ class RoutingFrame:
     def choose_nearest(self) -> bool:
         """Choose the free sample nearest to its plane; for states that rounding left open."""
         free = np.flatnonzero(self.prefix < self.problem.n_upper)
-        if len(free) == 0:
-            return False
-        score = self.bank.score[self.prefix[free], free]
-        nearest = int(np.argmin(np.abs(score)))
-        self.desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
-        return True
+        return nearest(self.bank.score[self.prefix[free], free], free, self.desk.choice)
 
     def feature_sides(
-        self, node: int, kept: Masks, allowed: Masks, chosen: NDArray[np.bool_]
+        self, node: int, chosen: NDArray[np.bool_]
     ) -> tuple[tuple[Masks, Masks], tuple[Masks, Masks]]:
         """Features kept and allowed where a node uses its heaviest one of some, and does not."""
         weight = np.abs(self.bank.vector[node, : len(chosen)]) + 1e-12
         feature = int(np.argmax(weight * chosen))
-        inside, among, outside = kept.copy(), allowed.copy(), allowed.copy()
+        inside, among, outside = self.kept.copy(), self.allowed.copy(), self.allowed.copy()
         inside[node, feature], outside[node, feature] = True, False
         if self.price == np.inf and inside[node].sum() >= self.budgets[node]:
             among[node] = inside[node]
-        return (inside, among), (kept, outside)
+        return (inside, among), (self.kept, outside)
 
     # -- bounds -------------------------------------------------------------------------------
 
     def value(self) -> float:
         """Bound of the current state with its bias penalties."""
-        return sum(self.bank.value[:, 0].tolist())
+        return max(self.inherited, sum(self.bank.value[:, 0].tolist()))
 
     def correction(self) -> float:
         """Most that the bias penalties of a tree worth the incumbent can add to its value.
@@ -214,7 +220,7 @@ class RoutingFrame:
         """Publish the global bound that belongs to a penalised one."""
         allowed = min(penalised, self.least_abandoned()) - self.correction()
         self.bound = max(self.bound, min(allowed, self.finished()))
-        self.tracker.bound(self.bound, self.explored())
+        self.tracker.bound(self.bound)
 
     # -- incumbents ---------------------------------------------------------------------------
 
@@ -241,90 +247,92 @@ class RoutingFrame:
         return self._accept(routing, source)
 
     def _accept(self, routing: NDArray[np.int64], source: str) -> bool:
-        problem = self.problem
-        p = problem.x.shape[1]
-        weights, biases = np.zeros((problem.n_nodes, p)), np.zeros(problem.n_nodes)
-        for node in range(problem.n_nodes):
-            sides = node_membership(routing, node)
-            here = sides < 2
-            if not here.any():
-                biases[node] = own_side(node)
-                continue
-            vector = self.complete.vector[node]
-            x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
-            routed = sides[here] if node < problem.n_upper else None
-            if routed is None and y.max() == y.min():
-                biases[node] = y[0]
-                continue
-            rows = (x, y, upper, routed, problem.epsilon)
-            plane = plane_of(vector[:p], *rows)
-            if misses(plane, x, routed, problem.epsilon):
-                plane = solve_node_plane(*rows, self.tracker.stop).plane
-                if misses(plane, x, routed, problem.epsilon):
-                    return False
-            weights[node], biases[node] = plane.weights, plane.bias
-        return self.offer(Planes(weights, biases), routing, source)
+        nodes = range(self.problem.n_nodes)
+        planes = Planes.of([self._warm_plane(routing, node) for node in nodes])
+        return self.keeps_routing(planes, routing) and self.offer(planes, routing, source)
+
+    def _warm_plane(self, routing: NDArray[np.int64], node: int) -> NodePlane:
+        """Plane of a complete routing by its warm QP; by a cold one where rounding spoilt it."""
+        sides = node_membership(routing, node)
+        here = sides < 2
+        x, y, upper = self.problem.x[here], self.problem.y[here], self.penalties[node, here]
+        if len(y) and (node < self.problem.n_upper or y.max() != y.min()):
+            routed = sides[here] if node < self.problem.n_upper else None
+            vector = self.complete.vector[node, : x.shape[1]]
+            plane = plane_of(vector, x, y, upper, routed, self.problem.epsilon)
+            if not self._misses(plane, sides):
+                return plane
+        return self.solve_node(sides, node).plane
 
     def offer(self, planes: Planes, routing: NDArray[np.int64], source: str) -> bool:
         """Keep a tree if it is better."""
         objective = tree_objective(self.problem, planes, routing)
         return self.tracker.offer(objective, planes, routing, source)
 
-    def solve_node(self, sides: NDArray[np.int8], node: int) -> NodeSolution:
-        """Solve the QP of a node from scratch; ``sides`` as in `node_membership`.
+    def solve_node(
+        self, sides: NDArray[np.int8], node: int, columns: NDArray[np.int64] | None = None
+    ) -> NodeSolution:
+        """Solve the QP of a node from scratch, over some features or all of them.
 
-        A node without rows sends them to its own side.
+        ``sides`` as in `node_membership`; a node without rows sends them to its own side.
         """
-        here = np.flatnonzero(sides < 2)
+        here, problem = np.flatnonzero(sides < 2), self.problem
         if not len(here):
-            zero, none = np.zeros(self.problem.x.shape[1]), np.zeros(0)
-            plane = NodePlane(zero, own_side(node), 0.0)
-            return NodeSolution(plane, 0.0, zero, none)
-        routed = sides[here] if node < self.problem.n_upper and sides[here].any() else None
+            zero, none = np.zeros(problem.x.shape[1]), np.zeros(0)
+            return NodeSolution(NodePlane(zero, own_side(node), 0.0), 0.0, zero, none)
         return solve_node_plane(
-            np.ascontiguousarray(self.problem.x[here]),
-            self.problem.y[here],
+            np.ascontiguousarray(problem.x[here]),
+            problem.y[here],
             self.penalties[node, here],
-            routed,
-            self.problem.epsilon,
+            sides[here] if sides[here].any() else None,
+            problem.epsilon,
             self.tracker.stop,
+            columns,
         )
+
+    def solve_nodes(self, prefix: NDArray[np.int64]) -> list[NodeSolution]:
+        """Solve the QPs of a state from scratch, over the features that are allowed now."""
+        return [
+            self.solve_node(
+                node_membership(prefix, node),
+                node,
+                np.flatnonzero(self.allowed[node]) if self.has_budgets else None,
+            )
+            for node in range(self.problem.n_nodes)
+        ]
 
     def keeps_routing(self, planes: Planes, routing: NDArray[np.int64]) -> bool:
         """Whether planes send every sample where a complete routing says."""
-        for node in range(self.problem.n_upper):
-            sides = node_membership(routing, node)
-            here = sides < 2
-            plane = NodePlane(planes.weights[node], float(planes.biases[node]), 0.0)
-            if misses(plane, self.problem.x[here], sides[here], self.problem.epsilon):
-                return False
-        return True
+        return not any(
+            self._misses(
+                NodePlane(planes.weights[node], float(planes.biases[node]), 0.0),
+                node_membership(routing, node),
+            )
+            for node in range(self.problem.n_upper)
+        )
+
+    def _misses(self, plane: NodePlane, sides: NDArray[np.int8]) -> bool:
+        """Whether a plane does not send samples to given sides."""
+        here = sides < 2
+        return misses(plane, self.problem.x[here], sides[here], self.problem.epsilon)
 
     def polish(self) -> None:
         """Replace the incumbent's planes by accurate ones for the same routing and features."""
-        problem, routing = self.problem, self.tracker.routing
+        routing = self.tracker.routing
         weights, biases = self.tracker.planes.weights.copy(), self.tracker.planes.biases.copy()
-        for node in range(problem.n_nodes):
-            sides = node_membership(routing, node)
-            here = np.flatnonzero(sides < 2)
-            columns = self.columns(node)
-            x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
-            if not len(here) or not len(columns):
-                continue
-            if node >= problem.n_upper and y.max() == y.min():
-                continue
-            x = np.ascontiguousarray(x[:, columns])
-            routed = sides[here] if node < problem.n_upper else None
-            plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop).plane
-            if not misses(plane, x, routed, problem.epsilon):
-                weights[node, columns], biases[node] = plane.weights, plane.bias
+        for node in range(self.problem.n_nodes):
+            sides, columns = node_membership(routing, node), self.columns(node)
+            if (sides < 2).any() and len(columns):
+                plane = self.solve_node(sides, node, columns).plane
+                if not self._misses(plane, sides):
+                    weights[node], biases[node] = plane.weights, plane.bias
         self.offer(Planes(weights, biases), routing, "polish")
 
     def columns(self, node: int) -> NDArray[np.int64]:
         """Features that the incumbent's plane at a node may use without another price."""
         p = self.problem.x.shape[1]
         used = np.flatnonzero(self.tracker.planes.weights[node])
-        return np.arange(p) if self.problem.variant == "margot" else used
+        return used if self.has_budgets else np.arange(p)
 
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""
@@ -365,6 +373,16 @@ class RoutingFrame:
     def least_abandoned(self) -> float:
         """Least bound of the states that no thread could decide."""
         return min(one.abandoned for one in self.team)
+
+
+def nearest(
+    scores: NDArray[np.float64], samples: NDArray[np.int64], choice: NDArray[np.int64]
+) -> bool:
+    """Choose the sample of the smallest score and the side where it lies; False without any."""
+    if len(samples):
+        first = int(np.argmin(np.abs(scores)))
+        choice[:] = samples[first], 1 if scores[first] >= 0.0 else -1
+    return len(samples) > 0
 
 
 def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Incumbent, bound, clock and events of one routing search, in terms of the caller's rows."""
+"""Incumbent, bound and reports of one routing search, in terms of the caller's rows."""
 
 from __future__ import annotations
 
@@ -10,58 +10,38 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.search.margot.records import (
-    Cancel,
-    OnEvent,
-    Planes,
-    RoutingBound,
-    RoutingEvent,
-    RoutingIncumbent,
-    RoutingProblem,
-    RoutingResult,
-    Status,
-)
+from octcore.search.margot.records import Planes, RoutingProblem, Status
+from octcore.search.report import Receive, Report, Stop, unheard
 
-# Seconds between two bound events, so that a trace stays readable.
+# Seconds between two reports of a bound, so that a trace stays readable.
 _BOUND_PERIOD = 0.1
 
 
 class Tracker:
-    """Best tree and bound so far; stores events and forwards them in the thread that made it."""
+    """Best tree and bound so far, and how the search ended; reports in the thread that made it."""
 
     def __init__(
         self,
         inverse: NDArray[np.int64],
-        on_event: OnEvent | None,
-        cancel: Cancel | None,
-        time_limit: float | None,
+        receive: Receive = unheard,
+        stop: Stop = lambda states: False,
     ) -> None:
-        self.inverse = inverse
-        self.on_event = on_event
-        self.cancel = cancel
-        self.begun = time.monotonic()
-        self.deadline = np.inf if time_limit is None else self.begun + time_limit
-        self.objective = np.inf
+        self.inverse, self._receive, self._stop = inverse, receive, stop
+        self.status: Status = "stopped"
+        self.objective, self.lowest = np.inf, -np.inf
         self.planes = Planes(np.zeros((0, 0)), np.zeros(0))
         self.routing = np.zeros(0, np.int64)
-        self.events: list[RoutingEvent] = []
-        self.cancelled = False
-        self._best_bound = -np.inf
+        self.stopped, self.states = False, 0
         self._last_bound = -np.inf
         self._owner, self._lock = threading.get_ident(), threading.Lock()
-        self._waiting: deque[RoutingEvent] = deque()
-
-    def seconds(self) -> float:
-        """Seconds since the search began."""
-        return time.monotonic() - self.begun
+        self._waiting: deque[Report] = deque()
 
     def stop(self) -> bool:
-        """Whether the caller cancelled or time is over."""
+        """Whether the caller asked to stop."""
         if threading.get_ident() == self._owner:
             self._deliver()
-            if not self.cancelled and self.cancel is not None and self.cancel():
-                self.cancelled = True
-        return self.cancelled or time.monotonic() >= self.deadline
+            self.stopped = self.stopped or self._stop(self.states)
+        return self.stopped
 
     def offer(
         self, objective: float, planes: Planes, routing: NDArray[np.int64], source: str
@@ -71,51 +51,30 @@ class Tracker:
             if objective >= self.objective * (1.0 - 1e-12):
                 return False
             self.objective, self.planes, self.routing = objective, planes, routing.copy()
-            found = (objective, planes, self._caller_routing(), source)
-            self._waiting.append(RoutingIncumbent(self.seconds(), *found))
+            self._waiting.append(Report(self.states, planes, objective, source=source))
         if threading.get_ident() == self._owner:
             self._deliver()
         return True
 
-    def _caller_routing(self) -> NDArray[np.int64]:
-        routing = self.routing[self.inverse] + 1
-        routing.setflags(write=False)
-        return routing
+    @property
+    def caller_routing(self) -> NDArray[np.int64]:
+        """Last-level branch node of each of the caller's rows (1-based heap)."""
+        return self.routing[self.inverse] + 1
 
-    def bound(self, value: float, nodes: int, force: bool = False) -> None:
-        """Publish a bound if it rose and the last one is old enough."""
-        rose = value > self._best_bound + 1e-9 * abs(value)
-        now = self.seconds()
+    def bound(self, value: float, force: bool = False) -> None:
+        """Report a bound if it rose and the last one is old enough."""
+        value = min(value, self.objective)
+        rose = value > self.lowest + 1e-9 * abs(value)
+        now = time.monotonic()
         if rose and (force or now - self._last_bound >= _BOUND_PERIOD):
-            self._best_bound, self._last_bound = value, now
-            self._waiting.append(RoutingBound(now, value, nodes))
+            self.lowest, self._last_bound = value, now
+            self._waiting.append(Report(self.states, bound=value))
             self._deliver()
 
     def _deliver(self) -> None:
         """Hand over what is new; only the thread that made the tracker talks to the caller."""
         while self._waiting:
-            event = self._waiting.popleft()
-            self.events.append(event)
-            if self.on_event is not None:
-                self.on_event(event)
-
-    def result(
-        self, status: Status, bound: float, nodes: int, pivots: int, compiled: float
-    ) -> RoutingResult:
-        """Final record."""
-        self.bound(bound, nodes, force=True)
-        return RoutingResult(
-            status=status,
-            planes=self.planes,
-            routing=self._caller_routing(),
-            objective=self.objective,
-            bound=min(bound, self.objective),
-            nodes=nodes,
-            pivots=pivots,
-            seconds=self.seconds(),
-            compile_seconds=compiled,
-            events=tuple(self.events),
-        )
+            self._receive(self._waiting.popleft())
 
 
 def merged_rows(problem: RoutingProblem) -> tuple[RoutingProblem, NDArray[np.int64]]:

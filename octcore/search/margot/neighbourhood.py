@@ -85,7 +85,8 @@ class Neighbourhoods:
     def _route_anew(self, prefix: NDArray[np.int64]) -> None:
         search = self._search
         search.prefix = prefix
-        search.states, search.alive, search.team = OpenStates(), True, [search]
+        search.states, search.team = OpenStates(), [search]
+        search.alive, search.inherited = True, 0.0
         start_evaluation(search.bank, search.warm, search.prefix)
         if not search.settle():
             return

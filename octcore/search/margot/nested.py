@@ -28,21 +28,15 @@ from octcore.search.margot.below import (
     lay_out,
     new_side_desk,
     raise_side,
-    split_first,
     width_of,
 )
 from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
 from octcore.search.margot.core import EAGER_STATES, EVERY, RoutingSearch
+from octcore.search.margot.frame import nearest
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.neighbourhood import Neighbourhoods
-from octcore.search.margot.open_states import SideStates
-from octcore.search.margot.root_rows import (
-    choose_root_row,
-    complete_routing,
-    rate_root,
-    restore_root,
-    send,
-)
+from octcore.search.margot.open_states import OpenState, SideStates
+from octcore.search.margot.root_rows import choose_root, complete_routing, restore_root, send
 from octcore.search.margot.start import is_above, node_membership, strip_shift
 from octcore.search.margot.state import (
     clear_bank,
@@ -62,8 +56,6 @@ class NestedSearch(RoutingSearch):
 
     heaps: tuple[SideStates, SideStates]
     """Open states of either side; states of the root share them."""
-    inherited: float = 0.0
-    """Bound of the state when it was made."""
 
     def start(self) -> None:
         """First incumbents; one is a good tree of one level less, each leaf split by its plane."""
@@ -71,9 +63,10 @@ class NestedSearch(RoutingSearch):
         problem = self.problem
         fewer = replace(problem, depth=problem.depth - 1, c_last=problem.c_upper, threads=1)
         same = np.arange(len(problem.y))
-        search = RoutingSearch(fewer, Tracker(same, None, self.tracker.stop, None))
+        few = Tracker(same, stop=lambda n: n >= _FEWER_LEVELS_STATES or self.tracker.stop())
+        search = RoutingSearch(fewer, few)
         search.start()
-        search.run(_FEWER_LEVELS_STATES)
+        search.run()
         planes, routing = search.tracker.planes, search.tracker.routing.copy()
         for node in range(fewer.n_upper, fewer.n_nodes):
             here = np.flatnonzero(routing == node)
@@ -90,6 +83,7 @@ class NestedSearch(RoutingSearch):
         dims = self.problem.x.shape[1] + 1
         size = self.problem.n_upper
         self.root, self.root_pair = (new_bank(1, n, dims, width) for _ in range(2))
+        self.current = self.root
         self.below = tuple(new_bank(size, n, dims, width) for _ in _SIDES)
         self.below_pair = new_bank(size, n, dims, width)
         self.below_desk = new_desk(n, dims, width)
@@ -159,21 +153,15 @@ class NestedSearch(RoutingSearch):
 
     # -- states of the root -------------------------------------------------------------------
 
-    def _pop(self) -> bool:
-        state = self.states.pop(self.number, self.patience)
-        if state is None or state.bound >= self.cutoff():
-            return False
+    def restore(self, state: OpenState) -> None:
+        """Take up a state of the root."""
         self.prefix = state.prefix.astype(np.int64)
         restore_root(self.root, self.data, self.prefix, state.packed)
-        self.heaps, self.inherited = (state.below[0], state.below[1]), state.bound
-        if not self.settle():
-            self._leave()
-            return False
-        return self.value() < self.cutoff()
+        self.heaps = (state.below[0], state.below[1])
 
-    def _leave(self) -> None:
-        """Put the current state back among the open ones."""
-        self.states.push(self.value(), self.prefix, self.packed(self.root), self.heaps)
+    def beside(self) -> dict[str, Any]:
+        """Open states of either side."""
+        return {"below": self.heaps}
 
     def _expand(self) -> bool:
         """Work on both sides, then send a sample to a side of the root."""
@@ -184,7 +172,7 @@ class NestedSearch(RoutingSearch):
             return False
         room = self._root_cutoff() - float(self.root.value[0, 0])
         arguments = (self.root, *self.below, self.data, self.below_data)
-        found = rate_root(*arguments, self.prefix, self.desk, room, self.ignored())
+        found = choose_root(*arguments, self.prefix, self.desk, room, self.ignored())
         if found == -1:
             return False
         if found == -2:
@@ -193,7 +181,6 @@ class NestedSearch(RoutingSearch):
             self.descend()
         if found == 0:
             return self._finish() if all(complete) else True
-        choose_root_row(*arguments, self.desk, found, room)
         return self._split()
 
     def _root_cutoff(self) -> float:
@@ -207,7 +194,7 @@ class NestedSearch(RoutingSearch):
         send(self.root_pair, self.data, far, sample, -side)
         if solve_bank(self.root_pair, self.data, limit):
             bound = max(before, float(self.root_pair.value[0, 0]) + self._lows())
-            self.states.push(bound, far, self.packed(self.root_pair), self.heaps)
+            self.keep_open(bound, far, self.root_pair)
         send(self.root, self.data, self.prefix, sample, side)
         return bool(solve_bank(self.root, self.data, limit)) and self._dive(self.value())
 
@@ -233,17 +220,12 @@ class NestedSearch(RoutingSearch):
         if self.value() >= self.cutoff():
             return False
         free = np.flatnonzero(self.prefix == 0)
-        if len(free):
-            score = self.root.score[0, free]
-            nearest = int(np.argmin(np.abs(score)))
-            self.desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
+        if nearest(self.root.score[0, free], free, self.desk.choice):
             return self._split()
         for side in _SIDES:
             if self._split_nearest(side):
                 return True
-        exact = self._close_routing(self._routing())
-        if exact < self.finished():
-            self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
+        self._close_routing(self._routing())
         return self._without_pair()
 
     def _without_pair(self) -> bool:
@@ -253,7 +235,7 @@ class NestedSearch(RoutingSearch):
         if len(best) > 1:
             heaps = (first.at(best[1:]), second)
             bound = float(self.root.value[0, 0]) + heaps[0].low + second.low
-            self.states.push(bound, self.prefix, self.packed(self.root), heaps)
+            self.keep_open(bound, self.prefix, self.root, below=heaps)
         self.heaps = (first.at(best[:1]), second.at(other[1:]))
         return len(other) > 1
 
@@ -272,18 +254,24 @@ class NestedSearch(RoutingSearch):
         found = collect(self.side_desk, order, width_of(self.problem.n_upper))
         self.heaps = (found, self.heaps[1]) if side == 0 else (self.heaps[0], found)
 
-    def _raise(self, side: int, splits: int) -> bool:
-        """Work on the open states of a side; whether the first one is a tree for its samples."""
+    def _raise(self, side: int, splits: int, chosen: bool = False) -> bool:
+        """Work on the open states of a side; whether the first one is a tree for its samples.
+
+        With ``chosen``, it is split first, as the desk says.
+        """
         order = self._lay_out(side)
         room = self.cutoff() - float(self.root.value[0, 0]) - self.heaps[1 - side].low
         arguments = (self.below[side], self.below_pair, self.below_data, self.below_prefix[side])
         self.side_desk.count[N_SPLITS] = splits
         code = AGAIN
         while code in (AGAIN, FULL) and not self.tracker.stop():
-            desk = self.side_desk = larger(self.side_desk) if code == FULL else self.side_desk
-            desk.count[N_SOLVES] = self.solves
-            given = (desk, len(order), self.below_desk, room, self.ignored(), self.rounds)
-            code = raise_side(*arguments, *given)
+            self.side_desk.count[N_SOLVES] = self.solves
+            given = (len(order), self.below_desk, room, self.ignored(), self.rounds, chosen)
+            code = raise_side(*arguments, self.side_desk, *given)
+            if code == FULL:
+                self.side_desk = larger(self.side_desk)
+            else:
+                chosen = False
         self.nodes += splits - int(self.side_desk.count[N_SPLITS])
         self._collect(side, order)
         return code == COMPLETE
@@ -292,18 +280,10 @@ class NestedSearch(RoutingSearch):
         """Branch on the free sample of a side's first state that is nearest to its plane."""
         prefix = self.below_prefix[side]
         free = np.flatnonzero((prefix >= 0) & (prefix < self.problem.n_upper // 2))
-        if not len(free):
+        scores = self.below[side].score[prefix[free], free]
+        if not nearest(scores, free, self.below_desk.choice):
             return False
-        self.nodes += 1
-        score = self.below[side].score[prefix[free], free]
-        nearest = int(np.argmin(np.abs(score)))
-        self.below_desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
-        order = self._lay_out(side)
-        if len(self.side_desk.bounds) == len(self.heaps[side].bounds):
-            self.side_desk = larger(self.side_desk)
-        arguments = (self.below[side], self.below_pair, self.below_data, prefix)
-        split_first(*arguments, self.side_desk, len(order), self.below_desk.choice)
-        self._collect(side, order)
+        self._raise(side, 1, chosen=True)
         return True
 
 

@@ -37,7 +37,8 @@ class OpenState(NamedTuple):
     """Bound, serial number, path prefixes and packed row statuses; serials are never equal.
 
     Where the trees below the root are searched for by themselves (`nested`), ``below`` holds the
-    open states of both.
+    open states of both; under feature budgets ``masks`` are the features that every plane is
+    charged for, and those that it may use, both of shape (n_nodes, n_features).
     """
 
     bound: float
@@ -45,15 +46,7 @@ class OpenState(NamedTuple):
     prefix: NDArray[np.int8]
     packed: NDArray[np.uint8]
     below: tuple[SideStates, ...] = ()
-
-
-class MaskedState(NamedTuple):
-    """Prefixes, packed row statuses and feature masks (n_nodes, n_features) of an open state."""
-
-    prefix: NDArray[np.int8]
-    packed: NDArray[np.uint8]
-    kept: Masks
-    allowed: Masks
+    masks: tuple[Masks, Masks] | None = None
 
 
 @dataclass(eq=False)
@@ -63,6 +56,8 @@ class OpenStates:
     All methods may be called by any thread.
     """
 
+    step: int = 1
+    """1 or -1: of equal bounds the first state on the heap comes first, or the last one."""
     over: bool = False
     """Whether all threads are asked to end."""
     _heap: list[OpenState] = field(default_factory=list)
@@ -80,11 +75,12 @@ class OpenStates:
         prefix: NDArray[np.int64],
         packed: NDArray[np.uint8],
         below: tuple[SideStates, ...] = (),
+        masks: tuple[Masks, Masks] | None = None,
     ) -> None:
         """Put a state on the heap."""
         with self._change:
-            self._serial += 1
-            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed, below)
+            self._serial += self.step
+            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed, below, masks)
             heapq.heappush(self._heap, state)
             self._change.notify()
 

@@ -17,19 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import copy_node, node_of
-from octcore.numerics.node_qp.plane import balanced_dual, solve_node_plane
+from octcore.numerics.node_qp.plane import balanced_dual
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.incumbent import Tracker, merged_rows
-from octcore.search.margot.open_states import MaskedState, Masks
+from octcore.search.margot.open_states import Masks, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
-from octcore.search.margot.start import node_membership, own_side, tree_objective
-from octcore.search.margot.state import (
-    extend_path,
-    lower_bound,
-    solve_bank,
-)
+from octcore.search.margot.start import node_membership, tree_objective
+from octcore.search.margot.state import extend_path, lower_bound, solve_bank
 
 # Decide a feature where the budget costs a lower node this share of the room to the bound.
 _FEATURE_SHARE = 0.2
@@ -78,23 +74,20 @@ def prove(
         states that do not reach it where rounding leaves them open.
     """
     merged, inverse = merged_rows(problem)
-    tracker = Tracker(inverse, None, stop, None)
+    tracker = Tracker(inverse, stop=lambda _: stop())
     tracker.objective = target  # only trees that are better matter
     prover = _Prover(merged, target, tracker)
     yield from prover.run()
-    return prover.is_proven and not prover.open
+    return prover.is_proven and not len(prover.states)
 
 
 class _Prover(RoutingFrame):
     """One proof, on merged rows."""
 
     def __init__(self, problem: RoutingProblem, target: float, tracker: Tracker) -> None:
-        shape = problem.n_nodes, problem.x.shape[1]
-        has_budgets = problem.variant != "margot"
-        super().__init__(problem, tracker, np.ones(shape, bool) if has_budgets else None)
+        super().__init__(problem, tracker)
         self.target = target
-        self.kept, self.allowed = np.zeros(shape, bool), np.ones(shape, bool)
-        self.open: list[MaskedState] = []
+        self.states = OpenStates(step=-1)  # all of one bound: depth first
         self.closed: list[ClosedState] = []
         self.better: Planes | None = None
         self.is_proven = True
@@ -113,10 +106,10 @@ class _Prover(RoutingFrame):
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
         self._solve(self.bank)
         is_open = True
-        while (is_open or self.open) and not self.tracker.stop():
+        while (is_open or len(self.states)) and not self.tracker.stop():
             if not is_open:
-                state = self.open.pop()
-                self.kept, self.allowed = state.kept, state.allowed
+                state = self.states.pop(0)
+                assert state is not None
                 self.restore(state)
                 self._solve(self.bank)
             is_open = self._advance()
@@ -130,14 +123,11 @@ class _Prover(RoutingFrame):
         """Solve the QPs that have new rows."""
         solve_bank(bank, self.data, _FAR * self.cutoff())
 
-    def _keep_open(self, bank: Any, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> None:
-        self.open.append(MaskedState(prefix.astype(np.int8), self.packed(bank), kept, allowed))
-
     # -- bounds and closing ---------------------------------------------------------------------
 
     def _beyond_budget(self, node: int, vector: NDArray[np.float64]) -> float:
         """Least price of the features of a node that the budget does not cover."""
-        if self.masks is None:
+        if not self.has_budgets:
             return 0.0
         n_kept = int(self.kept[node].sum())
         worth = np.sort(0.5 * vector[self.allowed[node] & ~self.kept[node]] ** 2)
@@ -169,25 +159,10 @@ class _Prover(RoutingFrame):
     def _cold_multipliers(self, prefix: NDArray[np.int64]) -> NDArray[np.float64]:
         n = len(prefix)
         multipliers = np.zeros((self.problem.n_nodes, 2 * n))
-        for node in range(self.problem.n_nodes):
-            here, found = self._solved(node, prefix)
+        for node, found in enumerate(self.solve_nodes(prefix)):
+            here = np.flatnonzero(node_membership(prefix, node) < 2)
             multipliers[node, here], multipliers[node, n + here] = np.split(found.multipliers, 2)
         return multipliers
-
-    def _solved(self, node: int, prefix: NDArray[np.int64]) -> Any:
-        """Rows of a node, and its solution from scratch over the allowed features."""
-        sides = node_membership(prefix, node)
-        here = np.flatnonzero(sides < 2)
-        problem = self.problem
-        routed = sides[here] if sides[here].any() else None
-        return here, solve_node_plane(
-            np.ascontiguousarray(problem.x[here][:, self.allowed[node]]),
-            problem.y[here],
-            self.penalties[node, here],
-            routed,
-            problem.epsilon,
-            self.tracker.stop,
-        )
 
     def _close(self, bank: Any, prefix: NDArray[np.int64], is_due: bool = False) -> bool:
         """Close a state whose bound reaches the target, or all the same where that is due."""
@@ -207,7 +182,7 @@ class _Prover(RoutingFrame):
 
     def _close_or_keep(self, bank: Any, prefix: NDArray[np.int64]) -> None:
         if not self._close(bank, prefix):
-            self._keep_open(bank, prefix, self.kept, self.allowed)
+            self.keep_open(0.0, prefix, bank)
 
     # -- branching ------------------------------------------------------------------------------
 
@@ -268,27 +243,20 @@ class _Prover(RoutingFrame):
             self._end()
             return False
         far = np.empty_like(self.prefix)
-        packed = np.zeros((self.problem.n_nodes, (2 * len(far) + 3) // 4), np.uint8)
         arguments = (self.bank, self.pair, self.data, self.prefix)
-        branch(*arguments, _FAR * self.cutoff(), self.desk.choice, far, packed)
+        branch(*arguments, _FAR * self.cutoff(), self.desk.choice, far)
         self._close_or_keep(self.pair, far)
         return True
 
     def _split_feature(self, node: int) -> None:
         """Leave open the states in which a node uses its heaviest free feature, and does not."""
         free = self.allowed[node] & ~self.kept[node]
-        for masks in self.feature_sides(node, self.kept, self.allowed, free):
-            self._keep_open(self.bank, self.prefix, *masks)
+        for masks in self.feature_sides(node, free):
+            self.keep_open(0.0, self.prefix, self.bank, masks=masks)
 
     def _end(self) -> None:
         """Nothing is left to decide: either the tree of the state is better than the target."""
-        nodes = range(self.problem.n_nodes)
-        weights, biases = np.zeros(self.allowed.shape), np.zeros(len(nodes))
-        for node in nodes:
-            here, found = self._solved(node, self.prefix)
-            weights[node, self.allowed[node]] = found.plane.weights
-            biases[node] = found.plane.bias if len(here) else own_side(node)
-        planes = Planes(weights, biases)
+        planes = Planes.of([one.plane for one in self.solve_nodes(self.prefix)])
         routes = self.keeps_routing(planes, self.prefix)
         if routes and tree_objective(self.problem, planes, self.prefix) < self.target:
             self.better = planes

@@ -1,8 +1,8 @@
-"""What the routing search takes and gives: plain frozen records."""
+"""What the routing search takes, and its planes: plain frozen records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.errors import SettingsError
+from octcore.numerics.node_qp.plane import NodePlane
 
 Variant = Literal["margot", "hfs", "sfs"]
-Status = Literal["optimal", "time_limit", "node_limit", "cancelled", "stalled"]
+Status = Literal["optimal", "stalled", "stopped"]
+"""How a search ended: proven, with states that rounding kept from being decided, or early."""
 
 
 @dataclass(frozen=True)
@@ -136,57 +138,12 @@ class Planes:
     weights: NDArray[np.float64]
     biases: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, nodes: Sequence[NodePlane]) -> Planes:
+        """Planes of all branch nodes in their order."""
+        return cls(np.array([one.weights for one in nodes]), np.array([one.bias for one in nodes]))
+
     def __post_init__(self) -> None:
         """Freeze the arrays."""
         self.weights.setflags(write=False)
         self.biases.setflags(write=False)
-
-
-@dataclass(frozen=True)
-class RoutingIncumbent:
-    """A better tree: seconds since the start, true objective, planes and last-level nodes."""
-
-    seconds: float
-    objective: float
-    planes: Planes
-    routing: NDArray[np.int64]
-    source: str
-
-
-@dataclass(frozen=True)
-class RoutingBound:
-    """A better lower bound on the objective."""
-
-    seconds: float
-    bound: float
-    nodes: int
-
-
-RoutingEvent = RoutingIncumbent | RoutingBound
-OnEvent = Callable[[RoutingEvent], None]
-Cancel = Callable[[], bool]
-
-
-@dataclass(frozen=True)
-class RoutingResult:
-    """Outcome of the routing search.
-
-    ``routing`` holds each sample's last-level branch node (1-based heap), ``objective`` is
-    recomputed from planes and routing, ``bound`` is valid whatever stopped the search.
-    """
-
-    status: Status
-    planes: Planes
-    routing: NDArray[np.int64]
-    objective: float
-    bound: float
-    nodes: int
-    pivots: int
-    seconds: float
-    compile_seconds: float
-    events: tuple[RoutingEvent, ...]
-
-    @property
-    def gap(self) -> float:
-        """Relative gap ``(objective - bound) / max(1e-10, |objective|)``."""
-        return (self.objective - self.bound) / max(1e-10, abs(self.objective))

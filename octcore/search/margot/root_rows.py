@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import copy_node, kernel, view_of
+from octcore.numerics.node_qp.factor import copy_node, inner, kernel, part, view_of
 from octcore.numerics.node_qp.rows import add_route
 from octcore.numerics.node_qp.solver import estimate_node
 from octcore.search.margot.branching import (
@@ -37,7 +37,7 @@ def send(root, data, prefix, sample, side):
             add_route(view_of(root, 0), moved, side)
 
 
-@kernel
+@inner
 def route_below(bank, data, sample, node):
     """Last node on the way of a sample by the planes, what it pays, or -1 for the strip."""
     epsilon = data.constants[0]
@@ -53,7 +53,7 @@ def route_below(bank, data, sample, node):
         node = 2 * node + (2 if side_of(score, epsilon) > 0 else 1)
 
 
-@kernel
+@inner
 def _gain_below(bank, data, sample):
     """First steps of a sample's losses at the top of the tree below and at one of its children."""
     top, least = 0.0, np.inf
@@ -67,7 +67,7 @@ def _gain_below(bank, data, sample):
     return top + least
 
 
-@kernel
+@inner
 def _root_gain(root, trial, data, sample, side, room, pivots):
     """Gain of routing a sample by the root after some pivots on a copy; a bound if ``room``."""
     qp, copy = view_of(root, 0), view_of(trial, 0)
@@ -80,8 +80,8 @@ def _root_gain(root, trial, data, sample, side, room, pivots):
     return max(0.0, copy.value[0] - qp.value[0])
 
 
-@kernel
-def rate_root(root, left, right, data, below, prefix, desk, room, ignored):
+@part
+def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
     """Rate the samples that are free at the root, sending those with one side left there.
 
     Returns the number of candidates, -1 when the state is pruned, -2 when samples were sent.
@@ -96,7 +96,7 @@ def rate_root(root, left, right, data, below, prefix, desk, room, ignored):
         paid = -1.0
         if not -epsilon + STRIP_MARGIN < score < -STRIP_MARGIN:
             bank = right if side_of(score, epsilon) > 0 else left
-            paid = route_below(bank, below, sample, 0)[1]
+            paid = route_below(bank, below, sample, np.int64(0))[1]
         if 0.0 <= paid <= ignored:
             continue
         closed = 0
@@ -122,8 +122,8 @@ def rate_root(root, left, right, data, below, prefix, desk, room, ignored):
     return -2 if sent else found
 
 
-@kernel
-def choose_root_row(root, left, right, data, below, desk, found, room):
+@part
+def _choose_root_row(root, left, right, data, below, desk, found, room):
     """Try the best candidates at the root; sample and cheaper side go to ``desk.choice``."""
     shortlist_candidates(desk.rating, found, room, desk.shortlist)
     best, idle = -1.0, 0
@@ -131,16 +131,29 @@ def choose_root_row(root, left, right, data, below, desk, found, room):
         sample = desk.shortlist[position]
         if sample < 0 or idle >= PATIENCE:
             break
-        one = _root_gain(root, desk.trial, data, sample, -1, room, STRONG_PIVOTS)
-        two = _root_gain(root, desk.trial, data, sample, 1, room, STRONG_PIVOTS)
-        one = min(room, one + _gain_below(left, below, sample))
-        two = min(room, two + _gain_below(right, below, sample))
+        one, two = 0.0, 0.0
+        for which in range(2):
+            gain = _root_gain(root, desk.trial, data, sample, 2 * which - 1, room, STRONG_PIVOTS)
+            gain += _gain_below(right if which == 1 else left, below, sample)
+            one, two = two, min(room, gain)
         score = (one + 1e-4 * room) * (two + 1e-4 * room)
         if score > best * 1.0001:
             best, idle = score, 0
             desk.choice[0], desk.choice[1] = sample, -1 if one < two else 1
         else:
             idle += 1
+
+
+@kernel
+def choose_root(root, left, right, data, below, prefix, desk, room, ignored):
+    """Rate the samples that are free at the root and choose one, with the cheaper side.
+
+    Returns what `_rate_root` does; without candidates nothing is chosen.
+    """
+    found = _rate_root(root, left, right, data, below, prefix, desk, room, ignored)
+    if found > 0:
+        _choose_root_row(root, left, right, data, below, desk, found, room)
+    return found
 
 
 @kernel
@@ -151,12 +164,8 @@ def complete_routing(root, left, right, data, below, prefix, left_prefix, right_
         side = prefix[sample]
         if side == 0:
             side = 2 if side_of(view_of(root, 0).score[sample], epsilon) > 0 else 1
-        node = left_prefix[sample] if side == 1 else right_prefix[sample]
-        node = max(node, 0)
-        if side == 1:
-            node = route_below(left, below, sample, node)[0]
-        else:
-            node = route_below(right, below, sample, node)[0]
+        node = max(left_prefix[sample] if side == 1 else right_prefix[sample], 0)
+        node = route_below(left if side == 1 else right, below, sample, node)[0]
         row = 1
         while 2 * row <= node + 1:
             row *= 2

@@ -8,7 +8,6 @@ the search branches on "feature in / out at this node", else on a sample. Best b
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,11 +20,10 @@ from octcore.numerics.node_qp.sparse import sparse_bound
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.open_states import MaskedState, Masks
-from octcore.search.margot.records import Planes, RoutingProblem, Status
-from octcore.search.margot.start import local_svm, node_membership, own_side
+from octcore.search.margot.open_states import Masks, OpenStates
+from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.start import local_svm, node_membership
 
 # Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
 _FEATURE_SHARE = 0.2
@@ -50,12 +48,11 @@ class SparseBound(NamedTuple):
 class SparseRoutingSearch(RoutingSearch):
     """One run of the search under feature budgets."""
 
+    _next_nearby: float = np.inf
+
     def __init__(self, problem: RoutingProblem, tracker: Tracker) -> None:
-        shape = (problem.n_nodes, problem.x.shape[1])
-        super().__init__(problem, tracker, np.ones(shape, bool))
+        super().__init__(replace(problem, threads=1), tracker)
         self.cache: dict[tuple[int, bytes, bytes, bytes], SparseBound] = {}
-        self.open: list[tuple[float, int, MaskedState]] = []
-        self.serial = 0
         self.tree_pivots = 0
         self.one_root_feature = (
             problem.variant == "hfs" and problem.depth == 2 and self.budgets[0] == 1
@@ -64,6 +61,7 @@ class SparseRoutingSearch(RoutingSearch):
     def start(self) -> None:
         """Local SVM tree under the budget, and the tree that splits nothing below the root."""
         problem, stop = self.problem, self.tracker.stop
+        self.states = OpenStates(step=-1)
         planes, routing = local_svm(problem, stop)
         self.offer(planes, routing, "warm start")
         _, other = local_svm(replace(problem, variant="margot"), stop)
@@ -103,30 +101,25 @@ class SparseRoutingSearch(RoutingSearch):
             self.tree_pivots += int(self.scratch.count[N_PIVOTS]) - before
 
     def _solve_routing(self, routing: NDArray[np.int64], source: str) -> bool:
-        problem, p = self.problem, self.problem.x.shape[1]
-        weights, biases = np.zeros((problem.n_nodes, p)), np.zeros(problem.n_nodes)
+        p, total, found = self.problem.x.shape[1], 0.0, []
         nothing, everything = np.zeros(p, np.bool_), np.ones(p, np.bool_)
-        total = 0.0
-        for node in range(problem.n_nodes):
+        for node in range(self.problem.n_nodes):
             sides = node_membership(routing, node)
-            labels = problem.y[sides < 2]
-            if len(labels) == 0:
-                biases[node] = own_side(node)
-                continue
-            if node >= problem.n_upper and labels.max() == labels.min():
-                biases[node] = labels[0]
+            labels = self.problem.y[sides < 2]
+            if not len(labels) or (node >= self.problem.n_upper and np.ptp(labels) == 0):
+                found.append(self.solve_node(sides, node).plane)
                 continue
             load_rows(self.scratch, sides)
             room = self.tracker.objective - total + self.correction()
-            found = self._bound_node(node, room, nothing, everything, self.steps)
-            if found.bound >= room:
+            bound = self._bound_node(node, room, nothing, everything, self.steps)
+            if bound.bound >= room:
                 return False
-            plane = self._sparse_node(node, sides).solve(np.flatnonzero(found.chosen)).plane
+            plane = self._sparse_node(node, sides).solve(np.flatnonzero(bound.chosen)).plane
             if plane.value == np.inf:
                 return False
             total += plane.value
-            weights[node], biases[node] = plane.weights, plane.bias
-        return self.offer(Planes(weights, biases), routing, source)
+            found.append(plane)
+        return self.offer(Planes.of(found), routing, source)
 
     def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
         here = np.flatnonzero(sides < 2)
@@ -138,71 +131,33 @@ class SparseRoutingSearch(RoutingSearch):
 
     # -- states -------------------------------------------------------------------------------
 
-    def run(self, node_limit: float = np.inf) -> Status:
-        """Search until proven, stopped or out of nodes."""
-        if self.tracker.objective <= 0.0:
-            return "optimal"
-        shape = (self.problem.n_nodes, self.problem.x.shape[1])
-        self.prefix = np.zeros(len(self.problem.y), np.int64)
-        load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
-        root = self._state(self.prefix, np.zeros(shape, bool), np.ones(shape, bool))
-        if not self.settle():
-            return self._stopped(0.0)
-        bound, _ = self._bound(0.0, root)
-        self._open(bound, self.prefix, root.kept, root.allowed)
-        self.report_bound(bound)
-        self.improve()
-        while True:
-            lowest = self.open[0][0] if self.open else np.inf
-            self.report_bound(lowest)
-            if lowest >= self.cutoff():
-                return "optimal" if self.abandoned >= self.cutoff() else "stalled"
-            if self.tracker.stop():
-                return self._stopped(lowest)
-            if self.nodes >= node_limit:
-                return "node_limit"
-            self._step()
-
-    def _state(self, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> MaskedState:
-        return MaskedState(prefix.astype(np.int8), self.packed(self.bank), kept, allowed)
-
-    def _open(self, bound: float, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> None:
-        self.serial += 1
-        state = self._state(prefix, kept, allowed)
-        heapq.heappush(self.open, (bound, -self.serial, state))
-
-    def _step(self) -> None:
-        """Take the state of least bound, tighten it, and split it."""
-        bound, _, state = heapq.heappop(self.open)
-        self.restore(state)
-        if not self.settle():
-            self._open(bound, self.prefix, state.kept, state.allowed)
-            return
-        if RoutingFrame.check is not None:
-            RoutingFrame.check(self)
+    def _expand(self) -> bool:
+        """Tighten the current state and split it; its parts go among the open ones."""
         self.nodes += 1
-        bound, costs = self._bound(bound, state)
-        if bound >= self.cutoff():
-            return
-        if self.one_root_feature and state.allowed[0].sum() > 1:
-            self._split_feature(bound, 0, state)
-            return
-        axis = self._root_axis(state)
+        self._tighten()
+        if self.value() >= self.cutoff():
+            return False
+        if self.one_root_feature and self.allowed[0].sum() > 1:
+            self._split_feature(0)
+            return False
+        axis = self._root_axis()
         if axis is not None and (self.prefix == 0).any():
             if self._descends():
                 self.descend()
-            self._split_interval(bound, axis, state)
-            return
-        code = self._process()
-        if code == PRUNED:
-            return
-        if code == AGAIN:
-            self._open(bound, self.prefix, state.kept, state.allowed)
-            return
-        bound, costs = self._bound(bound, state)
-        if self._descends() or code != BRANCH:
-            self.descend()
-        self._branch(bound, costs, code, state)
+            self._split_interval(axis)
+            return False
+        code = AGAIN
+        while code == AGAIN:
+            if self.tracker.stop():
+                self._leave()
+                return False
+            code = self.process(self.rounds)
+        if code != PRUNED:
+            costs = self._tighten()
+            if self._descends() or code != BRANCH:
+                self.descend()
+            self._branch(costs, code)
+        return False
 
     def _descends(self) -> bool:
         """Whether to look for a tree at this state."""
@@ -210,30 +165,25 @@ class SparseRoutingSearch(RoutingSearch):
             return False
         return self.tree_pivots <= _TREE_SHARE * self.pivots()
 
-    def _process(self) -> int:
-        code = AGAIN
-        while code == AGAIN and not self.tracker.stop():
-            code = self.process(self.rounds)
-        return code
-
-    def _bound(self, inherited: float, state: MaskedState) -> tuple[float, NDArray[np.float64]]:
-        """Bound of the current state, and what the budget costs each node above its plain QP."""
+    def _tighten(self) -> NDArray[np.float64]:
+        """Raise the bound of the current state; what the budget costs nodes above plain QPs."""
         values = self.bank.value[:, 0].copy()
         costs, known = np.zeros(len(values)), values.copy()
         for node in range(len(values)):
             if self.bank.count[node, N_ROWS] == 0:
                 continue
             rest = float(known.sum() - known[node])
-            found = self._budgeted(node, state, max(0.0, self.cutoff() - rest))
+            found = self._budgeted(node, max(0.0, self.cutoff() - rest))
             known[node] = max(found.bound, values[node])
             costs[node] = known[node] - values[node]
             if known.sum() >= self.cutoff():
                 break
-        return max(inherited, float(known.sum())), costs
+        self.inherited = max(self.inherited, float(known.sum()))
+        return costs
 
-    def _budgeted(self, node: int, state: MaskedState, room: float) -> SparseBound:
+    def _budgeted(self, node: int, room: float) -> SparseBound:
         """Bound of one node under its budget; exact only as far as ``room`` asks for."""
-        kept, allowed = state.kept[node], state.allowed[node]
+        kept, allowed = self.kept[node], self.allowed[node]
         sides = node_membership(self.prefix, node)
         key = (node, sides.tobytes(), kept.tobytes(), allowed.tobytes())
         found = self.cache.get(key)
@@ -245,63 +195,56 @@ class SparseRoutingSearch(RoutingSearch):
             self.cache[key] = found
         return found
 
-    def _branch(
-        self, bound: float, costs: NDArray[np.float64], code: int, state: MaskedState
-    ) -> None:
+    def _branch(self, costs: NDArray[np.float64], code: int) -> None:
         """Branch on a feature where the budget bites, else on the chosen sample."""
-        room = self.cutoff() - bound
+        room = self.cutoff() - self.value()
         if room <= 0.0:
             return
-        open_features = (state.allowed & ~state.kept).any(axis=1)
-        costs = np.where(open_features, costs, 0.0)
+        costs = np.where((self.allowed & ~self.kept).any(axis=1), costs, 0.0)
         node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
         bites = costs[node] > (_FEATURE_SHARE * room if node >= self.problem.n_upper else 0.0)
         if costs[node] > 0.0 and (bites or code != BRANCH):
-            self._split_feature(bound, node, state)
-            return
-        if code != BRANCH and not self.choose_nearest():
-            exact = self._accurate_bound(state)
-            if max(bound, exact + self.correction()) < self.cutoff():
-                self.abandoned = min(self.abandoned, max(bound, exact + self.correction()))
-            return
-        sample, parent = self.desk.choice[0], self.prefix[self.desk.choice[0]]
-        for child in (2 * parent + 1, 2 * parent + 2):
-            prefix = self.prefix.copy()
-            prefix[sample] = child
-            if self.data.twin[sample] >= 0:
-                prefix[self.data.twin[sample]] = child
-            self._open(bound, prefix, state.kept, state.allowed)
+            self._split_feature(node)
+        elif code != BRANCH and not self.choose_nearest():
+            self.give_up(self._accurate_bound())
+        else:
+            sample, parent = self.desk.choice[0], self.prefix[self.desk.choice[0]]
+            for child in (2 * parent + 1, 2 * parent + 2):
+                prefix = self.prefix.copy()
+                prefix[sample] = child
+                if self.data.twin[sample] >= 0:
+                    prefix[self.data.twin[sample]] = child
+                self.keep_open(self.value(), prefix, self.bank)
 
-    def _accurate_bound(self, state: MaskedState) -> float:
+    def _accurate_bound(self) -> float:
         """Bound of a state without free samples by cold solves, where rounding spoils warm ones.
 
         Its tree is offered: the plane of a node is the best one that keeps to the state.
         """
-        problem, total = self.problem, 0.0
-        weights, biases = np.zeros((problem.n_nodes, problem.x.shape[1])), np.zeros(problem.n_nodes)
-        for node in range(problem.n_nodes):
+        total, planes = 0.0, []
+        for node in range(self.problem.n_nodes):
             sides = node_membership(self.prefix, node)
             if not (sides < 2).any():
-                biases[node] = own_side(node)
+                planes.append(self.solve_node(sides, node).plane)
                 continue
-            masks = (state.kept[node], state.allowed[node])
             room = self.tracker.objective - total
+            masks = self.kept[node], self.allowed[node]
             found = solve_sparse_node(self._sparse_node(node, sides), room, *masks)
             total += found.bound
             if found.plane.value == np.inf or total >= self.tracker.objective:
                 return total
-            weights[node], biases[node] = found.plane.weights, found.plane.bias
-        self.offer(Planes(weights, biases), self.prefix, "search")
+            planes.append(found.plane)
+        self.offer(Planes.of(planes), self.prefix, "search")
         return total
 
-    def _root_axis(self, state: MaskedState) -> NDArray[np.float64] | None:
+    def _root_axis(self) -> NDArray[np.float64] | None:
         """Values of the only feature of the root plane (depth 2), or None."""
-        used = np.flatnonzero(state.allowed[0])
+        used = np.flatnonzero(self.allowed[0])
         if self.problem.depth != 2 or len(used) != 1:
             return None
         return self.problem.x[:, used[0]]
 
-    def _split_interval(self, bound: float, axis: NDArray[np.float64], state: MaskedState) -> None:
+    def _split_interval(self, axis: NDArray[np.float64]) -> None:
         """Halve the free samples along the root's feature; both sides are half-lines."""
         free = np.flatnonzero(self.prefix == 0)
         if (self.prefix == 0).all():
@@ -312,15 +255,15 @@ class SparseRoutingSearch(RoutingSearch):
             prefix = self.prefix.copy()
             prefix[sample] = child
             if half_lines(axis, prefix):
-                self._open(bound, prefix, state.kept, state.allowed)
+                self.keep_open(self.value(), prefix, self.bank)
 
-    def _split_feature(self, bound: float, node: int, state: MaskedState) -> None:
+    def _split_feature(self, node: int) -> None:
         """Feature in / out at a node that has features to decide."""
-        found = self._budgeted(node, state, np.inf)
-        free = state.allowed[node] & ~state.kept[node]
+        found = self._budgeted(node, np.inf)
+        free = self.allowed[node] & ~self.kept[node]
         chosen = free & found.chosen if (free & found.chosen).any() else free
-        for masks in self.feature_sides(node, state.kept, state.allowed, chosen):
-            self._open(bound, self.prefix, *masks)
+        for masks in self.feature_sides(node, chosen):
+            self.keep_open(self.value(), self.prefix, self.bank, masks=masks)
 
 
 def half_lines(axis: NDArray[np.float64], prefix: NDArray[np.int64]) -> bool:

@@ -19,6 +19,7 @@ from octcore.numerics.node_qp.factor import (
     N_ACTIVE,
     NodeData,
     copy_node,
+    inner,
     kernel,
     view_of,
 )
@@ -56,7 +57,7 @@ class SearchData(NamedTuple):
     trail: Any
 
 
-@kernel
+@inner
 def node_data(data, node):
     """Data of one node QP."""
     return NodeData(data.x[data.layer[node]], data.y, data.upper[node], data.constants)
@@ -78,7 +79,7 @@ def clear_bank(bank):
         clear_node(view_of(bank, node))
 
 
-@kernel
+@inner
 def charge_path(bank, sample, last):
     """Charge a sample at ``last`` and all its ancestors and route it by the ancestors."""
     add_hinge(view_of(bank, last), sample)
@@ -123,7 +124,7 @@ def extend_path(bank, data, prefix, sample, side):
 
 
 @kernel
-def _settle_node(bank, data, node, cutoff, pivots):
+def solve_chunk(bank, data, node, cutoff, pivots):
     """Some pivots on one node and the scores of all samples; nothing where no row is new."""
     qp = view_of(bank, node)
     if qp.count[IS_SETTLED] == 1:
@@ -141,7 +142,7 @@ def solve_bank(bank, data, cutoff):
     total = lower_bound(bank)
     for node in range(bank.value.shape[0]):
         rest = total - bank.value[node, 0]
-        code = _settle_node(bank, data, node, cutoff - rest, SOLVE_PIVOTS)
+        code = solve_chunk(bank, data, node, cutoff - rest, SOLVE_PIVOTS)
         total = rest + bank.value[node, 0]
         if code == CUTOFF:
             return False
@@ -158,23 +159,17 @@ def start_evaluation(bank, warm, routing):
 
 
 @kernel
-def solve_chunk(bank, data, node, cutoff, pivots):
-    """Some pivots on one node, for callers that poll a stop flag between calls."""
-    return _settle_node(bank, data, node, cutoff, pivots)
-
-
-@kernel
 def solve_all_chunks(bank, data, pivots):
     """Some pivots on every node; PIVOT_LIMIT if one needs more, else GAVE_UP if rounding won."""
     worst = OPTIMAL
     for node in range(bank.value.shape[0]):
-        code = _settle_node(bank, data, node, np.inf, pivots)
+        code = solve_chunk(bank, data, node, np.inf, pivots)
         if code == PIVOT_LIMIT or (code == GAVE_UP and worst == OPTIMAL):
             worst = code
     return worst
 
 
-@kernel
+@inner
 def side_of(score, epsilon):
     """Side on which a plane puts a sample; the strip is cut in the middle."""
     return -1 if score < -0.5 * epsilon else 1
@@ -201,7 +196,7 @@ def pack(bank, packed):
             packed[node, row // 4] |= np.uint8(bank.status[node, row] << (2 * (row % 4)))
 
 
-@kernel
+@inner
 def restore_row(qp, own, row, status):
     """Give a row the status that was stored; `refactor` then solves for the active ones."""
     if status != ABSENT:
@@ -213,7 +208,7 @@ def restore_row(qp, own, row, status):
         qp.count[N_ACTIVE] += 1
 
 
-@kernel
+@inner
 def restore_rows(qp, own, packed):
     """Give the rows of a QP the statuses that were stored, and solve for the active ones."""
     for row in range(qp.status.shape[0]):

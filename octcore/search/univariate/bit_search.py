@@ -14,7 +14,7 @@ import numpy as np
 from octcore.search.univariate.bit_table import make_bits
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.literal_node import LiteralNode, SearchState
-from octcore.search.univariate.question import Nested, State
+from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import Leaf, PathTree, count_leaves
 
@@ -33,12 +33,6 @@ class BitSearch:
     ----------
     inquiry : Inquiry
         At least one column.
-
-    Attributes
-    ----------
-    by_leaves : list of (int, float, Nested)
-        Most leaves, errors and the best tree for every number of leaves for which there is one;
-        filled where the search had to look at them.
     """
 
     def __init__(self, inquiry: Inquiry) -> None:
@@ -48,11 +42,8 @@ class BitSearch:
         self.state = SearchState(
             self.bits.rows, inquiry.price, inquiry.slack, question.threads, inquiry.stop
         )
-        self.best, self.lower = INFINITE, 0.0
-        self.by_column = np.zeros(table.n_columns)
-        self.reached = np.full(table.n_columns, INFINITE)
-        self.nested: Nested | None = None
-        self.by_leaves: list[tuple[int, float, Nested]] = []
+        reached = np.full(table.n_columns, INFINITE)
+        self.known = State(np.zeros(table.n_columns), reached, self.state.runs)
 
     def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""
@@ -60,15 +51,15 @@ class BitSearch:
         if not inquiry.is_forced:
             errors = table.total - int(table.class_weight.max())
             self._offer(errors + inquiry.price, Leaf(int(table.class_weight.argmax())))
-            yield self._now()
+            yield self.known
         limit = inquiry.question.max_leaves
         if not inquiry.question.by_leaves:
             yield from self._by_depth()
         if inquiry.question.by_leaves or (
-            limit is not None and self.best > self.lower + inquiry.slack
+            limit is not None and self.known.best > self.known.lower + inquiry.slack
         ):
             self._limit_leaves()
-            yield self._now()
+            yield self.known
 
     def _node(
         self, state: SearchState, depth: int, shallow: LiteralNode | None = None
@@ -108,42 +99,31 @@ class BitSearch:
 
     def _take_over(self, node: LiteralNode, last: bool) -> State:
         """Take over a better tree, and the bounds of a node of full depth."""
-        question = self.inquiry.question
-        if node.best[0] < self.best - self.inquiry.slack:
+        question, known = self.inquiry.question, self.known
+        if node.best[0] < known.best - self.inquiry.slack:
             self._offer(float(node.best[0]), node.tree())
         if last and node.complete:
-            self.lower = float(node.bound[0])
-            self.by_column = self.bits.of_columns(node.feature_lower[:, 0])
+            known.lower = float(node.bound[0])
+            known.by_column = self.bits.of_columns(node.feature_lower[:, 0])
             if question.leaf_limit == 2**question.depth:
-                self.reached = self.bits.of_columns(node.feature_upper[:, 0])
-        return self._now()
+                known.reached = self.bits.of_columns(node.feature_upper[:, 0])
+        return known
 
     def _limit_leaves(self) -> None:
         """The best of the trees of every size that is allowed; nothing when stopped early."""
+        known = self.known
         node = self._node(replace(self.state, by_leaves=True), self.inquiry.question.depth)
         best = node.search()[1]
         if self.inquiry.stop[0]:
             return
         for k in np.flatnonzero(best < INFINITE).tolist():
             tree = node.tree(k)
-            self.by_leaves.append((k + 1, float(best[k]), self._nest(tree)))
+            known.by_leaves.append((k + 1, float(best[k]), self.bits.of_table(tree)))
             self._offer(float(best[k]) + self.inquiry.price * (k + 1), tree)
-        self.lower = max(self.lower, self.best)
+        known.lower = max(known.lower, known.best)
 
     def _offer(self, cost: float, tree: PathTree) -> None:
         """Take a better tree that is small enough."""
-        is_better = cost < min(self.best - self.inquiry.slack, INFINITE)
+        is_better = cost < min(self.known.best - self.inquiry.slack, INFINITE)
         if is_better and count_leaves(tree) <= self.inquiry.question.leaf_limit:
-            self.best, self.nested = cost, self._nest(tree)
-
-    def _nest(self, tree: PathTree) -> Nested:
-        """Name the thresholds of a tree in kernel features."""
-        if isinstance(tree, Leaf):
-            return tree.label
-        column, rank = int(self.bits.column[tree.feature]), int(self.bits.rank[tree.feature])
-        return column, rank, self._nest(tree.left), self._nest(tree.right)
-
-    def _now(self) -> State:
-        nested, self.nested = self.nested, None
-        lower, runs = min(self.best, self.lower), int(self.state.runs[0])
-        return State(self.best, lower, self.by_column, self.reached, nested, runs)
+            self.known.best, self.known.tree = cost, self.bits.of_table(tree)

@@ -11,6 +11,7 @@ import numpy as np
 
 from octcore.search.univariate.bit_rows import Rows
 from octcore.search.univariate.table import Table, distinct_columns
+from octcore.search.univariate.tree import PathTree, map_features
 
 _COUNTER_LIMIT = 2**28
 """Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
@@ -40,25 +41,30 @@ class BitTable:
     ----------
     rows : Rows
         Kernel data.
-    column, rank : ndarray of shape (n_bits,)
-        Column of the table and last rank on the left of every 0/1 column.
-    first : ndarray of shape (n_columns + 1,)
-        First threshold of every column of the table.
+    table : Table
+    kept : ndarray of shape (n_bits,)
+        The threshold of every 0/1 column.
     position : ndarray of shape (n_thresholds,)
         The 0/1 column of every threshold.
     """
 
     rows: Rows
-    column: np.ndarray
-    rank: np.ndarray
-    first: np.ndarray
+    table: Table
+    kept: np.ndarray
     position: np.ndarray
+
+    @property
+    def column(self) -> np.ndarray:
+        """Column of the table of every 0/1 column."""
+        return self.table.column_and_rank[0][self.kept]
 
     def of_columns(self, by_bit: np.ndarray) -> np.ndarray:
         """Least number over the thresholds of every column of the table."""
-        if not len(self.position):
-            return np.zeros(0)
-        return np.minimum.reduceat(by_bit[self.position], self.first[:-1])
+        return np.minimum.reduceat(by_bit[self.position], self.table.first[:-1])
+
+    def of_table(self, tree: PathTree) -> PathTree:
+        """The tree in numbers of thresholds."""
+        return map_features(tree, lambda f: int(self.kept[f]))
 
 
 def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
@@ -72,18 +78,15 @@ def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
     smallest : int
         Leaf size that the kernels have to respect.
     """
-    sizes = np.array([len(values) - 1 for values in table.values], np.int64)
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    column = np.repeat(np.arange(table.n_columns), sizes)
-    rank = np.arange(len(column)) - first[column]
+    column, rank = table.column_and_rank
     right = (table.rank[column] > rank[:, None]).T.astype(np.uint8)
-    if sizes.max(initial=1) == 1:
+    if len(column) == table.n_columns:
         position = kept = np.arange(len(column))
     else:
         columns = reduce_columns(right, preferred=roots[column])
         kept, position = columns.kept, columns.position
     rows = _kernel_rows(right[:, kept], table, smallest)
-    return BitTable(rows, column[kept], rank[kept], first, position)
+    return BitTable(rows, table, kept, position)
 
 
 def _kernel_rows(X: np.ndarray, table: Table, smallest: int) -> Rows:

@@ -28,8 +28,8 @@ TIE = 1e-9
 """Values closer than this share of the total weight are equal (integers below 1e9 stay exact)."""
 
 
-@dataclass(frozen=True)
-class DepthTwoResult:
+@dataclass(frozen=True, eq=False)
+class BestSubtree:
     """The canonical optimum on a set of rows.
 
     Attributes
@@ -39,15 +39,12 @@ class DepthTwoResult:
     tree : Leaf or Branch
         In the features of the caller.
     wrong : ndarray of int64
-        Rows of the set that the tree misclassifies (J-).
-    best_by_leaves : tuple of float
-        Most weight classified correctly by 1, 2, 3, 4 leaves (minus infinity if impossible).
+        Rows of the set that the tree misclassifies (J-), those without weight left out.
     """
 
     value: float
     tree: PathTree
     wrong: np.ndarray
-    best_by_leaves: tuple[float, ...]
 
 
 class DepthTwo:
@@ -63,8 +60,6 @@ class DepthTwo:
     n_classes : int
     leaf_penalty : float
         Per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale penalty).
-    max_depth : int
-        0, 1 or 2.
     """
 
     def __init__(
@@ -74,17 +69,14 @@ class DepthTwo:
         weights: np.ndarray | None,
         n_classes: int,
         leaf_penalty: float,
-        max_depth: int = 2,
     ) -> None:
         self.X = np.asarray(X, np.uint8)
         self.y = np.asarray(y, np.int64)
         self.n_classes = n_classes
         self.leaf_penalty = float(leaf_penalty)
-        self.max_depth = max_depth
         self._weights, self._unit = integer_weights(weights, len(self.y))
         self._columns = reduce_columns(self.X)
-        own = np.arange(len(self.y))
-        index, scale = self._layout(own)
+        index, scale = self._layout(np.flatnonzero(self._weights))
         reduced = self.X[:, self._columns.kept]
         nothing = np.zeros(len(index), np.int64)
         self._order, rows = make_rows(reduced, index, self.y[index], scale, nothing)
@@ -94,49 +86,48 @@ class DepthTwo:
 
     def _layout(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows and integer scales of the kernel: one row per sample, or one per weight bit."""
-        weight = self._weights
-        if len(np.unique(np.column_stack([self.y, weight]), axis=0)) <= 4 * self.n_classes:
+        weight = self._weights[own]
+        if len(np.unique(np.column_stack([self.y[own], weight]), axis=0)) <= 4 * self.n_classes:
             return own, weight
         return binary_planes(own, weight)
 
-    def solve(self, mask: np.ndarray) -> DepthTwoResult:
+    def solve(self, mask: np.ndarray, depth: int = 2) -> BestSubtree:
         """Return the canonical optimum on the rows of a boolean mask of shape (n_samples,)."""
         subset = np.flatnonzero(mask[self._order])
         penalty = self.leaf_penalty / self._unit
-        value, reduced, scores = canonical_tree(
-            self._rows, self._pairs, subset, penalty, self._slack, self.max_depth
+        value, reduced = canonical_tree(
+            self._rows, self._pairs, subset, penalty, self._slack, depth
         )
         kept = self._columns.kept
         tree = map_features(reduced, lambda f: int(kept[f]))
-        rows = np.flatnonzero(mask)
+        rows = np.flatnonzero(mask & (self._weights > 0))
         wrong = rows[predict(tree, self.X[rows]) != self.y[rows]]
-        shown = tuple(s * self._unit if s >= 0 else -np.inf for s in scores)
-        return DepthTwoResult(value * self._unit, tree, wrong, shown)
+        return BestSubtree(value * self._unit, tree, wrong)
 
-    def values_by_root(self, mask: np.ndarray) -> np.ndarray:
+    def values_by_root(self, mask: np.ndarray, depth: int = 2) -> np.ndarray:
         """Return the best value with every feature at the root.
 
         Parameters
         ----------
         mask : ndarray of shape (n_samples,), bool
+        depth : int
+            1 or 2.
 
         Returns
         -------
         ndarray of shape (n_features,)
             A root that does not separate the rows has one empty leaf, which is charged too.
         """
-        if self.max_depth == 0:
-            return np.full(self.X.shape[1], -np.inf)
         subset = np.flatnonzero(mask[self._order])
         count = pair_scores(self._rows, subset, len(subset), self._pairs)
         totals = self._pairs.totals[: self.n_classes].astype(np.int64)
         active = self._pairs.active[:count].copy()
         leaf, stump = self._pairs.leaf * self._unit, self._pairs.stump * self._unit
         a = self.leaf_penalty
-        side = leaf - a if self.max_depth == 1 else np.maximum(leaf - a, stump - 2 * a)
+        side = leaf - a if depth == 1 else np.maximum(leaf - a, stump - 2 * a)
         kept = side[0] + side[1]
         idle = totals.max() * self._unit - a
-        if self.max_depth == 2 and len(active):
+        if depth == 2 and len(active):
             idle = max(idle, float((leaf[0] + leaf[1])[active].max()) - 2 * a)
         idle -= a
         values = np.full(self.X.shape[1], idle)
@@ -156,7 +147,7 @@ def canonical_tree(
     slack: float,
     max_depth: int = 2,
     max_leaves: int = 4,
-) -> tuple[float, PathTree, list[int]]:
+) -> tuple[float, PathTree]:
     """Return the canonical optimum of depth at most ``max_depth`` (0, 1, 2) on kernel rows.
 
     Parameters
@@ -172,8 +163,8 @@ def canonical_tree(
 
     Returns
     -------
-    tuple of (float, Leaf or Branch, list of int)
-        Value in weight units, tree in kernel features, and s_1..s_4.
+    tuple of (float, Leaf or Branch)
+        Value in weight units, tree in kernel features.
     """
     count = pair_scores(rows, subset, len(subset), pairs)
     active = pairs.active[:count].copy()
@@ -184,7 +175,7 @@ def canonical_tree(
     best = max(values)
     leaves = next(j for j, v in enumerate(values) if v >= best - slack) + 1
     if leaves == 1:
-        return best, _leaf(rows, subset), scores
+        return best, _leaf(rows, subset)
     # A leaf on the left comes before a branch on the left for the same root feature.
     choices = {2: [(leaf, leaf)], 3: [(leaf, stump), (stump, leaf)], 4: [(stump, stump)]}[leaves]
     hits = [
@@ -199,7 +190,7 @@ def canonical_tree(
         _leaf(rows, part) if scored is leaf else _stump(rows, pairs, part)
         for scored, part in zip(chosen, (subset[~on], subset[on]), strict=True)
     ]
-    return best, Branch(feature, sides[0], sides[1]), scores
+    return best, Branch(feature, sides[0], sides[1])
 
 
 def _tally(rows: Rows, subset: np.ndarray) -> np.ndarray:

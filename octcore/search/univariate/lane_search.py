@@ -21,8 +21,9 @@ from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
 from octcore.search.univariate.lane_rows import Rows, restrict
 from octcore.search.univariate.moments import Moments
 from octcore.search.univariate.node import Node, open_node, search
-from octcore.search.univariate.question import Moment, Nested, State
+from octcore.search.univariate.question import Moment, State
 from octcore.search.univariate.table import Inquiry, Table
+from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 ROUND = 4
 """Columns of one round; a constant, so that the number of threads does not matter."""
@@ -35,8 +36,6 @@ PIECE_SECONDS = 0.03
 """Time between two reports, where the kernel chooses what to solve."""
 GROWTH = 2.0
 """How much longer than the last piece the next one may be: the first ones are worth a picture."""
-WIDE_WORK = 20_000_000
-"""Rows times squared columns from which depth two is searched column by column, with events."""
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
 """Integers of the kernels by their bytes, and the largest sum each may hold."""
 
@@ -64,10 +63,11 @@ def kernel_rows(table: Table) -> Rows:
     )
 
 
-def nested(
-    rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray, node: int = 1
-) -> Nested:
-    """Nested splits of a plan; the last ones, which no plan tells, are found again.
+def planned(
+    rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray, first: np.ndarray,
+    node: int = 1,
+) -> PathTree:  # fmt: skip
+    """The tree of a plan; the last splits, which no plan tells, are found again.
 
     Parameters
     ----------
@@ -79,6 +79,8 @@ def nested(
     plan : ndarray of shape (2^depth, 4)
         Column, rank, leaves left, leaves right by node, numbered as a heap; column -1 stands for a
         leaf or a single split, whichever is better.
+    first : ndarray of shape (n_columns + 1,)
+        Number of the first threshold of every column.
     """
     split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
     if split[0] < 0 and leaves > 1:
@@ -87,14 +89,17 @@ def nested(
         depth_two(rows, terms, 2, smallest, INFINITE, every, 1, np.empty(n_columns), last)
         split = last[1].tolist()
     if split[0] < 0:
-        return int(np.bincount(rows.y, rows.weight).argmax())
+        return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
     column, rank, *shares = split
     is_left = (rows.rank[column] <= rank).astype(np.uint8)
     left, right = (
-        nested(restrict(rows, keep, int(keep.sum())), terms, most, smallest, plan, 2 * node + side)
+        planned(
+            restrict(rows, keep, int(keep.sum())), terms, most, smallest, plan, first,
+            2 * node + side,
+        )
         for side, (keep, most) in enumerate(zip((is_left, 1 - is_left), shares, strict=True))
-    )
-    return column, rank, left, right
+    )  # fmt: skip
+    return Branch(int(first[column]) + rank, left, right)
 
 
 class LaneSearch:
@@ -116,11 +121,11 @@ class LaneSearch:
         self.terms = self._terms(self.work)
         n_columns = table.n_columns
         self.is_root = inquiry.roots
-        self.best = INFINITE
         self.plan = np.full((max(4, 2**self.depth), 4), NO_ROOT, np.int32)
-        self.lower = np.full(n_columns, 2 * inquiry.price)
-        self.reached = np.full(n_columns, INFINITE)
-        self.known = INFINITE
+        reached = np.full(n_columns, INFINITE)
+        self.known = State(np.full(n_columns, 2 * inquiry.price), reached, self.work)
+        self.best = INFINITE
+        self.score = np.empty(n_columns)
         self.node: Node | None = None
         self.moments: Moments | None = None
         self.begin = time.perf_counter()
@@ -130,10 +135,9 @@ class LaneSearch:
     def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""
         try:
-            self._depth_one()
-            yield self._now()
+            yield self._shallow(min(2, self.leaves))
             if self.leaves > 2:
-                yield from self._depth_two()
+                yield self._shallow(self.leaves)
             wants_all = self.inquiry.question.all_roots
             if min(self.depth, self.leaves - 1) > 2 and (wants_all or not self._is_trivial()):
                 yield from self._deep()
@@ -164,65 +168,22 @@ class LaneSearch:
         enough = self.best <= 2 * self.inquiry.price + self.inquiry.slack
         return enough or bool(self.inquiry.stop[0])
 
-    def _two(
-        self, leaves: int, roots: np.ndarray, plan: np.ndarray, work: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Least cost with some columns at the root, and the bound of every column."""
-        score = np.empty(len(self.lower))
-        best, _ = depth_two(
-            self.rows, self._terms(work), leaves, self.smallest, self.best,
-            roots.astype(np.uint8), int(not self.inquiry.is_forced), score, plan,
+    def _shallow(self, leaves: int) -> State:
+        """The best tree of one split at most, or of two levels where it may have more leaves."""
+        known, is_free = self.known, int(not self.inquiry.is_forced)
+        self.best, _ = depth_two(
+            self.rows, self.terms, leaves, self.smallest, self.best, self.is_root.astype(np.uint8),
+            is_free, self.score, self.plan[:4],
         )  # fmt: skip
-        return best, score
-
-    def _depth_one(self) -> None:
-        """The best leaf or single split."""
-        leaves = min(2, self.leaves)
-        self.best, self.score = self._two(leaves, self.is_root, self.plan[:4], self.work)
-        if self.leaves <= 2:
-            self.lower, self.reached = self.score.copy(), self.score.copy()
-
-    def _is_wide(self) -> bool:
-        """Whether depth two takes so long that it goes column by column."""
-        n_columns, n = self.rows.sequence.shape
-        return n * n_columns**2 >= WIDE_WORK
-
-    def _depth_two(self) -> Iterator[State]:
-        """Depth two at once, or in rounds of a few columns where that takes long enough."""
-        is_last = min(self.depth, self.leaves - 1) == 2
-        if self._is_wide():
-            roots = np.flatnonzero(self.is_root)
-            roots = roots[np.argsort(self.score[roots], kind="stable")]
-            for first in range(0, len(roots), ROUND):
-                batch = roots[first : first + ROUND]
-                self._columns(batch)
-                if self.inquiry.stop[0]:
-                    return
-                if is_last:
-                    self.lower[batch] = self.score[batch]
-                yield self._now()
-        else:
-            self.best, self.score = self._two(self.leaves, self.is_root, self.plan[:4], self.work)
+        is_last = leaves == self.leaves and min(self.depth, leaves - 1) <= 2
         if is_last and not self.inquiry.stop[0]:
-            # Bounds of the columns are final; the best tree attains that of its own.
-            self.lower = self.score.copy()
-            if self.plan[1, 0] >= 0:
-                self.reached[self.plan[1, 0]] = self.best
-        yield self._now()
-
-    def _columns(self, batch: np.ndarray) -> None:
-        """Depth two with each of a few columns at the root, side by side."""
-        every = np.arange(len(self.lower))
-        plans = np.full((len(batch), 4, 4), NO_ROOT, np.int32)
-        works = np.zeros((len(batch), 2), np.int64)
-        answers = self._side_by_side(
-            [partial(self._two, self.leaves, every == g, plans[i], works[i])
-             for i, g in enumerate(batch)]
-        )  # fmt: skip
-        for i, (best, score) in enumerate(answers):
-            self.score[batch[i]] = score[batch[i]]
-            self._better(best, plans[i])
-        self.work += works.sum(axis=0)
+            # Bounds of the columns are final; single splits attain them, of others the best tree.
+            known.by_column = self.score.copy()
+            if leaves <= 2:
+                known.reached = known.by_column
+            elif self.plan[1, 0] >= 0:
+                known.reached[self.plan[1, 0]] = self.best
+        return self._now()
 
     def _better(self, best: float, plan: np.ndarray) -> None:
         """Take over a tree if it is better."""
@@ -293,43 +254,41 @@ class LaneSearch:
 
     def _close_roots(self) -> Iterator[State]:
         """Find the best tree with every column at the root."""
-        slack = self.inquiry.slack
-        for g in np.flatnonzero(self.is_root & (self.lower < INFINITE)):
+        known, slack = self.known, self.inquiry.slack
+        for g in np.flatnonzero(self.is_root & (known.by_column < INFINITE)).tolist():
             plan = np.full_like(self.plan, NO_ROOT)
-            best = float(self.reached[g])
-            while best > self.lower[g] + slack and not self.inquiry.stop[0]:
-                best = self._close_root(int(g), best, plan)
+            while known.reached[g] > known.by_column[g] + slack and not self.inquiry.stop[0]:
+                self._close_root(g, plan)
                 yield self._now()
 
-    def _close_root(self, g: int, best: float, plan: np.ndarray) -> float:
-        """Work on one column; returns the least cost found with it at the root."""
-        only = np.arange(len(self.lower)) == g
-        if self.node is None:
-            score = np.empty(len(self.lower))
+    def _close_root(self, g: int, plan: np.ndarray) -> None:
+        """Work on trees with one column at the root."""
+        known, node = self.known, self.node
+        best = float(known.reached[g])
+        if node is None:
+            only = (np.arange(len(self.score)) == g).astype(np.uint8)
             best, _ = depth_two(
-                self.rows, self.terms, self.leaves, self.smallest, INFINITE,
-                only.astype(np.uint8), 0, score, plan[:4],
+                self.rows, self.terms, self.leaves, self.smallest, INFINITE, only, 0,
+                np.empty(len(only)), plan[:4],
             )  # fmt: skip
-            self.lower[g] = self.reached[g] = best
-            return best
-        node = self.node
-        for way in np.flatnonzero(node.column == g):
-            best = search(
-                self.rows, self.terms, node, self.depth, self.smallest, best, INFINITE, self.score,
-                int(way), FIRST_STEPS, plan,
-            )  # fmt: skip
-        self.lower[g] = min(best, float(node.bound[node.column == g].min()))
-        if self.lower[g] >= best - 4 * self.inquiry.slack:
-            self.lower[g] = best
-        self.reached[g] = best
-        return best
+            lower = best
+        else:
+            ways = np.flatnonzero(node.column == g)
+            for way in ways:
+                best = search(
+                    self.rows, self.terms, node, self.depth, self.smallest, best, INFINITE,
+                    self.score, int(way), FIRST_STEPS, plan,
+                )  # fmt: skip
+            lower = min(best, float(node.bound[ways].min()))
+        is_closed = lower >= best - 4 * self.inquiry.slack
+        known.by_column[g], known.reached[g] = best if is_closed else lower, best
 
     def _take_over(self, node: Node) -> None:
         """Bounds by column from bounds by way."""
-        lower, reached = np.full(len(self.lower), INFINITE), np.full(len(self.lower), INFINITE)
-        np.minimum.at(lower, node.column, node.bound)
-        np.minimum.at(reached, node.column, node.reached)
-        self.lower, self.reached = lower, reached
+        known = self.known
+        known.by_column, known.reached = np.full((2, len(self.score)), INFINITE)
+        np.minimum.at(known.by_column, node.column, node.bound)
+        np.minimum.at(known.reached, node.column, node.reached)
 
     def _remember(self, node: Node) -> None:
         """Keep what is open now for the pictures."""
@@ -344,12 +303,13 @@ class LaneSearch:
 
     def _now(self, finished: bool = False) -> State:
         """The state, with the tree if it is a new one."""
-        tree = None
-        if self.best < self.known - self.inquiry.slack:
-            self.known = self.best
+        known, slack = self.known, self.inquiry.slack
+        if self.best < known.best - slack:
+            known.best = self.best
             terms = self._terms(np.zeros(2, np.int64))
-            tree = nested(self.rows, terms, self.leaves, self.smallest, self.plan)
-        lower = min(self.best, float(self.lower.min(initial=INFINITE)))
-        if finished and lower >= self.best - 4 * self.inquiry.slack:
-            lower = self.best
-        return State(self.best, lower, self.lower, self.reached, tree, int(self.work[0]))
+            first = self.inquiry.table.first
+            known.tree = planned(self.rows, terms, self.leaves, self.smallest, self.plan, first)
+        known.lower = min(self.best, float(known.by_column.min(initial=INFINITE)))
+        if finished and known.lower >= self.best - 4 * slack:
+            known.lower = self.best
+        return known

@@ -12,16 +12,16 @@ feature can beat the incumbent or the limit of the caller.  Bounds come from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
 from octcore.search.univariate.bounds import INFINITE, deeper_cost, similar_cost
 from octcore.search.univariate.canonical import canonical_tree
-from octcore.search.univariate.checking import BoundCheck, bound_check
 from octcore.search.univariate.literals import (
     WIDTH,
     Terms,
@@ -63,8 +63,6 @@ class SearchState:
         Whether errors are asked for by number of leaves, instead of one cost.
     runs : ndarray of shape (1,), int64
         D2S calls so far.
-    check : BoundCheck or None
-        Debug mode, see `checking`.
     """
 
     rows: Rows
@@ -75,7 +73,6 @@ class SearchState:
     by_leaves: bool = False
     pairs: Pairs = field(init=False)
     runs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
-    check: BoundCheck | None = field(default_factory=bound_check)
 
     def __post_init__(self) -> None:
         """Allocate the scratch."""
@@ -117,6 +114,9 @@ class LiteralNode:
     best, bound : ndarray of shape (n_entries,)
         Costs of the best trees known for the node, and bounds on all.
     """
+
+    check: ClassVar[Callable[[Any, int], None] | None] = None
+    """Looks at the bounds of a literal that has been worked on; set by tests."""
 
     def __init__(
         self,
@@ -359,8 +359,8 @@ class LiteralNode:
             lower = np.where(solved, self.upper[literal], lower)
             self.lower[literal] = np.where(raised, lower, self.lower[literal])
             self._spread(literal)
-        if state.check is not None and not state.stop[0]:
-            state.check.look(self, literal)
+        if LiteralNode.check is not None and not state.stop[0]:
+            LiteralNode.check(self, literal)
 
     def _child_node(self, literal: int) -> LiteralNode:
         """Node below a literal; kept for a later, higher limit where the tables are small."""

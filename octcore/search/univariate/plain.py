@@ -17,13 +17,16 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from octcore.search.univariate.bounds import similar_cost
+from octcore.search.univariate.bounds import INFINITE, similar_cost
+from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
+from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 MOST_WORK = 4e9
 """Products of the matrix product at the root up to which the search takes some seconds."""
@@ -53,14 +56,10 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """A subtree: its cost, and nested ``(column, rank, left, right)`` or a label."""
+    """A subtree: its cost, and the tree in numbers of thresholds of the table."""
 
     cost: float
-    tree: tuple | int
-
-
-Report = Callable[[np.ndarray, Found], None]
-"""Receives the lower bound of every root column and the best tree so far."""
+    tree: PathTree
 
 
 class PlainSearch:
@@ -73,22 +72,51 @@ class PlainSearch:
     """
 
     def __init__(self, inquiry: Inquiry) -> None:
-        self.table = table = inquiry.table
+        self.table, self.depth = inquiry.table, inquiry.question.depth
         self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
-        self.subtrees = 0
-        dtype = np.float32 if table.total < EXACT_IN_SINGLE else np.float64
-        columns = [np.full(len(v) - 1, h) for h, v in enumerate(table.values)]
-        self.column = np.concatenate([np.zeros(0, int), *columns])
-        self.at = np.concatenate([np.zeros(0, int), *(np.arange(len(v) - 1) for v in table.values)])
-        self.left = (table.rank[self.column].T <= self.at).astype(dtype)
-        self.weight = np.zeros((len(table.y), table.n_classes), dtype)
-        self.weight[np.arange(len(table.y)), table.y] = table.weight
+        self.roots = inquiry.roots if inquiry.is_forced else None
+        n_columns = self.table.n_columns
+        reached = np.full(n_columns, INFINITE)
+        self.known = State(np.zeros(n_columns), reached, np.zeros(1, np.int64))
+        self.dtype = np.float32 if self.table.total < EXACT_IN_SINGLE else np.float64
+        self.column = self.table.column_and_rank[0]
+
+    @cached_property
+    def left(self) -> np.ndarray:
+        """Whether rows are on the left of thresholds, ``(n_rows, n_thresholds)``."""
+        column, rank = self.table.column_and_rank
+        return (self.table.rank[column].T <= rank).astype(self.dtype)
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """Weight of every row, in the column of its class, ``(n_rows, n_classes)``."""
+        weight = np.zeros((len(self.table.y), self.table.n_classes), self.dtype)
+        weight[np.arange(len(weight)), self.table.y] = self.table.weight
+        return weight
+
+    def pieces(self) -> Iterator[State]:
+        """Search to the end, or until asked to stop.
+
+        Trees of two levels are found at once, and give an incumbent for those of three.
+        """
+        rows = np.arange(len(self.table.y))
+        try:
+            best = self.solve(rows, min(2, self.depth), self.roots)
+            if self.depth > 2:
+                yield from self._by_bounds(rows, best)
+            else:
+                yield self._now(best, best.cost)
+        except StoppedError:
+            return
+
+    def _now(self, best: Found, lower: float) -> State:
+        self.known.best, self.known.tree, self.known.lower = best.cost, best.tree, lower
+        return self.known
 
     def solve(
-        self, rows: np.ndarray, depth: int, roots: np.ndarray | None = None,
-        report: Report | None = None, grown: bool = True,
-    ) -> Found:  # fmt: skip
-        """Best tree of some depth on some rows.
+        self, rows: np.ndarray, depth: int, roots: np.ndarray | None = None, grown: bool = True
+    ) -> Found:
+        """Best tree of two levels at most on some rows.
 
         Parameters
         ----------
@@ -98,32 +126,29 @@ class PlainSearch:
             Most splits on a path.
         roots : ndarray of bool, shape (n_columns,), or None
             Columns that the root must test; None where the root is free.
-        report : callable or None
-            Called now and then with the state.
         grown : bool
             Whether the tree is wanted, not its cost alone.
         """
         if self.stop[0]:
             raise StoppedError
-        self.subtrees += 1
+        self.known.work[0] += 1
         counts = self.weight[rows].sum(axis=0, dtype=float)
-        best = Found(float(counts.sum() - counts.max()) + self.price, int(counts.argmax()))
+        best = Found(float(counts.sum() - counts.max()) + self.price, Leaf(int(counts.argmax())))
         if roots is not None:
-            best = Found(np.inf, 0)
+            best = Found(INFINITE, Leaf(0))
         if depth == 0 or best.cost <= 2 * self.price + self.slack:
             return best
         here = self._splitting(rows, roots)
         if not len(here):
             return best
-        if depth <= 2:
-            below = self._below(rows, here, depth)
-            if not grown:
-                return Found(min(best.cost, float((below[0] + below[1]).min())), 0)
-            return self._better(best, rows, here, *below, depth)
-        # Less deep trees give an incumbent, and are cheap.
-        shallow = self.solve(rows, depth - 1, roots)
-        best = shallow if shallow.cost < best.cost - self.slack else best
-        return self._by_bounds(rows, here, depth, best, report)
+        left, right = self._below(rows, here, depth)
+        place = int(np.argmin(left + right))
+        cost = float(left[place] + right[place])
+        if not grown:
+            return Found(min(best.cost, cost), Leaf(0))
+        if cost >= best.cost - self.slack:
+            return best
+        return self._joined(rows, int(here[place]), depth)
 
     def _splitting(self, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
         """One threshold for every way in which a column parts the rows."""
@@ -169,39 +194,27 @@ class PlainSearch:
                 np.maximum(kept, cell, out=kept)
         return (best[0] + best[1]).max(axis=1), (best[2] + best[3]).max(axis=1)
 
-    def _better(
-        self, best: Found, rows: np.ndarray, here: np.ndarray,
-        left: np.ndarray, right: np.ndarray, depth: int,
-    ) -> Found:  # fmt: skip
-        """The first threshold of least cost, if it beats what there is."""
-        place = int(np.argmin(left + right))
-        if left[place] + right[place] >= best.cost - self.slack:
-            return best
-        return self._joined(rows, int(here[place]), depth)
-
     def _joined(self, rows: np.ndarray, threshold: int, depth: int) -> Found:
         """Best tree below one threshold, both sides solved."""
         inside = self.left[rows, threshold] > 0
         left = self.solve(rows[inside], depth - 1)
         right = self.solve(rows[~inside], depth - 1)
-        nested = (int(self.column[threshold]), int(self.at[threshold]), left.tree, right.tree)
-        return Found(left.cost + right.cost, nested)
+        return Found(left.cost + right.cost, Branch(threshold, left.tree, right.tree))
 
-    def _by_bounds(
-        self, rows: np.ndarray, here: np.ndarray, depth: int, best: Found, report: Report | None
-    ) -> Found:
+    def _by_bounds(self, rows: np.ndarray, best: Found) -> Iterator[State]:
         """Solve thresholds in the order of their bounds, until none can beat the best tree."""
+        here = self._splitting(rows, self.roots)
         column = self.column[here]
         bounds = _Bounds(self.left[np.ix_(rows, here)], self.weight[rows], column, self.price)
         while True:
             lower = bounds.left + bounds.right
-            if report is not None:
-                by_column = np.full(len(self.table.values), np.inf)
-                np.minimum.at(by_column, column, lower)
-                report(by_column, best)
+            self.known.by_column = by_column = np.full(self.table.n_columns, INFINITE)
+            np.minimum.at(by_column, column, lower)
             open_ones = np.flatnonzero(lower < best.cost - self.slack)
+            least = float(lower.min(initial=INFINITE))
+            yield self._now(best, least if len(open_ones) else best.cost)
             if not len(open_ones):
-                return best
+                return
             j = bounds.middle_of_run(int(open_ones[np.argmin(lower[open_ones])]), open_ones)
             threshold = int(here[j])
             inside = self.left[rows, threshold] > 0
@@ -211,10 +224,10 @@ class PlainSearch:
             for side in (first, 1 - first):
                 if bounds.at(j) >= best.cost - self.slack:
                     break  # the larger side alone is too dear
-                costs[side] = self.solve(sides[side], depth - 1, grown=False).cost
+                costs[side] = self.solve(sides[side], self.depth - 1, grown=False).cost
                 bounds.solved(j, side, costs[side])
             if sum(costs) < best.cost - self.slack:
-                best = self._joined(rows, threshold, depth)
+                best = self._joined(rows, threshold, self.depth)
 
 
 class _Bounds:

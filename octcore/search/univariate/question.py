@@ -10,11 +10,11 @@ import numpy as np
 
 from octcore.errors import DataError
 from octcore.search.checks import check_ranges, check_rows
+from octcore.search.univariate.bounds import INFINITE
+from octcore.search.univariate.tree import Leaf, PathTree
 from octcore.tree.tree import Tree
 
 Status = Literal["optimal", "time_limit", "cancelled", "infeasible", "error"]
-Nested = tuple[int, int, "Nested", "Nested"] | int
-"""``(column, rank, left, right)`` of a table: ranks up to this one go left; or a leaf's label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +189,8 @@ class Answer:
         Objective of the best single leaf; None if it is not allowed.
     subtrees : int
         Subtrees solved.
-    compile_seconds, search_seconds : float
-        Wall-clock time.
+    search_seconds : float
+        Wall-clock time, without that of compiling.
     plain : bool
         Whether plain array operations did the search, without compiled kernels.
     recorded : callable
@@ -208,7 +208,6 @@ class Answer:
     root_exact: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     leaf_value: float | None = None
     subtrees: int = 0
-    compile_seconds: float = 0.0
     search_seconds: float = 0.0
     plain: bool = False
     recorded: Callable[[], tuple[Moment, ...]] = tuple
@@ -223,25 +222,29 @@ class Answer:
         return self.recorded()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class State:
-    """What a search knows, in units of weight.
+    """What a search knows so far, in units of weight; it writes here, and yields it now and then.
 
     Parameters
     ----------
-    best, lower : float
-        Least cost found, and lower bound on every tree.
     by_column, reached : ndarray of shape (n_columns,)
         Lower bound, and least cost found, with every column of the table at the root.
-    nested : nested tuples or None
-        The tree of the least cost, if it was not told before.
-    subtrees : int
-        Subtrees of depth two solved.
+    work : ndarray of int64
+        First, subtrees solved.
+    best, lower : float
+        Least cost found, and lower bound on every tree that costs less.
+    tree : Leaf or Branch
+        The tree of the least cost, in numbers of thresholds of the table.
+    by_leaves : list of (int, float, Leaf or Branch)
+        Most leaves, errors and the best tree for every number of leaves for which there is one;
+        filled where the search had to look at them.
     """
 
-    best: float
-    lower: float
     by_column: np.ndarray
     reached: np.ndarray
-    nested: Nested | None
-    subtrees: int
+    work: np.ndarray
+    best: float = INFINITE
+    lower: float = 0.0
+    tree: PathTree = field(default_factory=lambda: Leaf(0))
+    by_leaves: list[tuple[int, float, PathTree]] = field(default_factory=list)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
@@ -20,21 +21,13 @@ from octcore.search.univariate import plain, warm_up
 from octcore.search.univariate.bit_search import BitSearch
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.lane_search import LaneSearch, integer_width
-from octcore.search.univariate.question import (
-    Answer,
-    Moment,
-    Nested,
-    Question,
-    Report,
-    State,
-    Status,
-)
-from octcore.search.univariate.runner import run_watched
+from octcore.search.univariate.question import Answer, Moment, Question, Report, State, Status
 from octcore.search.univariate.table import LARGEST_PENALTY, Inquiry, Table, make_table
-from octcore.tree.tree import Split, Tree
+from octcore.search.univariate.tree import PathTree, heap
+from octcore.tree.tree import Tree
 
-BEAT_SECONDS = 0.08
-"""Longest silence of a search, about."""
+BEAT_SECONDS, POLL_SECONDS = 0.08, 0.05
+"""Longest silence of a search, and time between two looks at the clock, about."""
 QUICK_SECONDS = 0.02
 """How long a search goes on before it moves to a second thread, about."""
 QUICK_CELLS = 60_000
@@ -69,7 +62,8 @@ def answer(
         If the question makes no sense, see `Question.check`.
     """
     question.check()
-    return _Search(question, on_report or (lambda report: None)).run(cancel, time_limit)
+    search = _Search(question, on_report or (lambda report: None))
+    return search.run(cancel or (lambda: False), np.inf if time_limit is None else time_limit)
 
 
 def make_inquiry(question: Question) -> Inquiry:
@@ -101,8 +95,8 @@ def is_feasible(inquiry: Inquiry) -> bool:
     return enough and any(_splits(table, int(h), smallest) for h in roots)
 
 
-def suits_bits(question: Question, table: Table) -> bool:
-    """Whether 0/1 columns serve a question best.
+def suits_bits(table: Table) -> bool:
+    """Whether 0/1 columns serve a table best.
 
     They show no split that parts rows of weight 0 alone from the others.
     """
@@ -122,9 +116,8 @@ class _Search:
         self.inquiry = inquiry = make_inquiry(question)
         self.table, self.total = inquiry.table, inquiry.table.total
         self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
-        self.post = self._forward
         self.tree: Tree | None = None
-        self.cost = np.inf
+        self.cost = INFINITE
         self.lower = self.table.conflicts + self.price
         self.by_column = np.full(self.table.n_columns, self.lower)
         self.exact = np.zeros(self.table.n_columns, bool)
@@ -132,38 +125,29 @@ class _Search:
         self.plain = False
         self.recorded: Callable[[], tuple[Moment, ...]] = tuple
         self.by_leaves: tuple[tuple[int, float, Tree], ...] = ()
+        self.reason: Status | None = None
         self.last_report = time.perf_counter()
-        self.compile_seconds = self.search_seconds = 0.0
+        self.search_seconds = 0.0
 
-    def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> Answer:
+    def run(self, cancel: Callable[[], bool], time_limit: float) -> Answer:
         if not is_feasible(self.inquiry):
             return Answer("infeasible", None, None, None, *self._no_roots())
-        pieces = self._pieces(cancel or (lambda: False))
-        self.on_report(Report("started", bound=self.inquiry.value(self.lower)))
+        pieces = self._pieces(cancel)
+        self._say(Report("started", bound=self.inquiry.value(self.lower)))
         begin = time.perf_counter()
-        deadline = None if time_limit is None else begin + time_limit
-        reason = "finished"
-        if not self._at_once(pieces, cancel, deadline):
-
-            def work(post: Callable[[Report], None]) -> None:
-                self.post = post
-                for _ in pieces:
-                    pass
-
-            reason = run_watched(work, self.stop, self._forward, self._beating(cancel), deadline)
+        self._advance(pieces, cancel, begin + time_limit)
         slack = self.slack * (1 + ROUNDING)
         proven = self.tree is not None and self.cost <= self.lower + slack
         self.search_seconds = time.perf_counter() - begin
-        otherwise = "error" if reason == "finished" else reason
-        return self._answer(cast(Status, "optimal" if proven else otherwise))
+        return self._answer("optimal" if proven else self.reason or "error")
 
-    def _pieces(self, stop: Callable[[], bool]) -> Iterator[None]:
+    def _pieces(self, stop: Callable[[], bool]) -> Iterator[State]:
         """The search in pieces, by the kernels that suit the table; they are compiled first."""
         question, table, inquiry = self.question, self.table, self.inquiry
         if not table.n_columns or question.depth == 0:
-            return self._single_leaf()
+            return plain.PlainSearch(inquiry).pieces()
         deep = min(question.depth, question.leaf_limit - 1)
-        by_bits = suits_bits(question, table)
+        by_bits = suits_bits(table)
         needed = (
             warm_up.bit_sets(table.total, question.depth)
             if by_bits
@@ -172,111 +156,76 @@ class _Search:
         self.plain = plain.suits(inquiry) and not kernels.are_ready(*needed)
         if self.plain:
             kernels.prepare_later(*needed)
-            return self._plain()
-        self.compile_seconds = kernels.require(*needed, stop=stop)
-        return self._compiled(by_bits)
+            return plain.PlainSearch(inquiry).pieces()
+        kernels.require(*needed, stop=stop)
+        if by_bits:
+            return BitSearch(inquiry).pieces()
+        lanes = LaneSearch(inquiry)
+        self.recorded = lanes.recorded
+        return lanes.pieces()
 
-    def _at_once(
-        self, pieces: Iterator[None], cancel: Callable[[], bool] | None, deadline: float | None
-    ) -> bool:
-        """Whether the search was over after the first pieces.
+    def _advance(
+        self, pieces: Iterator[State], cancel: Callable[[], bool], deadline: float
+    ) -> None:
+        """Search piece by piece, to the end or until asked to stop.
 
-        On few rows these are short, and take less time than a second thread that can be watched.
+        Pieces are worked on by a second thread, while this one looks at the clock and asks
+        `cancel`: kernels release the interpreter lock.  On few rows the first pieces are short, and
+        take less time than that.
         """
         most = QUICK_CELLS if self.question.depth <= 3 else QUICK_CELLS // 10
+        quick = self.table.rank.size <= most and not self.plain
         begin = before = time.perf_counter()
-        while self.table.rank.size <= most:
-            now = time.perf_counter()
-            is_late = deadline is not None and now >= deadline
-            if is_late or now - before > QUICK_SECONDS / 4 or now - begin > QUICK_SECONDS:
-                break
-            if cancel is not None and cancel():
-                break
-            before = now
-            try:
-                next(pieces)
-            except StopIteration:
-                return True
-        return False
+        thread = ThreadPoolExecutor(1, "path-search")
+        try:
+            while True:
+                self._watch(cancel, deadline)
+                now = time.perf_counter()
+                is_short = now - before <= QUICK_SECONDS / 4 and now - begin <= QUICK_SECONDS
+                quick, before = quick and is_short, now
+                piece = None if quick else thread.submit(next, pieces, None)
+                while piece is not None and not piece.done():
+                    wait([piece], max(0.001, min(POLL_SECONDS, deadline - time.perf_counter())))
+                    self._watch(cancel, deadline)
+                state = next(pieces, None) if piece is None else piece.result()
+                if state is None:
+                    return
+                self._take_over(state)
+        finally:
+            self.stop[0] = 1
+            thread.shutdown()
 
-    def _forward(self, report: Report) -> None:
+    def _watch(self, cancel: Callable[[], bool], deadline: float) -> None:
+        """Stop where it is time to, and say that the search goes on where all was silent long."""
+        if self.reason is None:
+            if cancel():
+                self.reason = "cancelled"
+            elif time.perf_counter() >= deadline:
+                self.reason = "time_limit"
+            self.stop[0] = self.reason is not None
+        if time.perf_counter() - self.last_report > BEAT_SECONDS:
+            self._say(self._report("progress"))
+
+    def _say(self, report: Report) -> None:
         self.last_report = time.perf_counter()
         self.on_report(report)
 
-    def _beating(self, cancel: Callable[[], bool] | None) -> Callable[[], bool]:
-        """Ask `cancel`, and say that the search goes on where nothing else was said for long."""
-
-        def ask() -> bool:
-            if time.perf_counter() - self.last_report > BEAT_SECONDS:
-                self._forward(self._report("progress"))
-            return cancel is not None and cancel()
-
-        return ask
-
-    def _single_leaf(self) -> Iterator[None]:
-        """Where no column can be tested."""
-        counts = self.table.class_weight
-        self._offer(float(self.total - counts.max()) + self.price, int(counts.argmax()))
-        self._bound(self.cost)
-        yield
-
-    def _compiled(self, by_bits: bool) -> Iterator[None]:
-        """The search by kernels."""
-        search = BitSearch(self.inquiry) if by_bits else LaneSearch(self.inquiry)
-        if isinstance(search, LaneSearch):
-            self.recorded = search.recorded
-        for state in search.pieces():
-            self._take_over(state)
-            yield
-        if isinstance(search, BitSearch):
-            self.by_leaves = tuple(
-                (leaves, 1.0 - errors / self.total, to_tree(nested, self.table, self.question))
-                for leaves, errors, nested in search.by_leaves
-            )
-
     def _take_over(self, state: State) -> None:
         """Take over what a search knows."""
-        self.subtrees = state.subtrees
-        if state.nested is not None:
-            self._offer(state.best, state.nested)
+        self.subtrees = int(state.work[0])
+        if state.best < self.cost - self.slack:
+            self.cost, self.tree = state.best, to_tree(state.tree, self.table, self.question)
+            self._say(Report("incumbent", tree=self.tree, subtrees=self.subtrees))
         self.by_column = np.maximum(self.by_column, state.by_column)
         self.exact = (state.reached <= self.by_column + self.slack) | (self.by_column >= INFINITE)
-        self._bound(state.lower)
-
-    def _plain(self) -> Iterator[None]:
-        """The search in plain array operations, all in one piece."""
-        yield
-        search = plain.PlainSearch(self.inquiry)
-
-        def report(by_column: np.ndarray, best: plain.Found) -> None:
-            self.subtrees = search.subtrees
-            self._offer(best.cost, best.tree)
-            self.by_column = np.maximum(self.by_column, by_column)
-            self._bound(min(float(by_column.min()), best.cost))
-
-        rows = np.arange(len(self.table.y))
-        roots = self.inquiry.roots if self.inquiry.is_forced else None
-        try:
-            best = search.solve(rows, self.question.depth, roots, report)
-        except plain.StoppedError:
-            return
-        self.subtrees = search.subtrees
-        self._offer(best.cost, best.tree)
-        self._bound(best.cost)
-
-    def _offer(self, cost: float, nested: Nested) -> None:
-        """Take a better tree."""
-        if cost >= self.cost - self.slack:
-            return
-        self.cost = cost
-        self.tree = to_tree(nested, self.table, self.question)
-        self.post(Report("incumbent", tree=self.tree, subtrees=self.subtrees))
-
-    def _bound(self, lower: float) -> None:
-        """Take over a lower bound on the cost of every tree."""
+        self.by_leaves = tuple(
+            (leaves, 1.0 - errors / self.total, to_tree(tree, self.table, self.question))
+            for leaves, errors, tree in state.by_leaves
+        )
+        lower = min(state.best, state.lower)
         if lower > self.lower + self.slack:
             self.lower = lower
-            self.post(self._report("bound", self.inquiry.value(lower)))
+            self._say(self._report("bound", self.inquiry.value(lower)))
 
     def _report(self, kind: Literal["bound", "progress"], bound: float | None = None) -> Report:
         return Report(kind, bound, subtrees=self.subtrees, latest=self._latest)
@@ -316,7 +265,6 @@ class _Search:
             exact,
             leaf,
             self.subtrees,
-            self.compile_seconds,
             self.search_seconds,
             self.plain,
             self.recorded,
@@ -339,24 +287,12 @@ def _splits(table: Table, column: int, smallest: int) -> bool:
     return bool(((passed >= smallest) & (passed[-1] + sizes[-1] - passed >= smallest)).any())
 
 
-def to_tree(nested: Nested, table: Table, question: Question) -> Tree:
-    """Number the nodes of nested ``(column, rank, left, right)`` as a heap.
+def to_tree(nested: PathTree, table: Table, question: Question) -> Tree:
+    """The tree on the columns of the question, of one in numbers of thresholds of the table.
 
     Splits with the same label on both sides are dropped, except for a forced root.
     """
-    splits: dict[int, Split] = {}
-    labels: dict[int, int] = {}
-    stack: list[tuple[Nested, int]] = [(nested, 1)]
-    while stack:
-        here, node = stack.pop()
-        if not isinstance(here, tuple):
-            labels[node] = int(here)
-            continue
-        column, rank, left, right = here
-        threshold = table.threshold(column, rank)
-        splits[node] = Split.on_feature(int(table.original[column]), threshold)
-        stack += [(left, 2 * node), (right, 2 * node + 1)]
-    tree = Tree(splits, labels, np.asarray(question.X).shape[1], question.n_classes)
+    tree = heap(nested, np.asarray(question.X).shape[1], question.n_classes, table.split)
     for node in sorted(tree.splits, reverse=True):
         pair = tree.labels.get(2 * node), tree.labels.get(2 * node + 1)
         forced = node == 1 and question.roots is not None

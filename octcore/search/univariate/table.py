@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.search.univariate.question import Question
+from octcore.tree.tree import Split
 
 LARGEST_COUNT = 2**30
 """Largest total of weights that are kept as they are; sums of two stay inside 32 bits."""
@@ -88,10 +89,21 @@ class Table:
         """Number of distinct columns."""
         return len(self.values)
 
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Number of the first threshold of every column, and of all, ``(n_columns + 1,)``."""
+        return np.cumsum([0, *(len(values) - 1 for values in self.values)])
+
+    @cached_property
+    def column_and_rank(self) -> tuple[np.ndarray, np.ndarray]:
+        """Column, and last rank on the left, of every threshold, ``(n_thresholds,)``."""
+        column = np.repeat(np.arange(self.n_columns), np.diff(self.first))
+        return column, np.arange(len(column)) - self.first[column]
+
     @property
     def n_thresholds(self) -> int:
         """Number of thresholds of all columns."""
-        return sum(len(values) - 1 for values in self.values)
+        return int(self.first[-1])
 
     @cached_property
     def class_weight(self) -> np.ndarray:
@@ -115,6 +127,11 @@ class Table:
     def threshold(self, column: int, rank: int) -> float:
         """Value that separates the rows up to a rank from the others."""
         return midpoint(*self.values[column][rank : rank + 2].tolist())
+
+    def split(self, number: int) -> Split:
+        """The threshold of a number, on the columns of the question."""
+        column, rank = (int(part[number]) for part in self.column_and_rank)
+        return Split.on_feature(int(self.original[column]), self.threshold(column, rank))
 
 
 def midpoint(low: float, high: float) -> float:

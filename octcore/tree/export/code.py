@@ -1,38 +1,57 @@
-"""A tree as code that predicts a row without this package: Python, JavaScript, SQL and C.
+"""A tree as code that predicts a row without this package.
 
 One expression of nested choices says the class; a row with a gap in a column that is tested, or
 with none of its ordered categories, gets none, unless gaps are a category there.  Numbers are
-written with all their digits, in the order in which `Tree.predict` computes.
+written with all their digits, in the order in which `Tree.predict` computes; a spreadsheet takes
+two numbers for one that agree in their first fifteen digits.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, Protocol
 
 import numpy as np
 
 from octcore.data.columns import MISSING_LEVEL
+from octcore.data.export import guard_cell
 from octcore.data.text import clean_text
 from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.errors import SettingsError
 from octcore.tree.tree import Split, Tree
+
+
+class Form(Protocol):
+    """What joins operands to an expression, as a text with ``{0}`` and so on does."""
+
+    def format(self, *operands: str) -> str:
+        """Write the expression."""
+        ...
+
+
+def _digits(number: float) -> str:
+    """All digits of a number, in brackets if it is negative."""
+    text = repr(float(np.float64(number)))
+    return f"({text})" if text[0] == "-" else text
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a language writes what a tree needs; ``{0}`` and so on are operands."""
+    """How a language writes what a tree needs."""
 
-    choose: str
+    choose: Form
     """Condition, then, else."""
-    both: str
-    either: str
-    neither: str
-    equal: str
-    equal_text: str
-    gap: str
-    gap_text: str
+    both: Form
+    either: Form
+    neither: Form
+    equal: Form
+    equal_text: Form
+    gap: Form
+    gap_text: Form
     """`gap`, `gap_text`: whether a number, or a text, is missing."""
     none: str
     column: Callable[[int, str], str]
@@ -41,6 +60,16 @@ class Dialect:
     frame: Callable[[str, Sequence[tuple[str, bool]]], str]
     """``(expression, columns)``: the whole text; of every column its name and whether it is
     text."""
+    greater: Form = "{0} > {1}"
+    at_most: Form = "{0} <= {1}"
+    plus: Form = "{0} + {1}"
+    minus: Form = "({0} - {1})"
+    times: Form = "{0} * {1}"
+    over: Form = "({0} / {1})"
+    group: Form = "({0})"
+    number: Callable[[float], str] = _digits
+    longest: int | None = None
+    """Characters that an expression may have."""
 
 
 def _python(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
@@ -62,19 +91,55 @@ def _sql(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
     return f'SELECT *, {expression} AS prediction\nFROM "rows";\n'
 
 
-def _c(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-    comments = "".join(
-        f"   c{j}: {json.dumps(clean_text(name)).replace('*/', '* /')}\n"
-        for j, (name, _) in enumerate(columns)
-    )
-    parameters = ", ".join(
-        f"const char *c{j}" if is_text else f"double c{j}" for j, (_, is_text) in enumerate(columns)
-    )
+def _declared(head: str, text: str, number: str, tail: str) -> Any:
+    """Frame of a language whose function declares its columns, named in a comment before it."""
+
+    def frame(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
+        comments = "".join(
+            f"   c{j}: {json.dumps(clean_text(name)).replace('*/', '* /')}\n"
+            for j, (name, _) in enumerate(columns)
+        )
+        kinds = (text if is_text else number for _, is_text in columns)
+        parameters = ", ".join(f"{kind}c{j}" for j, kind in enumerate(kinds))
+        return (
+            head.format(comments) + f"predict({parameters}) {{\n  return {expression};\n}}\n" + tail
+        )
+
+    return frame
+
+
+def _r(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
     return (
-        "#include <math.h>\n#include <string.h>\n\n"
-        f"/* Class of a row; NULL for gaps (NAN or NULL).\n{comments}*/\n"
-        f"const char *predict({parameters or 'void'}) {{\n  return {expression};\n}}\n"
+        "# Classes of the rows of a data frame; NA for gaps.\n"
+        f"predict_rows <- function(rows) {{\n  rep_len({expression}, nrow(rows))\n}}\n"
     )
+
+
+def _excel(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
+    """Two lines of a sheet: names above cells, where rows are to stand, and the formula."""
+    names = [str(guard_cell(clean_text(name))) for name, _ in columns]
+    return "\t".join([*names, "prediction"]) + "\n" + "\t" * len(names) + f"={expression}\n"
+
+
+def _cell(number: int) -> str:
+    """Cell of a column in the second line of a sheet."""
+    letters = ""
+    while number >= 0:
+        letters, number = chr(65 + number % 26) + letters, number // 26 - 1
+    return letters + "2"
+
+
+def _excel_text(value: str) -> str:
+    """A text of a formula: at most 255 characters a piece, and none that would end the cell."""
+    pieces = [value[start : start + 120] for start in range(0, len(value), 120)] or [""]
+    written = '"&"'.join(piece.replace('"', '""') for piece in pieces)
+    return '"' + re.sub(r"[\x00-\x1f]", lambda m: f'"&CHAR({ord(m[0])})&"', written) + '"'
+
+
+def _spelled(value: str, kept: str, spell: Callable[[str], str]) -> str:
+    """A text between quotes, spelled but for printable ASCII; nothing runs into what follows."""
+    plain = (32 <= ord(c) < 127 and c not in kept for c in value)
+    return '"' + "".join(c if p else spell(c) for c, p in zip(value, plain, strict=True)) + '"'
 
 
 DIALECTS = {
@@ -103,32 +168,63 @@ DIALECTS = {
         equal="{0} == {1}", equal_text="({0} && strcmp({0}, {1}) == 0)",
         gap="isnan({0})", gap_text="!{0}", none="NULL",
         column=lambda number, _: f"c{number}",
-        text=lambda value: '"' + "".join(_c_byte(b) for b in value.encode()) + '"', frame=_c,
+        text=lambda value: _spelled(
+            value, '"\\?', lambda c: "".join(f"\\{byte:03o}" for byte in c.encode())
+        ),
+        frame=_declared(
+            "#include <math.h>\n#include <string.h>\n\n"
+            "/* Class of a row; NULL for gaps (NAN or NULL).\n{0}*/\nconst char *",
+            "const char *", "double ", "",
+        ),
+    ),
+    "java": Dialect(
+        choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
+        equal="{0} == {1}", equal_text="{1}.equals({0})",
+        gap="({0} == null || {0}.isNaN())", gap_text="({0} == null)", none="null",
+        column=lambda number, _: f"c{number}", text=json.dumps,
+        frame=_declared(
+            "/* Class of a row; null for gaps (null or NaN).\n{0}*/\n"
+            "final class DecisionTree {{\nstatic String ",
+            "String ", "Double ", "}\n",
+        ),
+    ),
+    "r": Dialect(
+        choose="ifelse({0}, {1}, {2})", both="{0} & {1}", either="{0} | {1}", neither="!{0}",
+        equal="{0} %in% {1}", equal_text="{0} %in% {1}",
+        gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
+        column=lambda _, name: f"rows[[{_r_text(name)}]]", text=lambda value: _r_text(value),
+        frame=_r,
+    ),
+    "tsv": Dialect(
+        choose="IF({0},{1},{2})", both="AND({0},{1})", either="OR({0},{1})", neither="NOT({0})",
+        equal="{0}={1}", equal_text="EXACT({0},{1})",
+        gap="NOT(ISNUMBER({0}))", gap_text='{0}=""', none='""',
+        column=lambda number, _: _cell(number), text=_excel_text, frame=_excel, longest=8000,
     ),
 }  # fmt: skip
-"""By the suffix of the file."""
+"""By the suffix of the file; ``tsv`` is a formula for Excel and other spreadsheets."""
 
 
-def _c_byte(byte: int) -> str:
-    """A byte of a text of C; three octal digits never run into what follows."""
-    plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
-    return chr(byte) if plain else f"\\{byte:03o}"
+def _r_text(value: str) -> str:
+    return _spelled(value, '"\\', lambda c: f"\\U{ord(c):08x}")
 
 
-def to_code(tree: Tree, encoding: Encoding, language: str) -> str:
+def to_code(tree: Tree, encoding: Encoding, language: str | Dialect) -> str:
     """Write a tree as code.
 
     Parameters
     ----------
-    language : str
-        A key of `DIALECTS`.  Classes are written as text.
+    language : str or Dialect
+        A key of `DIALECTS`, or how a further language is written.  Classes are written as text.
 
     Returns
     -------
     str
-        A function ``predict`` of a row; of SQL a query of the table ``rows``.
+        A function ``predict`` of a row; in SQL a query of the table ``rows``, in R a function of a
+        data frame, as ``tsv`` a header and a formula for spreadsheets.
     """
-    return _Writer(tree, encoding, DIALECTS[language]).text()
+    dialect = DIALECTS[language] if isinstance(language, str) else language
+    return Writer(tree, encoding, dialect).text()
 
 
 def asked_columns(tree: Tree, encoding: Encoding) -> list[tuple[str, bool]]:
@@ -138,18 +234,27 @@ def asked_columns(tree: Tree, encoding: Encoding) -> list[tuple[str, bool]]:
     return [(name, is_text[name]) for name in encoding.raw_features if name in is_text]
 
 
-class _Writer:
+class Writer:
+    """An expression in a dialect for what a tree and its parts say."""
+
     def __init__(self, tree: Tree, encoding: Encoding, dialect: Dialect) -> None:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
         self.columns = dict(asked_columns(tree, encoding))
 
     def text(self) -> str:
+        """Write the whole."""
         expression = self._node(1)
         unanswered = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
         unanswered += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
         if unanswered:
-            some = self._joined(self.dialect.either, unanswered)
+            some = self._group(self.dialect.either, unanswered)
             expression = self.dialect.choose.format(some, self.dialect.none, expression)
+        if len(expression) > (self.dialect.longest or len(expression)):
+            raise SettingsError(
+                "TOO_LONG",
+                f"This tree needs {len(expression):,} characters in this form, which allows "
+                f"{self.dialect.longest:,}; use a smaller tree or another form.",
+            )
         return self.dialect.frame(expression, list(self.columns.items()))
 
     def _of(self, name: str) -> list[EncodedColumn]:
@@ -165,16 +270,24 @@ class _Writer:
     def _unknown(self, name: str) -> str:
         """Whether a column holds none of its ordered categories."""
         known = [self._equals(name, str(level)) for level in self._of(name)[0].levels]
-        return self.dialect.neither.format(self._joined(self.dialect.either, known))
+        return self.dialect.neither.format(self._group(self.dialect.either, known))
 
     def _value(self, name: str) -> str:
         return self.dialect.column(list(self.columns).index(name), name)
 
-    def _joined(self, form: str, parts: Sequence[str]) -> str:
-        found = parts[0]
-        for part in parts[1:]:
-            found = form.format(found, part)
-        return f"({found})"
+    def _joined(self, form: Form, parts: Sequence[str]) -> str:
+        """Join any number of parts, nested as little as functions of two allow."""
+        half = len(parts) // 2
+        if not half:
+            return parts[0]
+        return form.format(self._joined(form, parts[:half]), self._joined(form, parts[half:]))
+
+    def _group(self, form: Form, parts: Sequence[str]) -> str:
+        return self.dialect.group.format(self._joined(form, parts))
+
+    def _sum(self, parts: Sequence[str]) -> str:
+        """Add in the order of the columns."""
+        return self.dialect.group.format(reduce(self.dialect.plus.format, parts))
 
     def _node(self, node: int) -> str:
         if node in self.tree.labels:
@@ -187,53 +300,57 @@ class _Writer:
             column = self.encoding.columns[split.features[0]]
             if column.is_binary and 0 <= split.threshold < 1:
                 return self._holds(column)
-            return f"{self._number(column)} > {_digits(split.threshold)}"
-        parts = [
-            f"{self._number(self.encoding.columns[j])} * {_digits(weight)}"
-            for j, weight in split.weights
-        ]
-        return f"{self._joined('{0} + {1}', parts)} > {_digits(split.threshold)}"
+        return self.dialect.greater.format(self._score(split), self.dialect.number(split.threshold))
+
+    def _score(self, split: Split) -> str:
+        """What a split compares with its threshold."""
+        values = [self._number(self.encoding.columns[j]) for j in split.features]
+        if split.is_univariate and split.weights[0][1] == 1.0:
+            return values[0]
+        weights = [self.dialect.number(weight) for _, weight in split.weights]
+        parts = [*map(self.dialect.times.format, values, weights)]
+        return self._sum(parts or [self.dialect.number(0.0)])
 
     def _holds(self, column: EncodedColumn) -> str:
         """What a binary column says, as a condition."""
         if column.kind == "level":
             return self._equals(column.raw, column.level)
-        value, parts = self._raw_number(column), []
+        value, parts, number = self._raw_number(column), [], self.dialect.number
         if column.lower is not None:
-            parts.append(f"{value} > {_digits(column.lower)}")
+            parts.append(self.dialect.greater.format(value, number(column.lower)))
         if column.upper is not None:
-            parts.append(f"{value} <= {_digits(column.upper)}")
-        return self._joined(self.dialect.both, parts or ["1 > 0"])
+            parts.append(self.dialect.at_most.format(value, number(column.upper)))
+        always = self.dialect.greater.format(number(1.0), number(0.0))
+        return self._group(self.dialect.both, parts or [always])
 
     def _equals(self, name: str, level: Any) -> str:
         if level == MISSING_LEVEL:
             return self._gap(name)
         if isinstance(level, str):
             return self.dialect.equal_text.format(self._value(name), self.dialect.text(level))
-        return self.dialect.equal.format(self._value(name), _digits(float(level)))
+        return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
 
     def _number(self, column: EncodedColumn) -> str:
         """Value of an encoded column."""
         if column.is_binary:
-            return self.dialect.choose.format(self._holds(column), "1.0", "0.0")
-        value = self._raw_number(column)
+            return self._one_if(self._holds(column))
+        value, number = self._raw_number(column), self.dialect.number
         if column.shift == 0.0 and column.scale == 1.0:
             return value
-        return f"(({value} - {_digits(column.shift)}) / {_digits(column.scale)})"
+        distance = self.dialect.minus.format(value, number(column.shift))
+        return self.dialect.over.format(distance, number(column.scale))
+
+    def _one_if(self, condition: str) -> str:
+        return self.dialect.choose.format(condition, *map(self.dialect.number, (1.0, 0.0)))
 
     def _raw_number(self, column: EncodedColumn) -> str:
         """Raw value as a number; an ordered category is its rank."""
         if not column.levels:
             return self._value(column.raw)
-        *ranks, last = range(len(column.levels))
-        found = _digits(float(last))
-        for rank in reversed(ranks):
-            same = self._equals(column.raw, str(column.levels[rank]))
-            found = self.dialect.choose.format(same, _digits(float(rank)), found)
-        return found
-
-
-def _digits(number: float) -> str:
-    """All digits of a number, in brackets if it is negative."""
-    text = repr(float(np.float64(number)))
-    return f"({text})" if text[0] == "-" else text
+        parts = [
+            self.dialect.times.format(
+                self._one_if(self._equals(column.raw, str(level))), self.dialect.number(rank)
+            )
+            for rank, level in enumerate(column.levels)
+        ]
+        return self._sum(parts)

@@ -291,6 +291,34 @@ def test_default_kinds_and_the_users_word():
         assert caught.value.code == code
 
 
+def test_lines_of_titles_and_units_around_the_header_are_left_out():
+    rows = [f"{i}.5;{i % 3};{'ab'[i % 2]}" for i in range(20)]
+    text = ["Export of the clinic;;", ";;", "width;count;y", "[mm];;", *rows]
+    data = read_csv("\n".join(text).encode(), target="y")
+    assert [column.name for column in data.columns] == ["width", "count"]
+    assert data.n_samples == 20
+    assert data.row_lines[0] == 5
+    said = {finding.code: finding for finding in data.findings}
+    assert "1 line above the header left out (“Export of the clinic" in said["TITLE_LINES"].message
+    assert said["UNITS_LINE"].line == 4
+    plain = read_csv("\n".join(["width;count;y", *rows]).encode(), target="y")
+    assert not {"TITLE_LINES", "UNITS_LINE"} & {finding.code for finding in plain.findings}
+    assert plain.frame.equals(data.frame)
+
+
+def test_a_first_line_of_few_names_is_no_title():
+    data = read_csv(b"a,y\n1,p\n2,q\n3,p\n4,q\n", target="y")
+    assert data.n_samples == 4
+    gaps = read_csv(b"y,,\np,1,2\nq,2,3\np,3,4\n", target="y")
+    assert gaps.n_samples == 3
+
+
+def test_a_letter_is_no_table():
+    with pytest.raises(DataError, match="a few lines of text") as caught:
+        read_csv(b"This is a letter of mine,\nwritten on a rainy day, with love.\nNothing more.\n")
+    assert caught.value.code == "NO_TABLE"
+
+
 def test_missing_values_by_choice():
     lines = [f"{i}.5,t{i % 3},{i % 5}.5,{'ab'[i % 2]}" for i in range(20)]
     lines[0], lines[1] = ",t0,1.5,a", "1.5,,1.5,b"

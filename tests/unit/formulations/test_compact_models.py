@@ -121,7 +121,7 @@ def test_class_cuts_are_violated_by_the_point_and_cut_off_no_tree():
         built = flow.build(lambda: None)
         compiled = compile_model(built.model)
         x = rng.random(compiled.columns.n_columns)
-        state = SearchState(compiled.lower, compiled.upper, True, False, 0)
+        state = SearchState(True, False, 0)
         cuts = ClassCuts(built.model, flow.sets.rows, flow.sets.columns, 2).separate(
             Point(compiled.columns, x), state
         )

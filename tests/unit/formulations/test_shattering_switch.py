@@ -22,7 +22,7 @@ def _separate(leaf_of_row):
     x = np.zeros(len(compiled.cost))
     table = compiled.columns.of(model.z).reshape(4, 4)
     x[[table[i, AT.index(leaf)] for i, leaf in enumerate(leaf_of_row)]] = 1.0
-    state = SearchState(compiled.lower, compiled.upper, True, True, 0)
+    state = SearchState(True, True, 0)
     separator = shattering_at_leaves(CORNERS, model.z, 2, 0.01)
     return separator.separate(Point(compiled.columns, x), state), x
 

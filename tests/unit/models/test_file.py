@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -52,9 +53,13 @@ def run(table: Dataset) -> Any:
          "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy",
          *COST_FIELDS), 0.5,
     )  # fmt: skip
+    tree = tree.named(table.classes, encoding.names)
     return SimpleNamespace(
         **results,
-        tree=tree.named(table.classes, encoding.names),
+        tree=tree,
+        final_tree=tree,
+        sample_weight=None,
+        asked=SimpleNamespace(has_task=False),
         encoding=encoding,
         train=table,
         classes=table.classes,
@@ -81,6 +86,22 @@ def test_round_trip_predicts_alike(run: Any, table: Dataset, tmp_path: Path) -> 
     assert model.summary["certificate"]["proven"] is True
 
 
+def test_shares_of_classes_come_with_the_file(run: Any, table: Dataset) -> None:
+    record = json.loads(json.dumps(model_to_dict(run)))
+    model = load_model(record)
+    found = model.predict_proba(table.frame)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    codes = run.tree.predict_codes(run.encoding.transform(table.frame))
+    np.testing.assert_array_equal(found.argmax(axis=1), codes)
+    assert model.predict_proba(table.frame[:0]).shape == (0, 2)
+    with pytest.raises(ModelFileError, match="train and store it again"):
+        load_model({k: v for k, v in record.items() if k != "shares"}).predict_proba(table.frame)
+    given = record["shares"]
+    for wrong in ({"2": [1, 0]}, {**given, "2": [0.5]}, {**given, "2": [2, -1]}):
+        with pytest.raises(ModelFileError, match="its shares of classes"):
+            load_model({**record, "shares": wrong})
+
+
 def test_the_file_keeps_to_its_schema(run: Any) -> None:
     record = json.loads(json.dumps(model_to_dict(run)))
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
@@ -105,13 +126,19 @@ def test_unused_columns_may_be_absent_and_others_are_ignored(run: Any, table: Da
         model.predict(table.frame.drop(columns="age"))
 
 
-def test_unseen_categories_are_reported(run: Any, table: Dataset) -> None:
+def test_unseen_categories_of_tested_columns_are_reported(run: Any, table: Dataset) -> None:
     model = load_model(model_to_dict(run))
-    with pytest.warns(UserWarning, match="6 rows of column “colour” .*“pink”"):
-        model.predict(table.frame.assign(colour="pink"))
+    pink = table.frame.assign(colour="pink")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(table.frame)
+        model.predict(pink)
+    colour = next(j for j, c in enumerate(run.encoding.columns) if c.raw == "colour")
+    other = replace(
+        model, tree=replace(run.tree, splits={1: Split.on_feature(colour), 3: run.tree.splits[3]})
+    )
+    with pytest.warns(UserWarning, match="6 rows of column “colour” .*“pink”"):
+        other.predict(pink)
 
 
 def test_levels_written_as_whole_numbers_stay_numbers(run: Any, table: Dataset) -> None:

@@ -56,8 +56,19 @@ def test_all_missing_columns_are_in_one_sentence(finches):
         score(model, raw_rows(run).rename(columns={"weight (g)": "weight"}))
 
 
-def test_extra_columns_and_unknown_categories_are_remarks(finches):
+def test_only_the_columns_that_the_tree_tests_are_asked_for(finches):
     run, model = finches
+    tested = {run.encoding.columns[j].raw for j in run.tree.used_features}
+    assert {column.name for column in model.needed} == tested < set(run.train.feature_names)
+    rows = raw_rows(run)
+    scored = score(model, rows[[*tested, run.train.target_name]], leaf_counts(run))
+    assert (scored.labels == score(model, rows, leaf_counts(run)).labels).all()
+
+
+def test_extra_columns_and_unknown_categories_are_remarks():
+    limits = {"root_feature": "habitat"}
+    run = solve(load_sample("finches"), depth=1, constraints=limits)
+    model = load_model(model_to_dict(run))
     rows = raw_rows(run).assign(note="=1+1")
     rows.loc[:2, "habitat"] = "moon"
     scored = score(model, rows)

@@ -11,8 +11,6 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from dashboard.reports.charts import figure_svg, round_numbers
-from dashboard.reports.run_report import report_html
 from dashboard.views.compare.table import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
@@ -24,6 +22,8 @@ from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.profile_plot import profile_data, profile_figure
 from octcore.plotting.race import Entrant, race_data, race_figure
+from octcore.reports.charts import figure_svg, round_numbers
+from octcore.reports.run_report import report_html
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 

@@ -2,12 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.reports.charts import figure_svg
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_axes import MOST_LEVELS, Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import default_axes, has_equal_units, plane_data, plane_figure
+from octcore.reports.charts import figure_svg
 from octcore.tree.polygons import area
 from octcore.tree.tree import Split, Tree
 from tests.regions import region_of

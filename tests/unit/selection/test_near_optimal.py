@@ -111,10 +111,13 @@ def test_reliance_is_the_mean_over_all_shifted_rows(iris: NearOptimalTrees) -> N
                 rates.append((tree.predict_codes(moved) != y).mean())
             assert loss == pytest.approx(np.mean(rates) - wrong, abs=1e-12)
     narrow = iris.restrict(tolerance=0.005)
-    exact = {r.feature: r for r in model_reliance(narrow)}
-    assert all(r.is_exact and r.n_trees == narrow.count for r in exact.values())
-    drawn = {r.feature: r for r in model_reliance(narrow, most=5)}
-    assert not all(r.is_exact for r in drawn.values())
+    exact = {use.name: use for use in model_reliance(narrow)}
+    assert all(use.is_exact for use in exact.values())
+    for f, use in enumerate(exact.values()):
+        losses = [tree_reliance(tree, X, y, groups).get(f, 0.0) for tree in narrow.walk()]
+        assert (use.low, use.high) == (min(losses), max(losses))
+    drawn = {use.name: use for use in model_reliance(narrow, most=5)}
+    assert not all(use.is_exact for use in drawn.values())
     assert all(drawn[f].high <= exact[f].high + 1e-12 for f in exact)
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from octcore.program import Cuts
 from octcore.separation.equivalent_points import EquivalentForm
 from octcore.separation.equivalent_sets import EquivalentSets
-from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout
+from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +21,13 @@ class ExplicitRows:
 
     Parameters
     ----------
-    rows : Rows
+    rows : Cuts
         Inequalities; there may be none.
     binary : numpy.ndarray
         Which auxiliary variables must be binary, shape ``(n_auxiliary,)``.
     """
 
-    rows: Rows | None
+    rows: Cuts | None
     binary: np.ndarray
 
 

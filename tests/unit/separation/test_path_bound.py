@@ -10,7 +10,13 @@ from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePat
 from octcore.separation.tree_rows import TreePoint
 from octcore.separation.value_rows import ValueRows
 from octcore.warmstart.polishing import SubtreeCache
-from tests.unit.separation.tree_cases import flat_point, instance_of, random_instance, random_tree
+from tests.unit.separation.tree_cases import (
+    flat_point,
+    instance_of,
+    random_instance,
+    random_tree,
+    slack,
+)
 
 PUBLISHED = PathBoundForms(basic=True, negative=True, structure=True)
 VALID_FOR_ALL = PathBoundForms(negative=False, structure=False, objective=True)
@@ -72,8 +78,8 @@ def test_canonical_optimum_satisfies_the_published_cuts(depth, penalty):
         _, tree = canonical(instance, cache, everything, depth, penalty)
         cuts = PathBoundCuts(layout, instance, cache.subtree, penalty, PUBLISHED)
         for rows in cuts.rows(all_paths(instance, layout)):
-            n_rows += rows.count
-            assert (rows.slack(flat_point(tree, layout, instance)) > -1e-9).all()
+            n_rows += len(rows.rhs)
+            assert (slack(rows, flat_point(tree, layout, instance)) > -1e-9).all()
     assert n_rows > 50
 
 
@@ -90,7 +96,7 @@ def test_objective_form_holds_at_every_tree(depth):
         (rows,) = cuts.rows(all_paths(instance, layout))
         for _ in range(150):
             tree = random_tree(rng, depth, 3, 3)
-            assert (rows.slack(flat_point(tree, layout, instance)) > -1e-9).all()
+            assert (slack(rows, flat_point(tree, layout, instance)) > -1e-9).all()
 
 
 def test_random_ties_cut_off_what_canonical_ties_keep():
@@ -105,8 +111,8 @@ def test_random_ties_cut_off_what_canonical_ties_keep():
     assert value_of(first, instance, penalty) == value_of(second, instance, penalty)
     cuts = PathBoundCuts(layout, instance, cache.subtree, penalty, PUBLISHED)
     (rows,) = cuts.rows([TreePath.root(instance)])
-    assert (rows.slack(flat_point(first, layout, instance)) > -1e-9).all()
-    assert rows.slack(flat_point(second, layout, instance)).min() < -0.5
+    assert (slack(rows, flat_point(first, layout, instance)) > -1e-9).all()
+    assert slack(rows, flat_point(second, layout, instance)).min() < -0.5
 
 
 def test_separation_finds_only_violated_paths():
@@ -120,8 +126,8 @@ def test_separation_finds_only_violated_paths():
         flat = flat_point(tree, layout, instance)
         flat[layout.hit_start :] = 1.0
         for rows in cuts.separate(TreePoint(layout, flat)):
-            n_rows += rows.count
-            assert rows.slack(flat).min() < -1e-3
+            n_rows += len(rows.rhs)
+            assert slack(rows, flat).min() < -1e-3
     assert n_rows > 20
 
 
@@ -152,9 +158,9 @@ def test_value_rows_hold_at_every_tree_and_are_tight_at_the_optimum(depth):
         assert finder.separate(TreePoint(layout, flat)) == []
         if depth < 4:
             (rows,) = found
-            np.testing.assert_allclose(rows.slack(flat), 0.0, atol=1e-9)
+            np.testing.assert_allclose(slack(rows, flat), 0.0, atol=1e-9)
             assert value_of(tree, instance, penalty) == pytest.approx(best)
         for rows in found:
             for _ in range(150):
                 other = random_tree(rng, depth, 3, 3)
-                assert (rows.slack(flat_point(other, layout, instance)) > -1e-9).all()
+                assert (slack(rows, flat_point(other, layout, instance)) > -1e-9).all()

@@ -85,7 +85,7 @@ def test_the_bound_holds_at_every_tree_that_is_allowed(depth):
                     decide(upper, layout, child, part.feature)
             bound, _ = probe(upper, NEVER)
             assert value_of(tree, instance, penalty) <= bound + 1e-9
-            tightened += bound < instance.total - penalty - 1e-9
+            tightened += bound < instance.weight.sum() - penalty - 1e-9
     assert tightened > 50
 
 
@@ -109,4 +109,4 @@ def test_a_subtree_too_deep_to_probe_gains_all_its_rows_at_most():
     upper = np.ones(layout.n_variables)
     decide(upper, layout, 1, 0)
     bound, _ = probe(upper, NEVER)
-    assert bound == pytest.approx(instance.total - 2 * penalty)
+    assert bound == pytest.approx(instance.weight.sum() - 2 * penalty)

@@ -93,7 +93,7 @@ def separator(n_cuts: int = 3, rounds: int | None = None) -> ShatteringSeparator
 
 
 def state(number: int = 0) -> SearchState:
-    return SearchState(np.zeros(16), np.ones(16), True, True, number)
+    return SearchState(True, True, number)
 
 
 def test_separator_returns_violated_rows_and_copies_them_to_other_nodes():

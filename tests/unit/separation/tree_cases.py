@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from octcore.program import Cuts
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, predict
 from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
 
@@ -68,3 +69,8 @@ def mixture(
     hits = flat[layout.hit_start :]
     flat[layout.hit_start :] = hits + rng.random(len(hits)) * (1 - hits)
     return TreePoint(layout, flat)
+
+
+def slack(rows: Cuts, flat: np.ndarray) -> np.ndarray:
+    """What rows leave at a point; negative where violated."""
+    return rows.rhs - rows.matrix @ flat

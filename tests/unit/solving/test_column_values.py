@@ -75,6 +75,50 @@ def test_values_are_the_optima_with_the_column_required(table: Dataset, key: str
         assert run.objective >= max(v.value for v in run.values() if v.value is not None) - 1e-9
 
 
+@pytest.mark.parametrize("limits", [{}, {"max_leaves": 3}, {"min_samples_leaf": 3}])
+def test_values_below_the_root_are_those_of_all_splits_there(table: Dataset, limits: dict) -> None:
+    run = octcore.solve(table, depth=2, params={"leaf_penalty": PRICE}, constraints=limits)
+    X, smallest = run.encoding.transform(table.frame), limits.get("min_samples_leaf", 1)
+    nodes = [node for node in run.tree.splits if node > 1]
+    assert nodes
+    for node in nodes:
+        rows, below = run.tree.node_rows(X)[node], {2 * node, 2 * node + 1}
+        rest = sum(
+            int((table.codes[there] == label).sum()) / len(X) - PRICE
+            for leaf, label in run.tree.labels.items()
+            if leaf not in below
+            for there in [run.tree.node_rows(X)[leaf]]
+        )
+        y, frame = table.codes[rows], table.frame.iloc[rows]
+        for entry in run.values(node=node):
+            values = frame[entry.column].to_numpy()
+            is_number = values.dtype.kind == "f"
+            lefts = [values <= v if is_number else values == v for v in np.unique(values)]
+            worths = [
+                sum(np.bincount(y[side]).max() for side in (left, ~left)) / len(X)
+                for left in lefts
+                if smallest <= left.sum() <= len(y) - smallest
+            ]
+            best = rest + max(worths) - 2 * PRICE if worths else None
+            assert entry.value == (None if best is None else pytest.approx(best, abs=1e-12))
+            if entry.interval is not None:
+                low, high = entry.interval
+                assert {low, high} <= set(values)
+                assert not ((values > low) & (values < high)).any()
+        own = run.encoding.columns[run.tree.splits[node].features[0]].raw
+        value = next(entry.value for entry in run.values(node=node) if entry.column == own)
+        assert value == pytest.approx(run.objective, abs=1e-12)
+
+
+def test_values_at_leaves_are_refused_and_those_with_asking_are_found(table: Dataset) -> None:
+    run = octcore.solve(table, depth=2, refer=0.3, params={"leaf_penalty": PRICE})
+    with pytest.raises(octcore.SettingsError, match="node 64"):
+        run.values(node=64)
+    for node in run.tree.splits:
+        best = max(v.value for v in run.values(node=node) if v.value is not None)
+        assert best == pytest.approx(run.objective, abs=1e-9)
+
+
 @pytest.mark.parametrize("key", ["threshold-search", "path-search"])
 def test_the_curve_of_a_column_reaches_its_value(table: Dataset, key: str) -> None:
     for depth, limits in ((1, {}), (2, {"min_samples_leaf": 4}), (3, {})):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import math
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -16,12 +19,10 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
-from octcore.solving.report import export_tree
-from octcore.tree.export.code import to_code
+from octcore.solving.report import export_file, export_tree
+from octcore.tree.export.code import DIALECTS, asked_columns, to_code
 
 QUOTES = 'it\'s "so" \\ </script> ü?'
-NODE = shutil.which("node")
-GCC = shutil.which("gcc")
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
@@ -68,13 +69,17 @@ def by_python(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence
     return [space["predict"](row) for row in rows]
 
 
+def ran(folder: Path, *command: str) -> str:
+    done = subprocess.run(command, capture_output=True, cwd=folder, check=False)
+    assert not done.returncode, done.stderr.decode()
+    return done.stdout.decode()
+
+
 def by_javascript(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
-    assert NODE is not None
     script = to_code(run.needed.tree, run.encoding, "js")
     script += f"console.log(JSON.stringify({json.dumps(rows)}.map(predict)));\n"
     (folder / "tree.js").write_text(script)
-    said = subprocess.run([NODE, str(folder / "tree.js")], capture_output=True, check=True)
-    return json.loads(said.stdout)
+    return json.loads(ran(folder, "node", "tree.js"))
 
 
 def by_sql(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[Any]:
@@ -84,63 +89,190 @@ def by_sql(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[An
     return [row[-1] for row in found]
 
 
-def by_c(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
-    assert GCC is not None
-    code = to_code(run.needed.tree, run.encoding, "c")
+def calls(code: str, rows: list[dict[str, Any]], call: str, gap: dict[bool, str]) -> str:
+    """A call of a function that declares its columns, for every row."""
     names = [json.loads(line.split(": ", 1)[1]) for line in code.splitlines() if line[:4] == "   c"]
+    is_text = {name: any(isinstance(row[name], str) for row in rows) for name in names}
 
-    def written(value: Any) -> str:
+    def written(name: str, value: Any) -> str:
         if value is None:
-            return "NULL"
-        return (
-            json.dumps(value, ensure_ascii=False).replace("?", "\\?")
-            if isinstance(value, str)
-            else repr(value)
-        )
+            return gap[is_text[name]]
+        if isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False).replace(
+                "?", "\\?" * (call[0] == "{") or "?"
+            )
+        return repr(value)
 
-    calls = "".join(
-        "  { const char *said = predict(" + ", ".join(written(row[name]) for name in names)
-        + '); puts(said ? said : "none"); }\n'
-        for row in rows
-    )  # fmt: skip
-    (folder / "tree.c").write_text(f"#include <stdio.h>\n{code}int main(void) {{\n{calls}}}\n")
-    asked = [GCC, "-O0", "-o", str(folder / "tree"), str(folder / "tree.c"), "-lm"]
-    subprocess.run(asked, check=True, capture_output=True)
-    return subprocess.run([str(folder / "tree")], capture_output=True, check=True).stdout.decode(
-    ).splitlines()  # fmt: skip
+    lines = [", ".join(written(name, row[name]) for name in names) for row in rows]
+    return "".join(call.replace("ROW", line) for line in lines)
+
+
+def by_c(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
+    code = to_code(run.needed.tree, run.encoding, "c")
+    call = '{ const char *said = predict(ROW); puts(said ? said : "none"); }\n'
+    body = calls(code, rows, call, {True: "NULL", False: "NAN"})
+    (folder / "tree.c").write_text(f"#include <stdio.h>\n{code}int main(void) {{\n{body}}}\n")
+    ran(folder, "gcc", "-O0", "-o", "tree", "tree.c", "-lm")
+    return answers(ran(folder, str(folder / "tree")))
+
+
+def by_java(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
+    code = to_code(run.needed.tree, run.encoding, "java")
+    call = "System.out.println(DecisionTree.predict(ROW));\n"
+    body = calls(code, rows, call, {True: "null", False: "null"})
+    main = f"class Main {{ public static void main(String[] a) {{\n{body}}} }}\n"
+    (folder / "Main.java").write_text(code + main)
+    ran(folder, "javac", "-encoding", "UTF-8", "Main.java")
+    return answers(ran(folder, "java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "Main"))
+
+
+def by_r(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
+    pd.DataFrame(rows).to_csv(folder / "rows.csv", index=False, na_rep="")
+    (folder / "tree.R").write_text(
+        to_code(run.needed.tree, run.encoding, "r")
+        + 'rows <- read.csv("rows.csv", check.names = FALSE, encoding = "UTF-8", na.strings = "")\n'
+        + 'said <- predict_rows(rows)\nsaid[is.na(said)] <- "none"\n'
+        + 'writeLines(enc2utf8(said), file("said.txt", encoding = "UTF-8"), useBytes = TRUE)\n'
+    )
+    ran(folder, "Rscript", "tree.R")
+    return answers((folder / "said.txt").read_text("utf-8"))
+
+
+def by_spreadsheet(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
+    """LibreOffice works out the formula, copied down beside the rows."""
+    names, formula = to_code(run.needed.tree, run.encoding, "tsv").splitlines()
+    asked = names.split("\t")[:-1]
+    assert formula.startswith("\t" * len(asked) + "=")
+    parts = re.split('("[^"]*")', formula.strip("\t"))
+    lines = [names]
+    for line, row in enumerate(rows, 2):
+        cells = ["" if row[name] is None else str(row[name]) for name in asked]
+        down = [re.sub(r"\b([A-Z]+)2\b", rf"\g<1>{line}", part) for part in parts[::2]]
+        parts[::2], kept = down, parts[::2]
+        lines.append("\t".join([*cells, "".join(parts)]))
+        parts[::2] = kept
+    (folder / "rows.tsv").write_text("\n".join(lines) + "\n")
+    read = "--infilter=CSV:9,34,76,1,,1033,false,false,false,false,false,-1,true"
+    form = "csv:Text - txt - csv (StarCalc):9,34,76"
+    home = f"-env:UserInstallation=file://{folder}/home"
+    ran(folder, "soffice", home, "--headless", read, "--convert-to", form, "rows.tsv")
+    said = pd.read_csv(folder / "rows.csv", sep="\t", dtype=str, keep_default_na=False)
+    return [value or None for value in said["prediction"]]
+
+
+def by_pmml(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[Any]:
+    """Another program reads the model."""
+    from pypmml import Model
+
+    model = Model.fromString(export_tree(run, "pmml"))
+    return [model.predict(row)["predicted_class"] for row in rows]
+
+
+def by_onnx(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[Any]:
+    import onnxruntime
+
+    if not run.needed.tree.splits:
+        with pytest.raises(octcore.SettingsError, match="tests no column"):
+            export_file(run, "onnx")
+        return [str(run.needed.tree.classes[run.needed.tree.labels[1]])] * len(rows)
+    session = onnxruntime.InferenceSession(export_file(run, "onnx"))
+    given = {}
+    for column in session.get_inputs():
+        gap, kind = ("", object) if "string" in column.type else (math.nan, np.float64)
+        values = [gap if row[column.name] is None else row[column.name] for row in rows]
+        given[column.name] = np.array(values, dtype=kind)[:, None]
+    return [value or None for value in session.run(None, given)[0][:, 0]]
+
+
+def answers(written: str) -> list[str | None]:
+    return [None if line in {"none", "null"} else line for line in written.splitlines()]
+
+
+def needs(program: str, runner: Any, *marks: Any) -> Any:
+    is_here = shutil.which(program) or importlib.util.find_spec(program)
+    gone = pytest.mark.skipif(not is_here, reason=f"no {program}")
+    return pytest.param(runner, marks=[gone, *marks])
 
 
 RUNNERS: dict[str, Any] = {
     "py": by_python,
     "sql": by_sql,
-    "js": pytest.param(by_javascript, marks=pytest.mark.skipif(NODE is None, reason="no node")),
-    "c": pytest.param(by_c, marks=pytest.mark.skipif(GCC is None, reason="no gcc")),
+    "js": needs("node", by_javascript),
+    "c": needs("gcc", by_c),
+    "java": needs("javac", by_java),
+    "r": needs("Rscript", by_r),
+    "tsv": needs("soffice", by_spreadsheet, pytest.mark.long),
+    "pmml": needs("pypmml", by_pmml),
+    "onnx": needs("onnxruntime", by_onnx),
 }
 Runner = Callable[[octcore.Run, list[dict[str, Any]], Path], Sequence[Any]]
 
 
+def asked(run: octcore.Run) -> set[str]:
+    return {name for name, _ in asked_columns(run.needed.tree, run.encoding)}
+
+
+def foreign(run: octcore.Run, spread: float) -> tuple[list[dict[str, Any]], list[str | None]]:
+    """Rows that no training saw, on and beside thresholds and with gaps, and their classes."""
+    frame = table(150, 8)
+    for name in ("size", QUOTES):
+        ends = [c.lower for c in run.encoding.columns if c.raw == name and c.lower is not None]
+        ends += [
+            split.threshold
+            for split in run.needed.tree.splits.values()
+            if run.encoding.columns[split.features[0]].raw == name and split.is_univariate
+        ]
+        near = [
+            end + way * max(spread * abs(end), math.ulp(end)) for end in ends for way in (-1, 0, 1)
+        ]
+        frame.loc[: len(near) - 1, name] = near[: len(frame)]
+    expected: list[str | None] = [str(label) for label in run.predict(frame)]
+    rows = frame.to_dict("records")
+    tested = asked(run)
+    for position in range(100, 120):
+        name = frame.columns[position % len(frame.columns)]
+        rows[position][name] = None
+        if name in tested:
+            expected[position] = None
+    return rows, expected
+
+
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_foreign_rows_get_the_same_class(runner: Runner, run: octcore.Run, tmp_path: Path) -> None:
-    rows = table(300, 8)
-    said = runner(run, rows.to_dict("records"), tmp_path)
-    assert list(said) == [str(label) for label in run.predict(rows)]
+    # A spreadsheet compares fifteen digits.
+    rows, expected = foreign(run, 1e-9 if runner is by_spreadsheet else 0.0)
+    assert list(runner(run, rows, tmp_path)) == expected
 
 
-def test_a_gap_gets_no_class_or_is_a_category_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("planes", [False, True])
+@pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
+def test_a_gap_gets_no_class_or_is_a_category_of_its_own(
+    runner: Runner, planes: bool, tmp_path: Path
+) -> None:
     content = "a,b,y\n" + "".join(
         f"{k % 7},{'' if k % 3 == 0 else 'uv'[k % 2]},{'n' if k % 3 == 0 else 'yz'[k % 7 > 3]}\n"
         for k in range(60)
     )
+    if planes:
+        content = content.replace("z\n", "y\n")
     data = octcore.read_csv(content.encode(), target="y", missing="category")
-    run = octcore.solve(data, depth=2, verify=False)
+    key = "margot" if planes else "path-search"
+    run = octcore.solve(data, key, depth=2 - planes, verify=False)
     rows = [
         {"a": 1.0, "b": None},
         {"a": 6.0, "b": "u"},
         {"a": 1.0, "b": "v"},
         {"a": None, "b": "u"},
     ]
-    for runner in (by_python, by_sql):
-        assert list(runner(run, rows, tmp_path)) == ["n", "z", "y", None]
+    said = runner(run, rows, tmp_path)
+    assert list(said) == ["n", "y" if planes else "z", "y", None if {"a"} <= asked(run) else "y"]
+
+
+def test_a_formula_that_no_spreadsheet_takes_is_refused(run: octcore.Run) -> None:
+    tree = run.needed.tree
+    long = tree.named(["x" * 9000] * tree.n_classes, tree.features)
+    with pytest.raises(octcore.SettingsError, match="which allows 8,000"):
+        to_code(long, run.encoding, "tsv")
 
 
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
@@ -149,9 +281,9 @@ def test_an_unknown_ordered_category_gets_no_class(runner: Runner, tmp_path: Pat
     label = list(np.where(frame["grade"] == "high", "y", "n"))
     run = octcore.solve(Dataset.from_arrays(frame, label, kinds=KINDS), depth=1, verify=False)
     said = runner(run, [{"grade": g} for g in ("low", "mid", "high", "none of them")], tmp_path)
-    assert [None if one == "none" else one for one in said] == ["n", "n", "y", None]
+    assert list(said) == ["n", "n", "y", None]
 
 
-@pytest.mark.parametrize("suffix", ["py", "js", "sql", "c"])
+@pytest.mark.parametrize("suffix", DIALECTS)
 def test_the_run_exports_it(suffix: str, run: octcore.Run) -> None:
     assert export_tree(run, suffix) == to_code(run.needed.tree, run.encoding, suffix)

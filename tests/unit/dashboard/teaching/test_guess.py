@@ -1,29 +1,35 @@
-"""A tree by hand: its leaves give the larger class, its errors are those of routing."""
+"""A guess in a link, and what the board gets of it."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+import pytest
 
-from dashboard.views.teach.guess import errors_of, guessed_tree
-from octcore.data.dataset import Dataset
-
-
-def test_cuts_by_hand_are_judged_by_routing():
-    random = np.random.default_rng(1)
-    points = random.random((80, 2))
-    is_b = (points[:, 0] > 0.5) ^ (points[:, 1] > 0.3)
-    data = Dataset.from_arrays(pd.DataFrame(points, columns=["x", "y"]), np.where(is_b, "B", "A"))
-    exact = guessed_tree(data, {1: ("x", 0.5), 2: ("y", 0.3), 3: ("y", 0.3)})
-    assert errors_of(exact, data) == 0
-    stump = guessed_tree(data, {1: ("y", 0.6)})
-    above = points[:, 1] > 0.6
-    wrong = sum(min(is_b[side].sum(), (~is_b[side]).sum()) for side in (above, ~above))
-    assert errors_of(stump, data) == wrong
+from dashboard.teaching import lessons
+from dashboard.teaching.drawing import guess_data
+from octcore.plotting.palette import LIGHT
 
 
-def test_a_cut_beside_all_points_still_has_a_class_on_both_sides():
-    data = Dataset.from_arrays(
-        pd.DataFrame({"x": [0.2, 0.4, 0.4], "y": [0.1, 0.2, 0.3]}), [0, 1, 1]
-    )
-    assert errors_of(guessed_tree(data, {1: ("x", 1.0)}), data) == 1
+@pytest.mark.parametrize(
+    ("given", "depth", "cuts"),
+    [
+        ("x250_y300_x1000", 2, ((0, 250), (1, 300), (0, 1000))),
+        ("y7", 1, ((1, 7),)),
+        ("y7", 2, lessons.FIRST_GUESS),
+        ("x250_y300_x1001", 3, lessons.FIRST_GUESS),
+        ("<script>", 1, lessons.FIRST_GUESS[:1]),
+        (None, 2, lessons.FIRST_GUESS),
+    ],
+)
+def test_a_link_holds_the_cuts_and_a_wrong_one_begins_afresh(given, depth, cuts):
+    assert lessons.guess_from(given, depth) == cuts
+    assert lessons.guess_from(lessons.guess_words(cuts), depth) == cuts
+
+
+def test_the_board_counts_on_the_points_of_the_trees():
+    points, codes = lessons.lesson_points(lessons.default_lesson())
+    data = guess_data(points, codes, lessons.FIRST_GUESS, LIGHT)
+    shown = np.array(data["points"])
+    assert np.allclose(shown[:, :2], 1000 * points, atol=1e-9)
+    assert shown[:, 2].tolist() == codes.tolist()
+    assert data["cuts"] == [[0, 500], [1, 500], [1, 500]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.parse
+from html import escape
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from dashboard.teaching.drawing import (
     truth_data,
     wide_bands,
 )
+from dashboard.teaching.lesson_sheet import sheet_html
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
@@ -159,6 +161,33 @@ def test_only_bands_that_can_be_seen_are_drawn_and_ring_points():
     assert all(record.lines[node].band for node in (2, 3))
     rings = next(t for t in plane_figure(record, LIGHT).data if t.name == "support vector")
     assert len(rings.x) == 6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_lesson_on_margins_shows_every_band(seed):
+    lesson = lessons.lesson_from({"set": "wedges", "show": "margot", "seed": seed})
+    data = lessons.lesson_data(lesson)
+    run = solve(data, **lessons.solve_settings(lesson, "margot"))
+    assert run.is_optimal
+    assert run.accuracy == 1.0
+    record = lesson_plane(run.tree, run.encoding, data)
+    assert not wide_bands(run.tree, run.encoding, data)
+    assert all(record.lines[node].band for node in (1, 2, 3))
+    assert sum(map(len, plane_rings(record))) < 30
+
+
+def plane_rings(record):
+    return [t.x for t in plane_figure(record, LIGHT).data if t.name == "support vector"]
+
+
+def test_a_class_is_three_lessons_with_a_sheet():
+    parts = lessons.course()
+    assert [lessons.part_of(part.lesson) for part in parts] == [0, 1, 2]
+    assert lessons.part_of(lessons.default_lesson("moons")) is None
+    sheet = sheet_html()
+    assert sheet.count("<section>") == 3
+    assert sheet.count("<svg") == 3
+    assert all(escape(task) in sheet for part in parts for task in part.tasks)
 
 
 def test_plane_of_a_lesson_is_the_whole_square():

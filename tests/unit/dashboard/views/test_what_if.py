@@ -100,7 +100,7 @@ def test_root_values_are_the_best_over_the_columns(base):
     figure = root_values_figure(record, LIGHT, "petal width (cm)")
     dots = next(t for t in figure.data if t.mode == "markers+text")
     assert list(dots.y)[-1] == "petal width (cm)"
-    assert "best objective" in figure.layout.xaxis.title.text
+    assert "best with this feature at the root" in figure.layout.xaxis.title.text
 
 
 def test_a_bound_is_no_value(base):

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.search.margot import search
 from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.nested import NestedSearch
 from octcore.search.margot.records import RoutingProblem
+from tests.referee.routing_search import solved
 
 N = 14
 
@@ -21,7 +21,7 @@ def nested(seed: int) -> NestedSearch:
     x, y = rng.random((N, 2)), np.where(rng.random(N) < 0.5, -1.0, 1.0)
     upper, last = ((0.1, 10.0), (1.0, 1.0), (1.0, 100.0))[seed % 3]
     problem, inverse = merged_rows(RoutingProblem(x, y, 3, upper, last))
-    made = NestedSearch(problem, Tracker(inverse, None, None, None))
+    made = NestedSearch(problem, Tracker(inverse))
     made.start()
     made.prefix = np.zeros(N, np.int64)
     made._load_root()
@@ -39,7 +39,7 @@ def test_samples_that_join_are_free_in_the_open_states(seed: int, side: int):
         complete = made._raise(side, 2)
     while not complete:
         complete = made._raise(side, 5)
-    best = search.routing_search(replace(made.problem, depth=2)).objective
+    best = solved(replace(made.problem, depth=2)).objective
     low = made.heaps[side].low
     assert best * (1 - 1e-3) <= low <= best * (1 + 1e-4) + made.correction()
 
@@ -53,5 +53,5 @@ def test_a_desk_grows_with_its_states():
     while not made._raise(0, 3):
         pass
     assert len(made.side_desk.bounds) >= len(made.heaps[0].bounds)
-    best = search.routing_search(replace(made.problem, depth=2)).objective
+    best = solved(replace(made.problem, depth=2)).objective
     assert made.heaps[0].low <= best * (1 + 1e-4) + made.correction()

@@ -23,7 +23,7 @@ def test_trial_gain_is_the_rise_of_the_bound(seed: int):
     rng = np.random.default_rng(seed)
     x, y = rng.random((20, 3)), np.where(rng.random(20) < 0.5, -1.0, 1.0)
     problem, inverse = merged_rows(RoutingProblem(x, y, 2, 1.0, 20.0))
-    search = RoutingSearch(problem, Tracker(inverse, None, None, None))
+    search = RoutingSearch(problem, Tracker(inverse))
     search.start()
     prefix = np.zeros(20, np.int64)
     clear_bank(search.bank)

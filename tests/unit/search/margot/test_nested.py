@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.search.margot import search
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.nested import NestedSearch, full_node
-from octcore.search.margot.records import RoutingProblem, RoutingResult
+from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.state import lower_bound
+from tests.referee.routing_search import solved
 
 GAP = 1e-4
 
@@ -27,23 +27,22 @@ def case(seed: int, n: int = 9) -> RoutingProblem:
     return RoutingProblem(x, y, 3, upper, last)
 
 
-def plainly(problem: RoutingProblem) -> RoutingResult:
-    """Result of the search whose states fix the whole way of a sample."""
+def plainly(problem: RoutingProblem) -> float:
+    """Objective by the search whose states fix the whole way of a sample."""
     merged, inverse = merged_rows(problem)
-    tracker = Tracker(inverse, None, None, None)
-    plain = RoutingSearch(merged, tracker)
+    plain = RoutingSearch(merged, Tracker(inverse))
     plain.start()
-    status = plain.run()
-    return tracker.result(status, plain.bound, plain.explored(), plain.pivots(), 0.0)
+    assert plain.run() == "optimal"
+    return plain.tracker.objective
 
 
 @pytest.mark.parametrize(("seed", "n"), [*((seed, 9) for seed in range(6)), (7, 5), (28, 5)])
 def test_it_finds_what_the_plain_search_finds(seed: int, n: int):
     problem = case(seed, n)
-    found, plain = search.routing_search(problem), plainly(problem)
-    assert found.status == plain.status == "optimal"
-    assert found.objective == pytest.approx(plain.objective, rel=2 * GAP, abs=1e-6)
-    assert found.bound <= plain.objective * (1 + 1e-6)
+    found, plain = solved(problem), plainly(problem)
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(plain, rel=2 * GAP, abs=1e-6)
+    assert found.bound <= plain * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -51,10 +50,10 @@ def test_bounds_hold_whenever_it_stops(threads: int):
     rng = np.random.default_rng(2)
     x, y = rng.random((14, 2)), np.where(rng.random(14) < 0.5, -1.0, 1.0)
     problem = replace(RoutingProblem(x, y, 3, 1.0, 50.0), threads=threads)
-    full = search.routing_search(problem)
+    full = solved(problem)
     assert full.status == "optimal"
     for node_limit in (1, 5, 20, 60):
-        early = search.routing_search(problem, node_limit=node_limit)
+        early = solved(problem, node_limit=node_limit)
         assert early.bound <= full.objective
         assert full.bound <= early.objective
 
@@ -74,7 +73,7 @@ def test_what_is_closed_is_what_the_node_programs_hold(monkeypatch: pytest.Monke
     rng = np.random.default_rng(1004)
     for _ in range(4):
         x, y = rng.random((7, 1)), np.where(rng.random(7) < 0.5, -1.0, 1.0)
-        search.routing_search(RoutingProblem(x, y, 3, 1.0, 10.0, gap=1e-7), node_limit=500)
+        solved(RoutingProblem(x, y, 3, 1.0, 10.0, gap=1e-7), node_limit=500)
     assert held
     assert all(held)
 

@@ -10,13 +10,10 @@ import pytest
 from octcore.numerics.node_qp.plane import balanced_dual, solve_node_plane
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
-from octcore.search.margot.search import routing_search, warm_up
 from tests.referee.node_qp import solve_node_qp_reference
+from tests.referee.routing_search import solved
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    warm_up()
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 
 def tiny_problem(seed: int) -> RoutingProblem:
@@ -33,7 +30,7 @@ def tiny_problem(seed: int) -> RoutingProblem:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_tiny_problems_are_proven_whatever_their_scale(seed: int):
-    result = routing_search(tiny_problem(seed), time_limit=60)
+    result = solved(tiny_problem(seed), time_limit=60)
     assert result.status == "optimal"
     assert result.gap <= 1.01e-4
 
@@ -52,7 +49,7 @@ def test_depth_one_and_two_of_two_rows(
     rows: list[list[float]], labels: list[int], penalties: tuple[float, float], value: float
 ):
     x, y = np.array(rows), np.array(labels, float)
-    result = routing_search(RoutingProblem(x, y, 1, *penalties), time_limit=60)
+    result = solved(RoutingProblem(x, y, 1, *penalties), time_limit=60)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(value, rel=1e-5)
     assert result.bound <= value * (1 + 1e-9)
@@ -107,9 +104,9 @@ def budgeted(seed: int, variant: Any) -> RoutingProblem:
 @pytest.mark.parametrize("seed", range(15))
 def test_a_price_is_worth_no_more_than_a_budget(seed: int):
     """With a free feature the two agree, else the price can only help: hard >= soft >= none."""
-    hard = routing_search(budgeted(seed, "hfs"), time_limit=60)
-    soft = routing_search(budgeted(seed, "sfs"), time_limit=60)
-    free = routing_search(budgeted(seed, "margot"), time_limit=60)
+    hard = solved(budgeted(seed, "hfs"), time_limit=60)
+    soft = solved(budgeted(seed, "sfs"), time_limit=60)
+    free = solved(budgeted(seed, "margot"), time_limit=60)
     assert {hard.status, soft.status, free.status} == {"optimal"}
     assert soft.objective <= hard.objective * (1 + 1e-4)
     assert free.objective <= soft.objective * (1 + 1e-4)
@@ -128,6 +125,6 @@ def test_a_budgeted_search_finds_the_tree_that_its_bound_speaks_of():
     problem = RoutingProblem(
         x, y, 2, 0.01, 1000.0, variant="sfs", budget_upper=1, budget_last=2, alpha=1.0
     )
-    result = routing_search(problem, time_limit=60)
+    result = solved(problem, time_limit=60)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(0.0496875, rel=1e-4)

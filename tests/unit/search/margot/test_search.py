@@ -15,16 +15,12 @@ from sklearn.svm import SVC
 from octcore.data.synthetic import generate
 from octcore.errors import EngineError, SettingsError
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.records import (
-    Planes,
-    RoutingBound,
-    RoutingIncumbent,
-    RoutingProblem,
-    RoutingResult,
-)
-from octcore.search.margot.search import routing_search, warm_up
+from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.search import routing_search
 from octcore.search.margot.start import node_membership, strip_shift, tree_objective
+from octcore.search.report import Report
 from tests.referee.node_qp import solve_node_qp_reference
+from tests.referee.routing_search import Outcome, solved
 
 # The search stops at a relative gap of 1e-4.
 GAP = 1e-4
@@ -32,10 +28,7 @@ GAP = 1e-4
 EXACT = 2e-6
 PENALTIES = ((1.0, 1.0), (1.0, 100.0), (0.1, 10.0), (10.0, 1.0), (100.0, 1000.0), (1.0, 1e4))
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    warm_up()
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 
 def tiny(seed: int, n: int = 8, p: int = 2) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -93,7 +86,7 @@ def enumerated_optimum(problem: RoutingProblem) -> float:
     return best
 
 
-def check_result(problem: RoutingProblem, result: RoutingResult) -> None:
+def check_result(problem: RoutingProblem, result: Outcome) -> None:
     """Planes, routing, objective, bound and events fit together."""
     routing = result.routing - 1
     planes, n_upper = result.planes, problem.n_upper
@@ -107,18 +100,16 @@ def check_result(problem: RoutingProblem, result: RoutingResult) -> None:
     again = tree_objective(problem, planes, routing)
     assert again == pytest.approx(result.objective, rel=1e-9, abs=1e-9)
     assert result.bound <= result.objective
-    falling = [e.objective for e in result.events if isinstance(e, RoutingIncumbent)]
-    rising = [e.bound for e in result.events if isinstance(e, RoutingBound)]
-    assert falling == sorted(falling, reverse=True)
-    assert falling[-1] == result.objective
-    assert rising == sorted(rising)
+    assert result.falling == sorted(result.falling, reverse=True)
+    assert result.falling[-1] == result.objective
+    assert result.bounds == sorted(result.bounds)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_depth_two_equals_enumeration(seed: int):
     x, y = tiny(seed)
     problem = RoutingProblem(x, y, 2, *PENALTIES[seed])
-    result = routing_search(problem)
+    result = solved(problem)
     optimum = enumerated_optimum(problem)
     check_result(problem, result)
     assert result.status == "optimal"
@@ -135,7 +126,7 @@ def test_depth_three_equals_enumeration(seed: int):
     x[:, 1] = 0.5
     x[:, 0] = np.linspace(0, 1, 5)
     problem = RoutingProblem(x, y, 3, 0.01 + seed, 50.0)
-    result = routing_search(problem)
+    result = solved(problem)
     optimum = enumerated_optimum(problem)
     check_result(problem, result)
     assert result.status == "optimal"
@@ -146,7 +137,7 @@ def test_depth_three_equals_enumeration(seed: int):
 @pytest.mark.parametrize("c", [0.1, 10.0, 1000.0])
 def test_depth_one_is_a_support_vector_machine(c: float):
     x, y = tiny(3, n=40, p=3)
-    result = routing_search(RoutingProblem(x, y, 1, 1.0, c))
+    result = solved(RoutingProblem(x, y, 1, 1.0, c))
     machine = SVC(kernel="linear", C=c, tol=1e-8).fit(x, y)
     weights = machine.coef_[0]
     hinge = np.maximum(0.0, 1.0 - y * (x @ weights + machine.intercept_[0]))
@@ -157,7 +148,7 @@ def test_depth_one_is_a_support_vector_machine(c: float):
 def test_four_partitions_is_proven_perfect():
     data = generate("4-partitions")
     problem = RoutingProblem(data.points, data.labels.astype(float), 2, 1.0, 1000.0)
-    result = routing_search(problem)
+    result = solved(problem)
     check_result(problem, result)
     last = np.take_along_axis(
         problem.x @ result.planes.weights.T + result.planes.biases, result.routing[:, None] - 1, 1
@@ -172,7 +163,7 @@ def test_four_partitions_is_proven_perfect():
 def test_six_partitions_is_proven():
     data = generate("6-partitions")
     problem = RoutingProblem(data.points, data.labels.astype(float), 3, 1.0, 1000.0)
-    result = routing_search(problem, time_limit=120.0)
+    result = solved(problem, time_limit=120.0)
     check_result(problem, result)
     assert result.status == "optimal"
 
@@ -181,12 +172,12 @@ def test_bound_holds_when_stopped_early():
     rng = np.random.default_rng(5)
     x, y = rng.random((30, 3)), np.where(rng.random(30) < 0.5, -1.0, 1.0)
     problem = RoutingProblem(x, y, 2, 1.0, 20.0)
-    full = routing_search(problem, time_limit=60.0)
+    full = solved(problem, time_limit=60.0)
     assert full.status == "optimal"
     for node_limit in (1, 3, 10, 40, 100):
-        early = routing_search(problem, node_limit=node_limit)
+        early = solved(problem, node_limit=node_limit)
         check_result(problem, early)
-        assert early.status == "node_limit"
+        assert early.status == "stopped"
         assert early.bound <= full.objective
         assert full.bound <= early.objective
 
@@ -196,7 +187,7 @@ def test_weights_are_repeated_rows():
     counts = np.array([1, 2, 3] * 4)
     weighted = RoutingProblem(x, y, 2, 1.0, 30.0, weights=counts.astype(float))
     repeated = RoutingProblem(np.repeat(x, counts, 0), np.repeat(y, counts), 2, 1.0, 30.0)
-    one, two = routing_search(weighted), routing_search(repeated)
+    one, two = solved(weighted), solved(repeated)
     check_result(weighted, one)
     check_result(repeated, two)
     assert one.objective == pytest.approx(two.objective, rel=2 * GAP)
@@ -206,7 +197,7 @@ def test_equal_rows_with_unequal_labels_travel_together():
     x = np.array([[0.0], [0.0], [0.5], [1.0]])
     y = np.array([-1.0, 1.0, 1.0, -1.0])
     problem = RoutingProblem(x, y, 2, 1.0, 100.0)
-    result = routing_search(problem)
+    result = solved(problem)
     check_result(problem, result)
     assert result.routing[0] == result.routing[1]
     assert result.objective == pytest.approx(enumerated_optimum(problem), rel=GAP)
@@ -215,18 +206,20 @@ def test_equal_rows_with_unequal_labels_travel_together():
 def test_a_given_routing_is_the_first_incumbent():
     x, y = tiny(1, 12)
     problem = RoutingProblem(x, y, 2, 1.0, 100.0)
-    full = routing_search(problem)
-    assert routing_search(problem, node_limit=1).objective > full.objective * (1 + GAP)
-    given = routing_search(problem, node_limit=1, starts=(full.routing,))
+    full = solved(problem)
+    assert solved(problem, node_limit=1).objective > full.objective * (1 + GAP)
+    given = solved(problem, node_limit=1, starts=(full.routing,))
     assert given.objective == pytest.approx(full.objective, rel=EXACT)
-    trees = [e for e in given.events if isinstance(e, RoutingIncumbent)]
-    best = min(trees, key=lambda e: e.objective)
-    assert trees[-1] is best
-    assert any(e.source == "warm start" and e.objective <= best.objective * 1.01 for e in trees)
+    least = given.falling[-1]
+    assert least == min(given.falling)
+    close = [
+        e for e, value in zip(given.trees, given.falling, strict=True) if value <= 1.01 * least
+    ]
+    assert any(tree.source == "warm start" for tree in close)
 
 
 def test_one_class_needs_no_plane():
-    result = routing_search(RoutingProblem(np.eye(3), np.ones(3), 2, 1.0, 1.0))
+    result = solved(RoutingProblem(np.eye(3), np.ones(3), 2, 1.0, 1.0))
     assert result.status == "optimal"
     assert (result.objective, result.bound) == (0.0, 0.0)
 
@@ -236,12 +229,12 @@ def test_cancel_and_time_limit_stop_the_search():
     x, y = rng.random((300, 10)), np.where(rng.random(300) < 0.5, -1.0, 1.0)
     problem = RoutingProblem(x, y, 2, 1.0, 100.0)
     answers = [False] * 200 + [True]
-    result = routing_search(problem, cancel=lambda: answers.pop(0))
-    assert result.status == "cancelled"
+    result = solved(problem, stop=lambda: answers.pop(0))
+    assert result.status == "stopped"
     assert not answers
     check_result(problem, result)
-    limited = routing_search(problem, time_limit=0.5)
-    assert limited.status == "time_limit"
+    limited = solved(problem, time_limit=0.5)
+    assert limited.status == "stopped"
     check_result(problem, limited)
 
 
@@ -280,18 +273,19 @@ def test_threads_share_the_open_states(seed: int):
     problem = RoutingProblem(x, y, 2, 1.0, 100.0)
     callers, objectives, bounds = set(), [], []
 
-    def receive(event: RoutingIncumbent | RoutingBound) -> None:
+    def receive(report: Report) -> bool:
         callers.add(threading.get_ident())
-        if isinstance(event, RoutingIncumbent):
-            objectives.append(event.objective)
+        if report.planes is not None:
+            objectives.append(report.objective)
         else:
-            bounds.append(event.bound)
+            bounds.append(report.bound)
+        return False
 
-    alone = routing_search(problem)
+    alone = solved(problem)
     team = routing_search(replace(problem, threads=2), receive)
     assert (alone.status, team.status) == ("optimal", "optimal")
     assert team.objective == pytest.approx(alone.objective, rel=2 * GAP)
-    assert team.bound <= alone.objective * (1 + EXACT)
+    assert team.lowest <= alone.objective * (1 + EXACT)
     assert callers == {threading.get_ident()}
     assert objectives == sorted(objectives, reverse=True)
     assert bounds == sorted(bounds)
@@ -302,8 +296,8 @@ def test_threads_stop_when_asked():
     x, y = rng.random((60, 4)), np.where(rng.random(60) < 0.5, -1.0, 1.0)
     problem = RoutingProblem(x, y, 3, 1.0, 100.0, threads=2)
     polls = itertools.count()
-    result = routing_search(problem, cancel=lambda: next(polls) > 50)
-    assert result.status == "cancelled"
+    result = solved(problem, stop=lambda: next(polls) > 50)
+    assert result.status == "stopped"
     assert result.bound <= result.objective
 
 
@@ -314,4 +308,4 @@ def test_a_fault_in_a_helping_thread_reaches_the_caller(monkeypatch: pytest.Monk
     monkeypatch.setattr(RoutingSearch, "help", fail)
     x, y = tiny(3)
     with pytest.raises(EngineError, match="a fault"):
-        routing_search(RoutingProblem(x, y, 2, 1.0, 100.0, threads=2))
+        solved(RoutingProblem(x, y, 2, 1.0, 100.0, threads=2))

@@ -9,17 +9,14 @@ import pytest
 
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
-from octcore.search.margot.search import routing_search, warm_up
 from octcore.search.margot.sparse import half_lines
 from octcore.search.margot.start import node_membership, tree_objective
+from tests.referee.routing_search import solved
 
 GAP = 1e-4
 EXACT = 2e-6
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    warm_up()
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 
 def tiny(seed: int, n: int, p: int):
@@ -64,7 +61,7 @@ def enumerated_optimum(problem: RoutingProblem) -> float:
 def test_budgets_equal_enumeration(seed: int, variant, upper: int, last: int, alpha: float):
     x, y = tiny(seed, 7, 3)
     problem = RoutingProblem(x, y, 2, 1.0, 30.0, 1e-3, None, variant, upper, last, alpha)
-    result = routing_search(problem, time_limit=60.0)
+    result = solved(problem, time_limit=60.0)
     optimum = enumerated_optimum(problem)
     assert result.status == "optimal"
     assert result.bound <= optimum * (1 + EXACT)
@@ -79,9 +76,9 @@ def test_budgets_equal_enumeration(seed: int, variant, upper: int, last: int, al
 @pytest.mark.parametrize("seed", range(3))
 def test_budget_of_all_features_is_margot(seed: int):
     x, y = tiny(seed + 10, 12, 3)
-    plain = routing_search(RoutingProblem(x, y, 2, 1.0, 50.0))
-    hard = routing_search(RoutingProblem(x, y, 2, 1.0, 50.0, 1e-3, None, "hfs", 3, 3))
-    soft = routing_search(RoutingProblem(x, y, 2, 1.0, 50.0, 1e-3, None, "sfs", 3, 3, 5.0))
+    plain = solved(RoutingProblem(x, y, 2, 1.0, 50.0))
+    hard = solved(RoutingProblem(x, y, 2, 1.0, 50.0, 1e-3, None, "hfs", 3, 3))
+    soft = solved(RoutingProblem(x, y, 2, 1.0, 50.0, 1e-3, None, "sfs", 3, 3, 5.0))
     assert hard.status == soft.status == plain.status == "optimal"
     assert hard.objective == pytest.approx(plain.objective, rel=2 * GAP)
     assert soft.objective == pytest.approx(plain.objective, rel=2 * GAP)
@@ -90,10 +87,10 @@ def test_budget_of_all_features_is_margot(seed: int):
 def test_bound_holds_when_stopped_early():
     x, y = tiny(3, 16, 4)
     problem = RoutingProblem(x, y, 2, 1.0, 30.0, 1e-3, None, "hfs", 1, 2)
-    full = routing_search(problem, time_limit=60.0)
+    full = solved(problem, time_limit=60.0)
     assert full.status == "optimal"
     for limit in (1, 5, 15):
-        early = routing_search(problem, node_limit=limit)
+        early = solved(problem, node_limit=limit)
         assert early.bound <= full.objective
         assert early.objective >= full.bound
 

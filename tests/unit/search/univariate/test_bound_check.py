@@ -1,23 +1,21 @@
-"""The debug mode of the exact search finds wrong bounds, and right ones pass."""
+"""What looks at the bounds of the exact search finds wrong ones, and right ones pass."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from octcore.search.univariate.bit_table import make_bits
 from octcore.search.univariate.by_leaves import optimal_by_leaves
-from octcore.search.univariate.checking import (
-    VARIABLE,
-    BoundCheck,
-    bound_check,
-    fewest_errors,
-)
 from octcore.search.univariate.literal_node import LiteralNode
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import make_table
 from tests.fuzz.questions import answered_by
+from tests.referee import literal_bounds
+from tests.referee.literal_bounds import VARIABLE, fewest_errors
 
 
 def _question(seed: int, depth: int, **settings: object) -> Question:
@@ -26,23 +24,18 @@ def _question(seed: int, depth: int, **settings: object) -> Question:
     return Question(X, rng.integers(0, 3, 24), 3, depth, 0.01, **settings)  # type: ignore[arg-type]
 
 
-def test_there_is_no_check_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert bound_check() is None
-
-
 @pytest.mark.parametrize("depth", [3, 4, 5])
 @pytest.mark.parametrize("smallest", [0, 3])
 def test_right_bounds_pass(depth: int, smallest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
     compared: list[object] = []
-    compare = BoundCheck._compare
+    compare = literal_bounds.compare
 
-    def counted(check: BoundCheck, *values: float) -> None:
+    def counted(*values: Any) -> None:
         compared.append(values)
-        compare(check, *values)  # type: ignore[arg-type]
+        compare(*values)
 
-    monkeypatch.setattr(BoundCheck, "_compare", counted)
+    monkeypatch.setattr(literal_bounds, "compare", counted)
     weights = 1 + np.arange(24) % 4
     question = _question(depth, depth, weights=weights, min_samples_leaf=smallest)
     with answered_by("bits"):
@@ -50,6 +43,11 @@ def test_right_bounds_pass(depth: int, smallest: int, monkeypatch: pytest.Monkey
         searched = len(compared)
         assert optimal_by_leaves(question)
     assert 0 < searched < len(compared) or depth == 3
+    monkeypatch.delenv(VARIABLE)
+    looked = len(compared)
+    with answered_by("bits"):
+        answer(question)
+    assert len(compared) == looked
 
 
 def test_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

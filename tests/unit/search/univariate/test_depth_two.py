@@ -36,7 +36,7 @@ def test_value_and_structure_equal_enumeration(block: int) -> None:
         weights = kinds[trial % 3]
         depth = int(rng.integers(0, 3))
         value, tree = best_tree(X, y, n_classes, depth, penalty, weights)
-        got = DepthTwo(X, y, weights, n_classes, penalty, depth).solve(np.ones(len(y), bool))
+        got = DepthTwo(X, y, weights, n_classes, penalty).solve(np.ones(len(y), bool), depth)
         assert got.value == pytest.approx(value, abs=1e-9), (block, trial)
         assert got.tree == tree, (block, trial)
         share = np.ones(len(y)) if weights is None else weights
@@ -60,6 +60,14 @@ def test_root_values_equal_enumeration() -> None:
             assert values[f] == pytest.approx(value)
 
 
+def check_scores(expected, X, y, weights, rows) -> None:
+    """A price between two gains makes the best tree one of every number of leaves in turn."""
+    scores = np.array(expected)
+    for price in (0.0, *np.abs(np.diff(scores)) * 0.999, scores.max()):
+        got = DepthTwo(X, y, weights, int(y.max()) + 1, price).solve(rows)
+        assert got.value == pytest.approx((scores - price * np.arange(1, 5)).max())
+
+
 def test_compiled_scores_equal_matrix_products() -> None:
     rng = np.random.default_rng(3)
     for n_classes, n_samples, n_features in [(2, 300, 20), (4, 500, 17), (7, 90, 40)]:
@@ -69,8 +77,7 @@ def test_compiled_scores_equal_matrix_products() -> None:
             rows = rng.random(n_samples) < 0.7
             share = np.ones(n_samples) if weights is None else weights.astype(float)
             expected, _, _ = reference_scores(X[rows], y[rows], share[rows], n_classes)
-            got = DepthTwo(X, y, weights, n_classes, 0.0).solve(rows)
-            assert got.best_by_leaves == pytest.approx(expected)
+            check_scores(expected, X, y, weights, rows)
 
 
 def test_empty_rows_and_single_feature() -> None:
@@ -96,8 +103,8 @@ def test_unequal_classes_are_screened_without_loss(weighted: bool) -> None:
         y = y.astype(np.int64) if density < 0.3 else 1 - y.astype(np.int64)
         weights = np.where(y == 1, 3, 5) if weighted else None
         share = np.ones(1500) if weights is None else weights.astype(float)
-        solver = DepthTwo(X, y, weights, 2, 0.0)
+        every = np.ones(1500, bool)
         expected, leaf, stump = reference_scores(X, y, share, 2)
-        assert solver.solve(np.ones(1500, bool)).best_by_leaves == pytest.approx(expected)
+        check_scores(expected, X, y, weights, every)
         roots = np.maximum(leaf, stump).sum(axis=0)
-        assert solver.values_by_root(np.ones(1500, bool)) == pytest.approx(roots)
+        assert DepthTwo(X, y, weights, 2, 0.0).values_by_root(every) == pytest.approx(roots)

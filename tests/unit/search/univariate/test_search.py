@@ -339,7 +339,7 @@ def test_no_value_for_columns_that_may_not_be_the_root(kernel: str) -> None:
 def test_the_table_decides_which_kernels_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """0/1 columns have no split that parts rows of weight 0 alone from the others."""
     asked = Question(np.eye(4), np.arange(4) % 2, 2, 2)
-    assert search.suits_bits(asked, search.make_inquiry(asked).table)
+    assert search.suits_bits(search.make_inquiry(asked).table)
     lanes: list[object] = []
     pieces = LaneSearch.pieces
     monkeypatch.setattr(LaneSearch, "pieces", lambda self: lanes.append(self) or pieces(self))
@@ -353,4 +353,4 @@ def test_the_table_decides_which_kernels_answer(monkeypatch: pytest.MonkeyPatch)
         assert len(lanes) == 2
     many = replace(asked, X=np.arange(4.0 * search.BITS_EACH).reshape(-1, 1))
     many = replace(many, y=np.arange(len(many.X)) % 2)
-    assert not search.suits_bits(many, search.make_inquiry(many).table)
+    assert not search.suits_bits(search.make_inquiry(many).table)

@@ -4,16 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dashboard.reports.page import escaped, table
+from octcore.data.columns import Label
 from octcore.data.dataset import Dataset
+from octcore.formulations.base import baseline
 from octcore.plotting import text
+from octcore.reports.page import escaped, table
+from octcore.selection.repeated_splits import Tally, tally
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import path_words
 
 MOST_CONFUSIONS = 6
-SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ class LeafCount:
 class Summary:
     """What the first half page of a report says."""
 
+    tally: Tally
+    """Of the rows that count, with the class that matters."""
+    focus: object
+    """The class that matters; None for none."""
+    n_questions: int
+    silent: tuple[object, ...]
+    """Classes that no leaf gives."""
     train: Score
     test: Score
     guess: Score
@@ -86,7 +96,13 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
         "greedy_test": _score(greedy, run.test),
         "greedy_leaves": greedy.tree.n_leaves,
     }  # fmt: skip
+    tree, focus = run.tree, class_that_matters(run.train)
+    given_codes = {tree.class_of(label) for label in tree.labels.values()}
     return Summary(
+        tally(tree, run.encoding.transform(counted.frame), counted, focus),
+        focus,
+        tree.n_splits,
+        tuple(label for k, label in enumerate(counted.classes) if k not in given_codes),
         _score(run, run.train),
         _score(run, run.test),
         Score(int((counted.codes == largest).sum()), counted.n_samples),
@@ -94,6 +110,14 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
         _confusions(run, run.tree, counted),
         **scores,
     )
+
+
+def class_that_matters(data: Dataset) -> Label | None:
+    """The class whose rows a tree must find: the chosen one, of two the rarer; None for none."""
+    if data.positive_class is not None or data.n_classes != 2:
+        return data.positive_class
+    first, second = data.class_counts
+    return None if first == second else data.classes[int(first > second)]
 
 
 def _score(run: SolvedRun, rows: Dataset | None) -> Score:
@@ -141,17 +165,48 @@ def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, obje
     return tuple(sorted(found, key=lambda entry: -entry[2]))
 
 
-def headline_words(found: Summary) -> str:
-    """The first paragraph: what the rules get right, what guessing gets, where they fail."""
-    n = len(found.leaves)
-    rules = f"{SMALL_NUMBERS[n].capitalize() if n < 10 else n} rule{'s' * (n != 1)}"
-    sort = "sort" if n != 1 else "sorts"
-    which = "that were held out" if found.has_held_out else "that they were made from"
+MOST_SILENT = 3
+
+
+def answer_words(found: Summary) -> str:
+    """The answer in a sentence: the size of the tree, what it finds, how often it is right."""
+    n, tally = found.n_questions, found.tally
+    which = "new rows" if found.has_held_out else "the rows that it was made from"
+    which += " that get a class" * bool(found.score.asked)
+    right = f"is right for {text.percent(found.score.share, 0)} of {which}"
+    tree = f"A tree with {text.count(n, 'question')}" if n else "A tree that asks nothing"
+    if tally.named:
+        share = 100 * tally.found / tally.named
+        right = f"finds {share:.0f} of 100 {text.printable(found.focus, 30)} and {right}"
+    return f"{tree} {right}."
+
+
+def counts_words(found: Summary) -> str:
+    """The counts behind the answer, and the classes that the tree never gives."""
+    tally, which = found.tally, "held-out" if found.has_held_out else "training"
     words = [
-        f"{rules} {sort} {_of_hundred(found.score)} rows correctly "
-        f"({found.score.right:,} of the {found.score.rows:,} {which}); always guessing the "
-        f"largest class gets {_of_hundred(found.guess)}."
+        f"Of {found.score.rows:,} {which} rows {found.score.right:,} are right; always guessing "
+        f"the largest class gets {found.guess.right:,}."
     ]
+    if tally.named:
+        label = text.printable(found.focus, 30)
+        found_words = f"Of {tally.named:,} {label} it finds {tally.found:,}"
+        told = f"; of {tally.told:,} that it calls so, {tally.found:,} are" if tally.told else ""
+        words.append(f"{found_words}{told}.")
+    silent = found.silent
+    if silent:
+        names = ", ".join(text.printable(label, 30) for label in silent[:MOST_SILENT])
+        more = f" and {len(silent) - MOST_SILENT} more" if len(silent) > MOST_SILENT else ""
+        words.append(f"It never says {names}{more}.")
+    if not found.has_held_out:
+        words.append("No rows were held out, so this says little about new rows.")
+    return " ".join(words)
+
+
+def headline_words(found: Summary) -> str:
+    """The first paragraph: the answer, the counts behind it, where the tree fails."""
+    n = len(found.leaves)
+    words = [answer_words(found), counts_words(found)]
     if found.score.asked:
         words.append(f"A person is asked about {text.count(found.score.asked, 'further row')}.")
     worst = max(found.leaves, key=lambda leaf: found.of(leaf).rows - found.of(leaf).right)
@@ -165,13 +220,7 @@ def headline_words(found: Summary) -> str:
         )
     else:
         words.append("It is wrong on none of these rows.")
-    if not found.has_held_out:
-        words.append("No rows were held out, so this says little about new rows.")
     return " ".join(words)
-
-
-def _of_hundred(score: Score) -> str:
-    return "–" if score.share is None else f"{100 * score.share:.0f} of 100"
 
 
 def greedy_words(found: Summary) -> str:
@@ -229,3 +278,34 @@ def _cell(score: Score) -> str:
     if score.share is None:
         return "–"
     return f"{text.percent(score.share)} ({score.right:,} of {score.rows:,})"
+
+
+def grown_greedily(run: SolvedRun, encoding: str = "raw") -> SolvedRun:
+    """CART on the training rows of a run, of its depth and leaf penalty, to compare with.
+
+    Parameters
+    ----------
+    run : SolvedRun
+    encoding : str
+        Features that CART may split on; ``"raw"`` are all thresholds.
+
+    Returns
+    -------
+    SolvedRun
+
+    Raises
+    ------
+    OctError
+        If CART does not take the rows.
+    """
+    penalty = run.params.get("leaf_penalty")
+    return solve(
+        run.train,
+        formulation=baseline().key,
+        encoding=encoding,
+        depth=run.depth,
+        params={} if penalty is None else {"leaf_penalty": penalty},
+        time_limit=20,
+        costs=run.asked.costs,
+        refer=run.asked.refer,
+    ).needed

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.reports.questionnaire import SCRIPT
-from dashboard.reports.run_report import report_html
-from dashboard.reports.summary import Score, headline_words, summary
 from octcore.data.dataset import Dataset
+from octcore.reports.questionnaire import SCRIPT
+from octcore.reports.run_report import report_html
+from octcore.reports.summary import Score, class_that_matters, headline_words, summary
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 
@@ -54,7 +54,7 @@ class Questions(HTMLParser):
 
 
 def test_every_number_in_words_is_what_routing_says():
-    data = table()
+    data = replace(table(), positive_class="no")
     run = solve(data, depth=2, test_size=0.25, seed=0, time_limit=30)
     found = summary(run, solve(run.train, "cart", encoding="raw", depth=2))
     assert found is not None
@@ -71,7 +71,10 @@ def test_every_number_in_words_is_what_routing_says():
         assert sum(s.right for s in scores) == whole.right
     assert sum(n for _, _, n in found.confusions) == found.test.rows - found.test.right
     words = headline_words(found)
-    assert f"{found.test.right} of the {found.test.rows} that were held out" in words
+    assert f"Of {found.test.rows} held-out rows {found.test.right} are right" in words
+    named, told = truth == "no", predicted == "no"
+    assert f"finds {100 * (named & told).sum() / named.sum():.0f} of 100 no and" in words
+    assert f"Of {named.sum()} no it finds {(named & told).sum()}; of {told.sum()} that" in words
     worst = max(leaf.test.rows - leaf.test.right for leaf in found.leaves)
     assert f"there {worst} of" in words
 
@@ -153,10 +156,19 @@ def test_only_our_script_runs_and_every_name_is_escaped():
     assert page.count(f"<script>{SCRIPT}</script>") == 1
 
 
+def test_of_two_classes_the_rarer_matters_and_the_chosen_one_before_it():
+    data = Dataset.from_arrays(pd.DataFrame({"x": range(6)}), [*"aabbbb"])
+    assert class_that_matters(data) == "a"
+    assert class_that_matters(replace(data, positive_class="b")) == "b"
+    assert class_that_matters(Dataset.from_arrays(data.frame, [*"aaabbb"])) is None
+    assert class_that_matters(Dataset.from_arrays(data.frame, [*"aabbbc"])) is None
+
+
 def test_a_single_leaf_needs_no_questions_and_no_script():
     data = Dataset.from_arrays(pd.DataFrame({"x": [0, 1] * 6}), ["a"] * 9 + ["b"] * 3)
     run = solve(data, "cart", encoding="raw", depth=1, params={"leaf_penalty": 0.5})
     page = report_html(run, "flat")
     assert "<script" not in page
-    assert "One rule sorts 75 of 100 rows correctly (9 of the 12" in page
+    assert "A tree that asks nothing finds 0 of 100 b and is right for 75 % of the rows" in page
+    assert "It never says b." in page
     assert "so this says little about new rows" in page

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from dashboard.reports.page import escaped
-from dashboard.reports.summary import Summary
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
+from octcore.reports.page import escaped
+from octcore.reports.summary import Summary
 from octcore.solving.run import SolvedRun
 from octcore.tree.raw_units import RawTerm, left_condition, raw_plane
 from octcore.tree.tree import Split

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from dashboard.reports.page import escaped, page
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.plotting import text
+from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
 from octcore.tree.export.code import asked_columns, to_code
 

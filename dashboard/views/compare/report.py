@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from statistics import fmean, pstdev
 
-from dashboard.reports.charts import figure_svg
-from dashboard.reports.page import escaped, page, table
-from dashboard.reports.run_report import plane_picture
 from dashboard.views.compare.table import comparison_data
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
+from octcore.reports.charts import figure_svg
+from octcore.reports.page import escaped, page, table
+from octcore.reports.run_report import plane_picture
 from octcore.serial import versions
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run

@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from dashboard.reports.charts import figure_svg
-from dashboard.reports.page import escaped as _text
-from dashboard.reports.page import page
-from dashboard.reports.page import table as _table
-from dashboard.reports.questionnaire import SCRIPT, questionnaire_html
-from dashboard.reports.summary import (
+from octcore.formulations.base import get_formulation, objective_words
+from octcore.plotting import text
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
+from octcore.plotting.row_path import value_text
+from octcore.reports.charts import figure_svg
+from octcore.reports.page import escaped as _text
+from octcore.reports.page import page
+from octcore.reports.page import table as _table
+from octcore.reports.questionnaire import SCRIPT, questionnaire_html
+from octcore.reports.summary import (
     Summary,
     beside_html,
     errors_html,
@@ -16,12 +22,6 @@ from dashboard.reports.summary import (
     rules_html,
     summary,
 )
-from octcore.formulations.base import get_formulation, objective_words
-from octcore.plotting import text
-from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.palette import LIGHT
-from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
-from octcore.plotting.row_path import value_text
 from octcore.serial import versions
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun

@@ -1,0 +1,173 @@
+"""Whether a tree is luck: the same on other splits of the rows, CART beside it, the right size."""
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from dashboard.views.solve import advice, greedy
+from dashboard.views.what_if import questions
+from dashboard.widgets import chart, live, start
+from octcore.data.dataset import Dataset
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.plotting import text
+from octcore.reports.summary import class_that_matters
+from octcore.selection.repeated_splits import (
+    N_SPLITS,
+    Size,
+    Split,
+    Tally,
+    recommended,
+    sizes_of,
+)
+from octcore.solving.run import SolvedRun
+
+TASK = "repeats"
+TIME_LIMIT, GRACE_SECONDS = 60.0, 20.0
+"""For all splits; the worker is ended so much later."""
+FEW = 3
+"""From so many splits on a range says something."""
+
+
+def draw(view: JobView, run: SolvedRun) -> None:
+    """Draw how trees made in the same way do on further splits; else CART on the one split."""
+    settings = asked(view, run)
+    data = questions.rows_of(view)
+    if settings is None or data is None:
+        greedy.beside_greedy(view.id, run)
+        return
+    task = task_of(data, settings)
+    if task is not None:
+        live.task(task, lambda job: _result(job, view.id, run))
+    if task is None or not jobs.task(task).parts:
+        greedy.beside_greedy(view.id, run)
+
+
+def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
+    """Keywords of `repeated_splits` for the question of a run; None where it has another one."""
+    data = questions.rows_of(view)
+    if data is None or data.n_samples != run.n_train + run.n_test:
+        return None
+    if run.asked.has_task or jobs.supervisor().family(view.id):
+        return None
+    if not questions.is_searchable(run) or not questions.has_values(run):
+        return None
+    if not set(run.constraints) <= BY_SUBTREE:
+        return None
+    return of_search(questions.search_settings(run, data, 0.0), data)
+
+
+def of_search(settings: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+    """Keywords of `repeated_splits` for those of a search of trees of all sizes."""
+    return {name: settings[name] for name in ("encoding", "depth", "constraints", "seed")} | {
+        "leaf_penalty": settings["params"]["leaf_penalty"],
+        "test_size": settings["test_size"] or start.HELD_OUT,
+        "focus": class_that_matters(data),
+        "n_splits": N_SPLITS,
+        "time_limit": TIME_LIMIT,
+    }
+
+
+def task_of(data: Dataset, settings: Mapping[str, Any]) -> str | None:
+    """The task that tries further splits; the same for all who ask for them."""
+    return live.ask(TASK, cached.data_token(data), data, settings, TIME_LIMIT + GRACE_SECONDS)
+
+
+def splits_of(job: JobView) -> list[Split]:
+    """The splits that a task has told so far."""
+    return [Split.from_dict(part["split"]) for part in job.parts]
+
+
+def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
+    splits = splits_of(job)
+    label = class_that_matters(run.train)
+    n = len(splits)
+    waiting = "" if job.is_final else f" · {n} of {N_SPLITS}"
+    st.markdown(f"**Is it luck?** {text.markdown(comparison_words(splits), 300)}{waiting}")
+    largest = max(zip(run.train.class_counts, run.train.classes, strict=True), key=itemgetter(0))
+    trees = {
+        "trees made like this one": [split.tree for split in splits],
+        "CART": [split.greedy for split in splits],
+        f"always {text.printable(largest[1], 30)}": [split.largest for split in splits],
+    }
+    table = [
+        {"": name, **_line(tallies, text.printable(label, 30) if label is not None else "")}
+        for name, tallies in trees.items()
+    ]
+    chart.table(table, session.widget_key("splits", run_id), "Trees and CART on other splits")
+    st.caption(
+        f"Mean and range over {text.count(n, 'random split')} into training and held-out rows; "
+        "each tree is grown anew. CART grows split by split, to the same depth and price of a leaf."
+    )
+    if sizes := sizes_of(splits):
+        _size(run_id, run, sizes)
+
+
+def comparison_words(splits: Sequence[Split]) -> str:
+    """On how many splits the tree beats CART."""
+    n = len(splits)
+    better = sum(split.tree.worth > split.greedy.worth for split in splits)
+    equal = sum(split.tree.worth == split.greedy.worth for split in splits)
+    same = f", as good on {equal}" if equal else ""
+    return f"On {text.count(n, 'split')} of the rows it is better than CART on {better}{same}."
+
+
+def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
+    """Mean and range of what a kind of tree does on held-out rows."""
+    shares = [tally.right / tally.rows for tally in tallies]
+    mean = text.percent(sum(shares) / len(shares))
+    span = f" ({100 * min(shares):.0f}–{100 * max(shares):.0f})" if len(shares) >= FEW else ""
+    leaves = sorted({tally.leaves for tally in tallies})
+    line = {"right on new rows": mean + span}
+    if label:
+        named, found, told = (
+            sum(getattr(t, n) for t in tallies) for n in ("named", "found", "told")
+        )
+        line[f"finds of 100 {label}"] = f"{100 * found / named:.0f}" if named else "–"
+        line[f"right when it says {label}"] = text.percent(found / told if told else None, 0)
+    line["leaves"] = f"{leaves[0]}–{leaves[-1]}" if len(leaves) > 1 else str(leaves[0])
+    return line
+
+
+def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
+    right = recommended(sizes)
+    st.markdown(f"**Size** {text.markdown(size_words(run, sizes), 500)}")
+    with st.container(horizontal=True, gap="small"):
+        if right.leaves != run.tree.n_leaves and st.button(
+            f"Use {text.count(right.leaves, 'leaf')}",
+            key=session.widget_key("use_size", run_id),
+            icon=":material/stairs:",
+        ):
+            start.start(advice.of_size(advice.given_settings(run.settings), right.leaves))
+            st.rerun()
+        if st.button("All sizes", key=session.widget_key("sizes", run_id)):
+            st.switch_page(advice.SIZE, query_params=session.run_query())
+
+
+def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
+    """The size that new rows ask for, and what the price of a leaf did."""
+    right, own = recommended(sizes), run.tree.n_leaves
+    is_weighted = "class_weight" in run.constraints
+    what = "of the weight of new rows" if is_weighted else "of new rows"
+    best = max(sizes, key=lambda size: size.worth)
+    words = [
+        f"{text.count(right.leaves, 'leaf').capitalize()} is the right size: right for "
+        f"{text.percent(right.worth)} {what}."
+        if right is best
+        else f"{text.count(right.leaves, 'leaf')} ({text.percent(right.worth)} {what}) "
+        f"{'is' if right.leaves == 1 else 'are'} as good as the best size, "
+        f"{text.count(best.leaves, 'leaf')} ({text.percent(best.worth)}), within its standard "
+        f"error of {100 * best.error:.1f} points."
+    ]
+    price, last = run.params.get("leaf_penalty"), sizes[-1]
+    if price and last.leaves > own:
+        words.append(
+            f"The price of {text.percent(price, 2).replace('.00', '')} a leaf keeps this tree at "
+            f"{text.count(own, 'leaf')}; with none it would have up to {last.leaves} "
+            f"({text.percent(last.worth)} {what})."
+        )
+    return " ".join(words)

@@ -1,0 +1,70 @@
+"""What a search for trees of planes tells while it runs, and how it is asked to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from octcore.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A better tree, a bound, or just that the search goes on."""
+
+    states: int
+    """Processed so far."""
+    planes: Any = None
+    """Of a tree better than all before, as the task's `to_tree` takes them."""
+    objective: float | None = None
+    """Of that tree, in the units of the search."""
+    bound: float | None = None
+    source: str = "search"
+
+
+Receive = Callable[[Report], bool]
+"""Takes a report, and says whether the gap is closed by now."""
+Stop = Callable[[int], bool]
+"""Takes the number of states so far, and says whether the search has to end."""
+
+Best = tuple[float, Tree] | None
+
+
+def unheard(_: Report) -> bool:
+    """Take a report that nobody waits for."""
+    return False
+
+
+class PlaneTask(Protocol):
+    """A typed problem with its search and the way to trees: what a formulation hands over."""
+
+    @property
+    def one_thread(self) -> str | None:
+        """Name of a search that has no use for more threads."""
+        ...
+
+    @property
+    def to_tree(self) -> Callable[[Any], Tree]:
+        """Makes a tree of planes."""
+        ...
+
+    def search(
+        self, receive: Receive, stop: Stop, best: Best, gap: float, threads: int
+    ) -> str | None:
+        """Search to the end; returns what is to be said where a gap stays.
+
+        Parameters
+        ----------
+        receive : callable
+            Told whatever happens, in the thread that called.
+        stop : callable
+            Asked at least every 0.3 s; a true answer ends the search.
+        best : tuple of (float, Tree), or None
+            Best tree known, with its objective in the units of the search.
+        gap : float
+            Relative gap that is small enough.
+        threads : int
+            How many may compute.
+        """
+        ...

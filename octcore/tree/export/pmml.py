@@ -1,0 +1,133 @@
+"""A tree as PMML 4.4: a TreeModel, in which a score of several columns is a field of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from octcore.data.columns import MISSING_LEVEL
+from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.tree.export.code import Dialect, Writer
+from octcore.tree.tree import Split, Tree
+
+
+def to_pmml(tree: Tree, encoding: Encoding) -> str:
+    """Write a tree as PMML; a row without a class (see `to_code`) has no true child there."""
+    return _Model(tree, encoding, FORMULAS).text()
+
+
+FORMULAS = Dialect(
+    choose='<Apply function="if">{0}{1}{2}</Apply>', both='<Apply function="and">{0}{1}</Apply>',
+    either='<Apply function="or">{0}{1}</Apply>', neither='<Apply function="not">{0}</Apply>',
+    equal='<Apply function="equal">{0}{1}</Apply>',
+    equal_text="",
+    gap='<Apply function="isMissing">{0}</Apply>',
+    gap_text='<Apply function="isMissing">{0}</Apply>', none="",
+    column=lambda _, name: f"<FieldRef field={quoteattr(name)}/>",
+    text=str, frame=lambda expression, _: expression,
+    greater='<Apply function="greaterThan">{0}{1}</Apply>',
+    at_most='<Apply function="lessOrEqual">{0}{1}</Apply>',
+    plus='<Apply function="+">{0}{1}</Apply>', minus='<Apply function="-">{0}{1}</Apply>',
+    times='<Apply function="*">{0}{1}</Apply>', over='<Apply function="/">{0}{1}</Apply>',
+    group="{0}", number=lambda value: f'<Constant dataType="double">{float(value)!r}</Constant>',
+)  # fmt: skip
+"""Formulas of derived fields."""
+
+
+class _Model(Writer):
+    """The elements of the file."""
+
+    def text(self) -> str:
+        self.derived: list[str] = []
+        answered = [
+            _compared(name, "isNotMissing")
+            for name in self.columns
+            if not self._has_gap_level(name)
+        ]
+        known = {name: self._of(name)[0].levels for name in self.columns}
+        answered += [
+            _joined([_compared(name, "equal", level) for level in levels], "or")
+            for name, levels in known.items()
+            if levels
+        ]
+        tree = self._below(1, _joined(answered))
+        target = "class"
+        while target in self.columns:
+            target += "_"
+        values = "".join(f"<Value value={quoteattr(str(c))}/>" for c in self.tree.classes)
+        fields = [
+            _field(name, *(("categorical", "string") if is_text else ("continuous", "double")))
+            for name, is_text in self.columns.items()
+        ]
+        fields.append(_field(target, "categorical", "string", values))
+        mined = [f"<MiningField name={quoteattr(name)}/>" for name in self.columns]
+        mined.append(f'<MiningField name="{target}" usageType="target"/>')
+        parts = [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            '<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">',
+            '<Header description="A decision tree"><Application name="octcore"/></Header>',
+            f'<DataDictionary numberOfFields="{len(fields)}">', *fields, "</DataDictionary>",
+            '<TreeModel functionName="classification" missingValueStrategy="none" '
+            'noTrueChildStrategy="returnNullPrediction" splitCharacteristic="multiSplit">',
+            "<MiningSchema>", *mined, "</MiningSchema>",
+            "<LocalTransformations>", *self.derived, "</LocalTransformations>",
+            "<Node><True/>", tree, "</Node>", "</TreeModel>", "</PMML>",
+        ]  # fmt: skip
+        return "\n".join(parts) + "\n"
+
+    def _equals(self, name: str, level: Any) -> str:
+        """Compare a text as an attribute: some readers take a part of one between tags for all."""
+        if not isinstance(level, str) or level == MISSING_LEVEL:
+            return super()._equals(name, level)
+        is_it = f"NormDiscrete field={quoteattr(name)} value={quoteattr(level)}"
+        return self.dialect.equal.format(f'<{is_it} mapMissingTo="0"/>', FORMULAS.number(1.0))
+
+    def _below(self, node: int, predicate: str) -> str:
+        """A node with what is below it; a row goes to the first child that is true."""
+        if node in self.tree.labels:
+            label = quoteattr(str(self.tree.classes[self.tree.labels[node]]))
+            return f'<Node id="{node}" score={label}>{predicate}</Node>'
+        right = self._predicate(node, self.tree.splits[node])
+        below = [self._below(2 * node + 1, right), self._below(2 * node, "<True/>")]
+        return "\n".join([f'<Node id="{node}">{predicate}', *below, "</Node>"])
+
+    def _predicate(self, node: int, split: Split) -> str:
+        """Say which rows go right: by the column itself, or by a field made for the split."""
+        column = self.encoding.columns[split.features[0]] if split.features else None
+        plain = split.is_univariate and split.weights[0][1] == 1.0
+        if column is not None and plain and not column.levels:
+            if column.is_binary and 0 <= split.threshold < 1:
+                return _holds(column)
+            if (column.shift, column.scale) == (0.0, 1.0) and not column.is_binary:
+                return _compared(column.raw, "greaterThan", split.threshold)
+        name = f"split {node}"
+        while name in self.columns:
+            name += "_"
+        self.derived.append(_field(name, "continuous", "double", self._score(split), "Derived"))
+        return _compared(name, "greaterThan", split.threshold)
+
+
+def _field(name: str, kind: str, of: str, content: str = "", what: str = "Data") -> str:
+    head = f'{what}Field name={quoteattr(name)} optype="{kind}" dataType="{of}"'
+    return f"<{head}>{content}</{what}Field>"
+
+
+def _compared(name: str, operator: str, value: Any = None) -> str:
+    given = "" if value is None else f" value={quoteattr(str(value))}"
+    return f'<SimplePredicate field={quoteattr(name)} operator="{operator}"{given}/>'
+
+
+def _joined(predicates: list[str], operator: str = "and") -> str:
+    if len(predicates) < 2:
+        return "".join(predicates) or "<True/>"
+    head = f'CompoundPredicate booleanOperator="{operator}"'
+    return f"<{head}>{''.join(predicates)}</CompoundPredicate>"
+
+
+def _holds(column: EncodedColumn) -> str:
+    """What a binary column says."""
+    if column.kind == "level":
+        gap = column.level == MISSING_LEVEL
+        return _compared(column.raw, *(("isMissing",) if gap else ("equal", column.level)))
+    ends = [("greaterThan", column.lower), ("lessOrEqual", column.upper)]
+    return _joined([_compared(column.raw, way, end) for way, end in ends if end is not None])

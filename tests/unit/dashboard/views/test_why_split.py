@@ -1,0 +1,40 @@
+"""Why a node splits so, in words, against routing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dashboard.views.explore import why_split
+from octcore.data.samples import load_sample
+from octcore.solving.solve import solve
+
+
+@pytest.mark.parametrize("node", [1, 2])
+def test_the_price_of_the_best_other_column_is_what_a_tree_with_it_loses(node: int) -> None:
+    run = solve(load_sample("iris"), depth=2, test_size=0.25, params={"leaf_penalty": 0.01}).needed
+    assert node in run.tree.splits
+    own = run.encoding.columns[run.tree.splits[node].features[0]].raw
+    others = [value for value in run.values(node=node) if value.column != own]
+    best = max(others, key=lambda value: value.value)
+    first, *decide = why_split.price_words(run, node, best)
+    X, y = run.encoding.transform(run.train.frame), run.train.codes
+    rows = run.tree.node_rows(X)[node]
+    its = best.tree.predict_codes(X[rows]) == y[rows]
+    mine = run.tree.predict_codes(X[rows]) == y[rows]
+    assert f"{its.sum()} row" in first
+    assert f"of {len(rows)} right here instead of {mine.sum()}" in first
+    leaves = sum(
+        leaf >> (leaf.bit_length() - node.bit_length()) == node for leaf in run.tree.labels
+    )
+    lost = mine.sum() - its.sum()
+    price = 100 * (lost / len(X) + 0.01 * (best.tree.n_leaves - leaves))
+    said = re.search(r"costs ([\d.]+) points", first)
+    assert (float(said[1]) if said else 0.0) == pytest.approx(price, rel=0.05, abs=1e-6)
+    ahead, behind = int((mine & ~its).sum()), int((its & ~mine).sum())
+    assert len(decide) == (ahead > 0) + (behind > 0)
+    lines = sorted(run.train.row_lines[rows[mine & ~its]].tolist())
+    if lines:
+        assert f"Right only with this split: {ahead} row" in decide[0]
+        assert all(str(line) in decide[0] for line in lines[: why_split.MOST_LINES])
