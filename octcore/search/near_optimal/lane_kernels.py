@@ -106,6 +106,7 @@ class Pack(NamedTuple):
     masks : (n_rows,) which lanes have a row on the left
     totals, sizes : (lanes, 2, n_classes) weights and (lanes, 2) rows of both sides
     errors : (2, lanes, n_columns) least errors of a split on both sides
+    within : (n_columns,) room for columns
     """
 
     score: np.ndarray
@@ -117,6 +118,7 @@ class Pack(NamedTuple):
     totals: np.ndarray
     sizes: np.ndarray
     errors: np.ndarray
+    within: np.ndarray
 
 
 class Narrow(NamedTuple):
@@ -308,9 +310,13 @@ def choose(splits, bounds, limit, longest):
             bounds[h] = FAR
             continue
         high = low
-        while low > a and _is_open(splits, low - 1, limit):
+        while low > a and splits.open[low - 1] == OPEN and left[low - 1] + right[low - 1] <= limit:
             low -= 1
-        while high < z - 1 and _is_open(splits, high + 1, limit):
+        while (
+            high < z - 1
+            and splits.open[high + 1] == OPEN
+            and (left[high + 1] + right[high + 1] <= limit)
+        ):
             high += 1
         if high - low < longest:
             for j in range(low, high + 1):
@@ -320,12 +326,6 @@ def choose(splits, bounds, limit, longest):
         while j < high and splits.passed[j] < middle:
             j += 1
         return h, j, (splits.passed[high] - splits.passed[low]) // 2
-
-
-@inner()
-def _is_open(splits, j, limit):
-    """Whether a split is to be solved."""
-    return splits.open[j] == OPEN and splits.cost[0, j] + splits.cost[1, j] <= limit
 
 
 # Packs of thresholds
@@ -341,6 +341,7 @@ def _make_pack(rows, splits, terms):
         np.empty(lanes, np.int64), np.empty(m, np.int64), np.empty(m, np.uint16),
         np.empty((lanes, 2, terms.n_classes), np.int64), np.empty((lanes, 2), np.int64),
         np.full((2, lanes, n_columns), FAR),  # as it stays below depth two, where nothing passes
+        np.empty(n_columns, np.int64),
     )  # fmt: skip
     for h in range(n_columns):
         for j in range(splits.first[h], splits.first[h + 1]):
@@ -383,6 +384,7 @@ def _next_column(pack):
 def _pick_pack(splits, terms, pack, limit):
     """Choose the splits of the next pack; returns how many."""
     lanes, n_pick = len(pack.pick), 0
+    left, right = splits.cost[0], splits.cost[1]
     for place in range(len(pack.active)):
         while True:
             if pack.active[place] < 0:
@@ -392,7 +394,7 @@ def _pick_pack(splits, terms, pack, limit):
                 break
             sweep(splits, terms, splits.first[h], splits.first[h + 1])
             for j in range(splits.first[h], splits.first[h + 1]):
-                if _is_open(splits, j, limit):
+                if splits.open[j] == OPEN and left[j] + right[j] <= limit:
                     pack.waiting[n_open] = j
                     n_open += 1
             if n_open:
@@ -560,31 +562,39 @@ def _heaviest(totals):
 
 
 @inner()
-def _is_in(terms, budget, errors, leaves, all_errors):
-    """Whether a tree of at most two leaves on each side is counted."""
-    if terms.unit * errors + leaves * terms.price > budget:
+def _rule(terms):
+    """What `_is_in` reads, by itself: whoever is handed arrays counts their references."""
+    return terms.unit, terms.price, terms.gain
+
+
+@inner()
+def _is_in(rule, budget, errors, leaves, all_errors):
+    """Whether a tree of at most two leaves on each side is counted; see `_rule`."""
+    unit, price, gain = rule
+    if unit * errors + leaves * price > budget:
         return False
-    return leaves > 2 or not terms.gain or errors < all_errors
+    return leaves > 2 or not gain or errors < all_errors
 
 
 @inner()
 def _add_trees(splits, j, terms, budget, all_errors, sides, target):
     """Add the trees with split j at the top to ``target[leaves - 1, errors, variant]``."""
     values, of_errors, found, leaf = terms.values, terms.of_errors, sides.found, splits.leaf
+    rule = _rule(terms)
     ways, many = terms.share[splits.number[j]], splits.many[j]
     both = leaf[0, j] + leaf[1, j]
-    if _is_in(terms, budget, both, 2, all_errors):
+    if _is_in(rule, budget, both, 2, all_errors):
         for v in range(len(ways)):
             target[1, of_errors[both], v] += many * ways[v]
     for s in range(2):
         for e in range(sides.high[s]):
             errors = values[e] + leaf[1 - s, j]
-            if found[s, e, 0] > 0.0 and _is_in(terms, budget, errors, 3, all_errors):
+            if found[s, e, 0] > 0.0 and _is_in(rule, budget, errors, 3, all_errors):
                 for v in range(len(ways)):
                     target[2, of_errors[errors], v] += many * ways[v] * found[s, e, v]
     for e in range(sides.high[0]):
         for f in range(sides.high[1] if found[0, e, 0] > 0.0 else 0):
-            if not _is_in(terms, budget, values[e] + values[f], 4, all_errors):
+            if not _is_in(rule, budget, values[e] + values[f], 4, all_errors):
                 break
             if found[1, f, 0] > 0.0:
                 line = target[3, of_errors[values[e] + values[f]]]
@@ -595,25 +605,25 @@ def _add_trees(splits, j, terms, budget, all_errors, sides, target):
 @inner()
 def _predict(rows, splits, j, i, terms, budget, all_errors, pack, sides, weights, shares):
     """Add what the trees with split j at the top, in lane i, predict for every row."""
-    values, found, masks = terms.values, sides.found, pack.masks
+    values, found, masks, rule = terms.values, sides.found, pack.masks, _rule(terms)
     leaf, of_errors, many = splits.leaf, terms.of_errors, np.float64(splits.many[j])
     bit, n_classes = np.uint16(1 << i), terms.n_classes
     # How often a leaf, and a stump of some errors, stands on a side.
     leaves, stumps = np.zeros(2), np.zeros((2, max(sides.high[0], sides.high[1])))
     both = leaf[0, j] + leaf[1, j]
-    if _is_in(terms, budget, both, 2, all_errors):
+    if _is_in(rule, budget, both, 2, all_errors):
         for s in range(2):
             leaves[s] = many * weights[1, of_errors[both], 0]
     for s in range(2):
         for e in range(sides.high[s]):
             errors = values[e] + leaf[1 - s, j]
-            if found[s, e, 0] > 0.0 and _is_in(terms, budget, errors, 3, all_errors):
+            if found[s, e, 0] > 0.0 and _is_in(rule, budget, errors, 3, all_errors):
                 amount = many * weights[2, of_errors[errors], 0]
                 leaves[1 - s] += amount * found[s, e, 0]
                 stumps[s, e] += amount
     for e in range(sides.high[0]):
         for f in range(sides.high[1] if found[0, e, 0] > 0.0 else 0):
-            if not _is_in(terms, budget, values[e] + values[f], 4, all_errors):
+            if not _is_in(rule, budget, values[e] + values[f], 4, all_errors):
                 break
             if found[1, f, 0] > 0.0:
                 amount = many * weights[3, of_errors[values[e] + values[f]], 0]
@@ -629,10 +639,9 @@ def _predict(rows, splits, j, i, terms, budget, all_errors, pack, sides, weights
     # Ahead: splits that have a row on their left; behind: on their right.
     stump = sides.stump
     ahead, behind = np.empty((2, n_classes)), np.empty((2, n_classes))
-    for h in range(rows.sequence.shape[0]):
-        n, a = _walk_lane(rows, splits, h, i, terms, pack, sides, True), 0
-        if n == 0:
-            continue
+    for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+        h, a = pack.within[place], 0
+        n = _walk_lane(rows, splits, h, i, terms, pack, sides, True)
         _clear(ahead)
         _clear(behind)
         for b in range(n):
@@ -652,15 +661,24 @@ def _predict(rows, splits, j, i, terms, budget, all_errors, pack, sides, weights
 
 
 @inner()
+def _columns_of_lane(errors, i, most, within):
+    """List the columns that have a split of few enough errors on a side of lane i; how many."""
+    n = 0
+    for h in range(errors.shape[2]):
+        if errors[0, i, h] <= most[0] or errors[1, i, h] <= most[1]:
+            within[n] = h
+            n += 1
+    return n
+
+
+@inner()
 def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
-    """List the splits of column h on the sides of lane i where it has any; returns how many.
+    """List the splits of a column of a lane on the sides where it has any; returns how many.
 
     Without classes on the left and right, unless `labels`, there may be no need to walk.
     """
     left = pack.errors[0, i, h] <= sides.most[0]
     right = pack.errors[1, i, h] <= sides.most[1]
-    if not (left or right):
-        return 0
     j, n = splits.only[h], 0
     if j < 0 or labels or not terms.is_strict:
         bit = np.uint16(1 << i)
@@ -699,22 +717,21 @@ def _add_shapes(rows, splits, j, i, terms, budget, all_errors, pack, sides, opti
     ``options`` (2, ., 3) has room for the columns, numbers of errors and counts of each side.
     """
     n_columns, n_errors, values = rows.sequence.shape[0], len(terms.values), terms.values
-    n = np.zeros(2, np.int64)
+    n, rule = np.zeros(2, np.int64), _rule(terms)
     for s in range(2):
         if terms.unit * splits.leaf[s, j] + terms.price + sides.cost[1 - s] <= budget:
             options[s, 0, 0], options[s, 0, 1] = n_columns, terms.of_errors[splits.leaf[s, j]]
             options[s, 0, 2], n[s] = 1.0, 1
-    for h in range(n_columns):
-        listed = _walk_lane(rows, splits, h, i, terms, pack, sides, False)
-        if listed:
-            _add_found(sides, listed, terms.share)
-            for s in range(2):
-                for e in range(sides.high[s]):
-                    if sides.found[s, e, 0] > 0.0:
-                        options[s, n[s], 0], options[s, n[s], 1] = h, e
-                        options[s, n[s], 2] = sides.found[s, e, 0]
-                        n[s] += 1
-            _clear_found(sides)
+    for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+        h = pack.within[place]
+        _add_found(sides, _walk_lane(rows, splits, h, i, terms, pack, sides, False), terms.share)
+        for s in range(2):
+            for e in range(sides.high[s]):
+                if sides.found[s, e, 0] > 0.0:
+                    options[s, n[s], 0], options[s, n[s], 1] = h, e
+                    options[s, n[s], 2] = sides.found[s, e, 0]
+                    n[s] += 1
+        _clear_found(sides)
     tally = ample(tally, min(n[0] * n[1], (n_columns + 1) ** 2 * n_errors))
     top = splits.column[j] * (n_columns + 1)
     for a in range(n[0]):
@@ -722,7 +739,7 @@ def _add_shapes(rows, splits, j, i, terms, budget, all_errors, pack, sides, opti
         for b in range(n[1]):
             right, f = np.int64(options[1, b, 0]), np.int64(options[1, b, 1])
             errors, leaves = values[e] + values[f], 2 + (left < n_columns) + (right < n_columns)
-            if _is_in(terms, budget, errors, leaves, all_errors):
+            if _is_in(rule, budget, errors, leaves, all_errors):
                 key = ((top + left) * (n_columns + 1) + right) * n_errors + terms.of_errors[errors]
                 add(tally, key, splits.many[j] * options[0, a, 2] * options[1, b, 2])
     return tally
@@ -812,7 +829,8 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
                     own, splits, j, i, terms, budget, all_errors, pack, sides, options, tally
                 )
                 continue
-            for h in range(n_columns):
+            for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+                h = pack.within[place]
                 listed = _walk_lane(own, splits, h, i, terms, pack, sides, False)
                 _add_found(sides, listed, terms.share)
             target = grid[splits.column[j] if len(grid) > 1 else 0]
