@@ -599,7 +599,7 @@ def near_optimal(
     objective = UnivariateObjective(problem)
     instance = instance_of(problem, objective, problem.fraction(tolerance))
     try:
-        graph = _graph(prepared, instance, clock)
+        graph = _graph(instance, clock)
     except TooLargeError as error:
         fits = _largest_tolerance(prepared, tolerance, clock)
         words = "" if fits is None else f" A tolerance of {fits:.12g} fits."
@@ -701,14 +701,18 @@ class _Clock:
             self.on_event(NearOptimalEvent(self.phase, self.last, done))
 
 
-def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
-    """Graph of the near-optimal trees; None if no tree keeps the constraints."""
-    known = None
+def _graph(instance: Instance, clock: _Clock) -> TreeGraph | None:
+    """Graph of the near-optimal trees; None if no tree keeps the constraints.
+
+    The tree that the exact search finds is only a starting point, as that search takes costs within
+    rounding for equal: the optimum itself is the least cost among the trees counted.
+    """
     clock.report("optimum", 0)
-    if instance.class_weight is None or prepared.problem.constraints.leaf_limit is not None:
-        known = _known_cost(instance, clock)
-        if known is None:
-            return None
+    found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
+    clock.guard(found.subtrees)
+    if found.tree is None:
+        return None
+    known = instance.cost_of(found.tree)
     return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
 
 
@@ -719,7 +723,7 @@ def _largest_tolerance(prepared: Prepared, refused: float, clock: _Clock) -> flo
     for step in range(2, 6):
         share = prepared.problem.fraction(tried)
         try:
-            _graph(prepared, instance_of(prepared.problem, objective, share), clock)
+            _graph(instance_of(prepared.problem, objective, share), clock)
         except TooLargeError:
             tried -= refused / 2**step
         except CancelledError:
@@ -728,17 +732,6 @@ def _largest_tolerance(prepared: Prepared, refused: float, clock: _Clock) -> flo
             fits = tried
             tried += refused / 2**step
     return fits
-
-
-def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:
-    """Cost of a tree that the exact search finds optimal, None if there is no tree.
-
-    Only a starting point, as that search takes costs within rounding for equal: the optimum itself
-    is the least cost among the trees counted.
-    """
-    found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
-    clock.guard(found.subtrees)
-    return None if found.tree is None else instance.cost_of(found.tree)
 
 
 def _plain(number: Fraction) -> int | Fraction:

@@ -79,6 +79,7 @@ def more_classes(
     counters: Any, prefix: Any, count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
     """As `octcore.search.univariate.lanes` says: the largest classes before and after a split."""
+    counters = counters.reshape(len(counters), 4, -1)
 
     def step(row: int, base: int, largest: Any) -> None:
         goes_left = _lanes(masks[row], out)

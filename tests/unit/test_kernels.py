@@ -144,19 +144,17 @@ def test_one_process_compiles_and_the_others_wait(
     assert not compiled
 
 
-@kernels.inner()
-def _scaled(values: NDArray[np.float64], by: int, is_negative: bool) -> float:
-    return -by * values[0] if is_negative else by * values[0]
+def test_a_kernel_is_compiled_once_for_all_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "cache_folder", lambda: None)  # what is kept is not compiled
+    ones = np.ones(1)
 
+    @kernels.inner()
+    def scaled(values: NDArray[np.float64], by: int, is_negative: bool) -> float:
+        return -by * values[0] if is_negative else by * values[0]
 
-_ONES = np.ones(1)
+    @kernels.kernel()
+    def in_many_ways(values: NDArray[np.float64], by: int) -> float:
+        return scaled(values, by, by > 9) + scaled(values, 10, False) + scaled(ones, 100, True)
 
-
-@kernels.kernel()
-def _scaled_in_many_ways(values: NDArray[np.float64], by: int) -> float:
-    return _scaled(values, by, by > 9) + _scaled(values, 10, False) + _scaled(_ONES, 100, True)
-
-
-def test_a_kernel_is_compiled_once_for_all_constants() -> None:
-    assert _scaled_in_many_ways(np.full(1, 2.0), 3) == 6 + 20 - 100
-    assert len(_scaled.signatures) == 1
+    assert in_many_ways(np.full(1, 2.0), 3) == 6 + 20 - 100
+    assert len(scaled.signatures) == 1

@@ -8,13 +8,16 @@ those that use all features of a list.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from octcore.kernels import kernel
 from octcore.search.near_optimal.graph import BOTTOM, Level, Node
-from octcore.search.near_optimal.ground import Ground
+from octcore.search.near_optimal.ground import NO_GRID, Ground
 from octcore.search.near_optimal.instance import Instance
-from octcore.search.near_optimal.kernels import combine, gather
+from octcore.search.near_optimal.lane_kernels import ADD, SHAPES, SHARES, Terms
+from octcore.search.near_optimal.tally import Tally, add, ample, make_tally
 
 EXACT = 2.0**53
 """Sums of whole numbers are exact in doubles up to here; beyond, Python's integers count."""
@@ -22,29 +25,84 @@ GRID_BYTES = 1 << 26
 """Size of a table of counts; more variants are counted in several passes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Non-empty cells of the nodes of one level.
+class Cells(NamedTuple):
+    """Trees of the nodes of one level, by errors and leaves, or by errors and shape.
 
-    Parameters
-    ----------
-    start : numpy.ndarray
-        First cell of every node, shape ``(n_nodes + 1,)``; the cells of a node ascend in cost.
-    errors, leaves, costs : numpy.ndarray
-        Number of the errors, leaves and scaled cost, shape ``(n_cells,)``.
-    counts : numpy.ndarray
-        Trees by variant, shape ``(n_cells, n_variants)``; objects where doubles are not exact.
+    start : (n_nodes + 1,) first cell of every node; the cells of a node ascend in cost
+    errors, leaves, costs : (n_cells,) number of the errors, leaves and scaled cost
+    shape : (n_cells,) the shape where trees are told apart by it, else of no interest
+    counts : (n_cells, n_variants) trees by variant; objects where doubles are not exact
     """
 
     start: np.ndarray
     errors: np.ndarray
     leaves: np.ndarray
     costs: np.ndarray
+    shape: np.ndarray
     counts: np.ndarray
 
     def of(self, node: int) -> slice:
         """Cells of a node."""
         return slice(int(self.start[node]), int(self.start[node + 1]))
+
+
+@kernel()
+def combine(asked, edges, below, budget, terms, leaf, grid, outside, place, n_shapes, tally):
+    """Go through the trees with a split at the top of one node, cells of both children in turn.
+
+    Parameters
+    ----------
+    asked : int
+        `ADD` adds them up in ``grid[leaves - 1, errors, variant]``.  `SHARES` adds to `outside` of
+        the children's cells how often trees around them count, if those of a cell of the node
+        count as often as ``grid[leaves - 1, errors, 0]`` says.  `SHAPES` adds up in `tally` by
+        ``((column at the top * n_shapes + left) * n_shapes + right) * n_errors + errors``.
+    edges : ndarray of shape (n_edges, 4)
+        First threshold, number of thresholds, left and right child.
+    below : Cells
+        Of the children.
+    budget : int
+        Largest scaled cost.
+    leaf : int
+        Errors of a leaf, -1 where there is none: where every split has to lower the errors, trees
+        of two leaves must have fewer.
+    place : ndarray of shape (n_thresholds,)
+        Column of every threshold.
+
+    Returns
+    -------
+    Tally
+    """
+    values, costs, counts = terms.values, below.costs, below.counts
+    for k in range(len(edges)):
+        many, use, left, right = edges[k, 1], terms.share[edges[k, 0]], edges[k, 2], edges[k, 3]
+        if use[0] == 0.0:
+            continue
+        first = place[edges[k, 0]] * n_shapes
+        for a in range(below.start[left], below.start[left + 1]):
+            if asked == SHAPES:
+                tally = ample(tally, below.start[right + 1] - below.start[right])
+            for b in range(below.start[right], below.start[right + 1]):
+                if costs[a] + costs[b] > budget:
+                    break
+                leaves = below.leaves[a] + below.leaves[b]
+                e = terms.of_errors[values[below.errors[a]] + values[below.errors[b]]]
+                if terms.gain and leaves == 2 and values[e] >= leaf:
+                    continue
+                if asked == SHAPES:
+                    shape = (first + below.shape[a]) * n_shapes + below.shape[b]
+                    add(tally, shape * len(values) + e, many * counts[a, 0] * counts[b, 0])
+                elif asked == SHARES:
+                    weight = many * grid[leaves - 1, e, 0]
+                    outside[a] += weight * counts[b, 0]
+                    outside[b] += weight * counts[a, 0]
+                else:
+                    for v in range(len(use)):
+                        grid[leaves - 1, e, v] += many * use[v] * counts[a, v] * counts[b, v]
+    return tally
+
+
+NO_OUTSIDE, NO_TALLY = np.zeros(0), make_tally()
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +178,7 @@ class Counter:
             return counted
         # Above the bottom, whose counts are exact, once more with Python's integers.
         bottom = counted.cells[-1]
-        bottom = replace(bottom, counts=bottom.counts.astype(np.int64).astype(object))
+        bottom = bottom._replace(counts=bottom.counts.astype(np.int64).astype(object))
         return self._count_levels(allow, gain, share.astype(np.int64).astype(object), [bottom])
 
     def _count_levels(
@@ -157,7 +215,8 @@ class Counter:
         if below is None:
             self.ground.count(node, share, gain, grid)
         else:
-            self._combine(level.edges_of(v), below, node.budget, share, gain, leaf, grid[0])
+            terms = self.ground.terms(level.depth, share, gain)
+            self.combine(ADD, level.edges_of(v), below, node.budget, terms, leaf, grid[0])
             self.ground.guard(self.ground.scored)
         return self._gather(grid[0], node.budget)
 
@@ -166,29 +225,39 @@ class Counter:
         i, stands = self.instance, not node.is_root or self.instance.leaf_allowed
         return stands and leaf >= 0 and i.unit * leaf + i.price <= node.budget
 
-    def _combine(
+    def combine(
         self,
+        asked: int,
         edges: np.ndarray,
         below: Cells,
         budget: int,
-        share: np.ndarray,
-        gain: bool,
+        terms: Terms,
         leaf: int,
-        grid: np.ndarray,
-    ) -> None:
+        grid: np.ndarray = NO_GRID[0],
+        outside: np.ndarray = NO_OUTSIDE,
+        n_shapes: int = 1,
+        tally: Tally | None = None,
+    ) -> Tally:
+        """Go through the trees of one node; see `combine`."""
         count = combine
         if grid.dtype == object:  # of which only Python knows the arithmetic
             count, edges = getattr(combine, "py_func", combine), edges.astype(object)
-        count(
-            edges, below.start, below.errors, below.leaves, below.costs, below.counts, budget,
-            self.ground.values, self.ground.number, share, gain, leaf, grid,
-        )  # fmt: skip
+        place, tally = self.instance.thresholds.place, NO_TALLY if tally is None else tally
+        return count(
+            asked, edges, below, budget, terms, leaf, grid, outside, place, n_shapes, tally
+        )
 
     def _gather(self, grid: np.ndarray, budget: int) -> tuple:
+        """Cells of a grid that hold trees, by cost: errors, leaves, costs, counts; clears it."""
         i, values = self.instance, self.ground.values
         n_errors = int(np.searchsorted(values, budget // i.unit, side="right"))
-        collect = gather if grid.dtype != object else getattr(gather, "py_func", gather)
-        return collect(grid, n_errors, values, i.unit, i.price)
+        row, errors = np.nonzero(grid[:, :n_errors, 0])
+        costs = i.unit * values[errors] + i.price * (row + 1)
+        order = np.argsort(costs, kind="stable")
+        row, errors = row[order], errors[order]
+        counts = grid[row, errors]
+        grid[row, errors] = 0
+        return errors, row + 1, costs[order], counts
 
     def _count_roots(self, counted: Counted, share: np.ndarray) -> None:
         """Fill `counted.roots`: the trees of the whole set by root column."""
@@ -203,10 +272,11 @@ class Counter:
             roots |= {column: self._named(cells) for column, cells in found if len(cells[0])}
             return
         grid, cells = self._grid(top.depth, share), counted.cells[0]
+        terms = self.ground.terms(top.depth, share, counted.gain)
         place = self.instance.thresholds.place[top.edges[:, 0]]
         for column in np.unique(place):
             edges = top.edges[place == column]
-            self._combine(edges, cells, node.budget, share, counted.gain, leaf, grid[0])
+            self.combine(ADD, edges, cells, node.budget, terms, leaf, grid[0])
             roots[int(column)] = self._named(self._gather(grid[0], node.budget))
 
     def _named(self, gathered: tuple) -> dict[tuple[int, int], list[int]]:
@@ -223,7 +293,7 @@ def _stack(parts: list[tuple], n_variants: int) -> Cells:
     parts = parts or [(nothing, nothing, nothing, np.zeros((0, n_variants)))]
     start = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
     errors, leaves, costs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Cells(start, errors, leaves, costs, counts)
+    return Cells(start, errors, leaves, costs, errors, counts)
 
 
 def _joined(parts: list[Counted], allow: np.ndarray) -> Counted:
@@ -237,7 +307,7 @@ def _joined(parts: list[Counted], allow: np.ndarray) -> Counted:
         for column, by_cell in first.roots.items()
     }
     cells = tuple(
-        replace(level, counts=np.column_stack(
+        level._replace(counts=np.column_stack(
             [level.counts[:, :1], *(part.cells[k].counts[:, 1:] for part in parts)]
         ))
         for k, level in enumerate(first.cells)

@@ -10,30 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from octcore.kernels import kernel
 from octcore.search.near_optimal.counting import Counted, Counter
-
-
-@kernel()
-def _push(
-    edges, start, errors, leaves, costs, counts, budget, values, number, allow, gain, leaf,
-    weights, outside,
-):  # fmt: skip
-    """Add to `outside` of the children's cells the weights ``[leaves - 1, errors]`` of a node."""
-    for k in range(len(edges)):
-        left, right = edges[k, 2], edges[k, 3]
-        if allow[edges[k, 0], 0] == 0.0:
-            continue
-        for a in range(start[left], start[left + 1]):
-            for b in range(start[right], start[right + 1]):
-                if costs[a] + costs[b] > budget:
-                    break
-                e = number[values[errors[a]] + values[errors[b]]]
-                if gain and leaves[a] + leaves[b] == 2 and values[e] >= leaf:
-                    continue
-                weight = edges[k, 1] * weights[leaves[a] + leaves[b] - 1, e]
-                outside[a] += weight * counts[b, 0]
-                outside[b] += weight * counts[a, 0]
+from octcore.search.near_optimal.lane_kernels import SHARES
 
 
 def class_shares(
@@ -66,7 +44,8 @@ def class_shares(
     for k, level in enumerate(levels):
         below = counted.cells[k] if k < len(counted.cells) else None
         following = np.zeros(0 if below is None else len(below.errors))
-        counts = following if below is None else below.counts[:, :1].astype(float)
+        if below is not None:
+            below = below._replace(counts=below.counts[:, :1].astype(float))
         for v, node in enumerate(level.nodes):
             if k:
                 here = counted.cells[k - 1]
@@ -82,9 +61,9 @@ def class_shares(
             if below is None:
                 ground.add_shares(node, allow, counted.gain, weights, shares)
                 continue
-            _push(
-                level.edges_of(v), below.start, below.errors, below.leaves, below.costs, counts,
-                node.budget, ground.values, number, allow, counted.gain, leaf, weights, following,
-            )  # fmt: skip
+            terms, grid = ground.terms(level.depth, allow, counted.gain), weights[:, :, None]
+            counter.combine(
+                SHARES, level.edges_of(v), below, node.budget, terms, leaf, grid, following
+            )
         outside = following
     return shares[ground.lines]

@@ -1,14 +1,15 @@
 """Subsets of rows: what parts them, their least costs, and their trees of depth two or less.
 
-Everything is found along sorted columns (`lane_kernels`).  Where columns have few thresholds,
-`pair_ground` finds least costs and counts trees by pairs of 0/1 columns instead.
+Everything is found along sorted columns (`lane_kernels`).  Where columns have few thresholds, least
+costs of depth two come from pairs of 0/1 columns (`octcore.search.univariate.pairs`) instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,49 +19,84 @@ from octcore.search.near_optimal.lane_kernels import (
     ADD,
     FAR,
     LEAST,
+    SHAPES,
     SHARES,
+    SOLVED,
     TALLY,
-    Scratch,
     Splits,
     Terms,
     choose,
-    keep_bounds,
-    least_of_columns,
     let_go,
     list_below,
-    list_splits,
-    make_scratch,
+    open_subset,
+    solve,
     sweep,
-    walk_packs,
-    walk_shapes,
 )
-from octcore.search.univariate.lane_rows import Rows, restrict
-from octcore.search.univariate.lane_search import integer_width, kernel_rows
-from octcore.search.univariate.table import Table
+from octcore.search.univariate.bit_rows import make_pairs
+from octcore.search.univariate.bit_table import binary_planes, make_rows
+from octcore.search.univariate.lane_rows import Rows
+from octcore.search.univariate.lane_search import integer_width
+from octcore.search.univariate.literals import WIDTH, split_costs
+from octcore.search.univariate.literals import Terms as Minimised
+from octcore.search.univariate.pairs import pair_scores
 
-PIECE = 20_000_000
-"""Steps of a kernel between two looks at the clock, about."""
+WATCHED_CELLS = 20_000
+"""Rows times columns from which a kernel may take long enough to be interrupted."""
+BEAT_SECONDS = 0.05
+"""Time between two looks at the clock meanwhile."""
 SHORT = 8
 """Runs of so many open splits are not halved further, but solved one by one."""
-LANES = {width: f"octcore.search.near_optimal.warm_up:lanes-{width}" for width in (2, 4, 8)}
-"""Sets of compiled kernels by bytes of the integers; sums beyond four are rare."""
+EVERYTHING = np.full(1, -1)
+"""Hint that anything may be at the top."""
 NO_GRID = np.zeros((1, 1, 1, 1))
 NO_SHARES = np.zeros((1, 1))
 NO_TABLE = np.zeros((2, 1, 1), np.int64)
 
 
-def lanes_of(table: Table) -> str:
-    """The set of kernels for a table."""
-    return LANES[integer_width(table)]
-
-
 class _Found(NamedTuple):
-    """Trees of a subset of depth two within a budget: the grid, what was open, the least cost."""
+    """Trees of a subset of depth two within a budget: what was open, the least cost, the grid."""
 
     budget: int
     least: int
     hint: np.ndarray
     cells: tuple[np.ndarray, ...]
+
+
+class _Pairs:
+    """Least costs of trees of depth two, by pairs of 0/1 columns."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance, table, known = instance, instance.table, instance.thresholds
+        every, copies = np.arange(len(table.y)), np.maximum(table.count, 1)
+        index, scale = binary_planes(every, table.weight)
+        if (table.weight % copies == 0).all() and copies.sum() <= len(instance.question.y):
+            index = np.repeat(every, copies)  # the rows as they came in: blocks are fewer
+            scale = (table.weight // copies)[index]
+        channel = table.y[index].astype(np.int64)
+        if instance.least > 1 and (table.weight != table.count).any():
+            more, more_scale = binary_planes(every, table.count)
+            index, scale = np.append(index, more), np.append(scale, more_scale)
+            channel = np.append(channel, np.full(len(more), table.n_classes))
+        keep = scale > 0
+        bits = (table.rank[known.place] > known.rank[:, None]).T
+        self.line, rows = make_rows(
+            bits, index[keep], channel[keep], scale[keep], np.zeros(keep.sum(), np.int64)
+        )
+        self.rows = rows._replace(shape=np.array([table.n_classes, instance.least], np.int64))
+        self.scores = make_pairs(self.rows)
+        # Errors by number of leaves, at no price: whole numbers.
+        self.terms = Minimised(0.0, 0.0, 1, np.zeros(1, np.uint8), np.zeros(1, np.int64))
+        self.sides, self.errors = np.empty((2, bits.shape[1], 2)), np.empty(WIDTH)
+
+    def least(self, inside: np.ndarray) -> int:
+        """Least scaled cost of marked rows, enough for a leaf."""
+        subset, i = np.flatnonzero(inside[self.line]), self.instance
+        pair_scores(self.rows, subset, len(subset), self.scores)
+        total = self.scores.totals[: i.question.n_classes].tolist()
+        self.errors[:] = sum(total) - max(total)
+        split_costs(self.rows, self.scores, self.terms, self.sides, self.errors)
+        errors = map(int, self.errors.tolist())
+        return min(i.unit * e + i.price * (k + 1) for k, e in enumerate(errors))
 
 
 class Ground(Held):
@@ -86,14 +122,16 @@ class Ground(Held):
         usable[instance.thresholds.place[instance.roots]] = 1
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
         self.every = np.ones((instance.n_thresholds, 1))
+        table, weight = self.table, self.table.weight
+        self.rows = Rows(
+            table.sequence, table.rank.astype(np.int64), np.ascontiguousarray(table.y, np.int32),
+            weight, np.where(table.y == 0, weight, -weight), table.count.astype(np.int64),
+        )  # fmt: skip
+        self.pairs = _Pairs(instance) if instance.by_pairs else None
+        self.width, self.stop = integer_width(table), np.zeros(1, np.uint8)
         self.set_budget(0)
         self._found: dict[bytes, _Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The table as kernels see it."""
-        return kernel_rows(self.table)
 
     def set_budget(self, budget: int) -> None:
         """Take over the largest scaled cost of a tree."""
@@ -102,7 +140,7 @@ class Ground(Held):
     @property
     def all_rows(self) -> bytes:
         """The subset of all rows."""
-        return _pack(np.ones(self.n_rows, bool))
+        return np.packbits(np.ones(self.n_rows, bool)).tobytes()
 
     def mask(self, rows: bytes) -> np.ndarray:
         """Which rows of the table a subset has."""
@@ -117,11 +155,12 @@ class Ground(Held):
     def sides(self, rows: bytes, threshold: int) -> tuple[bytes, bytes]:
         """Rows on both sides of a threshold."""
         known = self.instance.thresholds
-        return self._sides(self.mask(rows), known.place[threshold], known.rank[threshold])
+        return self._sides(rows, known.place[threshold], known.rank[threshold])
 
-    def _sides(self, inside: np.ndarray, column: int, rank: int) -> tuple[bytes, bytes]:
-        left = self.table.rank[column] <= rank
-        return _pack(inside & left), _pack(inside & ~left)
+    def _sides(self, rows: bytes, column: int, rank: int) -> tuple[bytes, bytes]:
+        inside = np.frombuffer(rows, np.uint8)
+        left = inside & np.packbits(self.table.rank[column] <= rank)
+        return left.tobytes(), (inside ^ left).tobytes()
 
     @cached_property
     def lines(self) -> np.ndarray:
@@ -140,16 +179,12 @@ class Ground(Held):
         Long runs of splits that may be within the budget are halved, those in between bounded by
         the sweeps; what stays open is solved one after the other.
         """
-        inside, own = self.mask(rows), self._rows(rows)
-        terms = self._terms(depth, self.every)
-        splits, _, _ = list_splits(
-            own, terms, self.usable_roots if is_root else self.usable, 1, NO_TABLE
-        )
-        self._close(inside, depth, splits, budget, FAR, SHORT)
-        found, cost = [], splits.cost
+        inside, splits, _ = self._open(rows, depth, is_root)
+        self._close(rows, depth, splits, budget, FAR, SHORT)
+        i, terms, found, cost = self.instance, self.terms(depth), [], splits.cost
         # What bounds the sides of one split's children bounds those of the next one's, which have
         # more rows on the left; on the right they have fewer, each worth its weight at most.
-        shape = (2, self.n_columns, self.instance.thresholds.number.shape[1])
+        shape = (2, self.n_columns, i.thresholds.number.shape[1])
         for h in range(self.n_columns):
             a, z, before = int(splits.first[h]), int(splits.first[h + 1]), -1
             tables = [NO_TABLE, NO_TABLE]
@@ -159,19 +194,19 @@ class Ground(Held):
                 low = int(splits.low[j])
                 if before < 0:
                     tables = [
-                        np.zeros(shape, np.int64) if s or terms.smallest == 1 else NO_TABLE
+                        np.zeros(shape, np.int64) if s or i.least == 1 else NO_TABLE
                         for s in range(2)
                     ]
                 else:
-                    let_go(tables[1], own, h, before, low, terms.unit)
-                sides, before = self._sides(inside, h, low), low
+                    let_go(tables[1], self.rows, inside, h, before, low, i.unit)
+                sides, before = self._sides(rows, h, low), low
                 for s in (0, 1):
                     room = budget - int(cost[1 - s, j])
                     least = self._least_within(sides[s], depth - 1, room, tables[s])
                     cost[s, j] = max(cost[s, j], least)
                     if cost[s, j] > room:
                         break
-                sweep(splits, terms.unit, terms.smallest, a, z)
+                sweep(splits, terms, a, z)
                 if cost[0, j] + cost[1, j] <= budget:
                     first, many = int(splits.number[j]), int(splits.many[j])
                     found.append(Edge(first, many, *sides, int(cost[0, j]), int(cost[1, j])))
@@ -185,12 +220,11 @@ class Ground(Held):
 
         The table has bounds of the splits' sides, and takes better ones.
         """
-        if depth > BOTTOM:
+        if depth > BOTTOM or self.pairs is not None:
             return self.least(rows, depth, room)
         known = self._found.get(rows)
         if known is None or (room > known.budget and known.least <= room):
-            node = Node(rows, depth, room, False, None)
-            known = self._count(node, self.every, False, self._grid(), table)
+            known = self._count(rows, room, table)
             if known.least <= room:
                 self._found[rows] = known
         return known.least
@@ -209,63 +243,51 @@ class Ground(Held):
         value, exact_to = self._least.get((rows, depth), (0, -1))
         if value > cutoff or value <= exact_to:
             return value
-        own, inside = self._rows(rows), self.mask(rows)
-        terms = self._terms(depth, self.every)
-        splits, leaf, stump = list_splits(own, terms, self.usable, 1, NO_TABLE)
-        best = terms.unit * leaf + terms.price if leaf >= 0 else FAR
-        if depth <= BOTTOM:
-            best = min(best, terms.unit * stump + 2 * terms.price if stump < FAR else FAR)
-            scratch = make_scratch(own, splits, terms, best)
-            self._walk(own, splits, terms, cutoff, scratch, LEAST, NO_GRID, NO_SHARES)
-            best = int(scratch.state[0])
-            lower = int(splits.cost.sum(axis=0).min(initial=best))
-        else:
+        if depth > BOTTOM:
+            splits, leaf = self._open(rows, depth)[1:]
+            best = self.instance.unit * leaf + self.instance.price if leaf >= 0 else FAR
             best = min(best, self.least(rows, depth - 1, cutoff))
-            lower = best = self._close(inside, depth, splits, cutoff, best, 0)
-        value = best if best <= cutoff else max(cutoff + 1, lower)
+            value = self._close(rows, depth, splits, cutoff, best, 0)
+        elif self.pairs is not None:
+            value, cutoff = self.pairs.least(self.mask(rows)), FAR
+            self.look_at_clock()
+        else:
+            value = self._solve(Node(rows, depth, cutoff, False, None), LEAST)[1]
+        if value > cutoff:
+            value = max(cutoff + 1, value)
         self._least[rows, depth] = (value, cutoff)
         self.hold(len(rows) + BYTES_PER_SUBSET)
         return value
 
     def _close(
-        self, inside: np.ndarray, depth: int, splits: Splits, cutoff: int, best: int, short: int
+        self, rows: bytes, depth: int, splits: Splits, cutoff: int, best: int, short: int
     ) -> int:
         """Solve splits by halving until no run longer than `short` is open; returns the least cost.
 
         With `short` 0 only splits better than the best one stay open, else all within the cutoff.
         A least cost above the cutoff is a lower bound.
         """
-        bounds = np.empty(self.n_columns, np.int64)
-        least_of_columns(splits, bounds)
-        unit, smallest, cost, lowest = self.instance.unit, self.instance.least, splits.cost, FAR
-        while self.n_columns:
+        terms, cost, first = self.terms(depth), splits.cost, splits.first.tolist()
+        unit, weight = self.instance.unit, int(self.weights(rows)[0].sum())
+        bounds = np.where(np.diff(splits.first) > 0, 2 * self.instance.price, FAR)
+        lowest = bounds.copy()
+        while True:
             limit = cutoff if short else min(cutoff, best - 1)
-            h = int(bounds.argmin())
-            if bounds[h] > limit:
-                return best if best <= cutoff else min(best, int(bounds.min()), lowest)
-            j, half = choose(splits, h, limit, short)
+            h, j, half = choose(splits, bounds, limit, short)
             if j < 0:
-                if j == -1:
-                    lowest, bounds[h] = min(lowest, int(bounds[h])), FAR
-                continue
-            sides = self._sides(inside, h, int(splits.low[j]))
-            half = unit * half // 2
-            larger = int(2 * splits.passed[j] < self._weight(inside))
+                break
+            sides, half = self._sides(rows, h, int(splits.low[j])), unit * half // 2
+            larger = int(2 * splits.passed[j] < weight)
             for s in (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
                 if cost[s, j] > room + half:
                     break
                 cost[s, j] = max(cost[s, j], self.least(sides[s], depth - 1, room + half))
-            splits.open[j] = 0
+            splits.open[j] = SOLVED
             both = int(cost[0, j] + cost[1, j])
             best = min(best, both) if both <= limit else best
-            a, z = splits.first[h], splits.first[h + 1]
-            sweep(splits, unit, smallest, a, z)
-            bounds[h] = cost[:, a:z].sum(axis=0).min()
-        return best
-
-    def _weight(self, inside: np.ndarray) -> int:
-        return int(self.table.weight[inside].sum())
+            lowest[h] = bounds[h] = sweep(splits, terms, first[h], first[h + 1])
+        return best if best <= cutoff else min(best, int(lowest.min(initial=FAR)))
 
     def hint(self, rows: bytes) -> np.ndarray | None:
         """First thresholds of what may be at the top of a bottom node; None if not known."""
@@ -293,62 +315,63 @@ class Ground(Held):
             inside = cost <= node.budget
             grid[0, leaves[inside], errors[inside], 0] += counts[inside]
             return
-        self._count(node, share, gain, grid, NO_TABLE)
+        self._solve(node, ADD, share, gain, grid=grid)
 
-    def _grid(self) -> np.ndarray:
-        return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), 1))
+    def _grid(self, n_variants: int = 1) -> np.ndarray:
+        return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), n_variants))
 
-    def _count(
-        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, table: np.ndarray
-    ) -> _Found:
-        own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
-        splits, leaf = self._open(node, own, terms, table)
-        scratch = make_scratch(own, splits, terms, FAR)
-        self._walk(own, splits, terms, node.budget, scratch, ADD, grid, NO_SHARES)
-        if table is not NO_TABLE:
-            keep_bounds(splits, table)
-        total = splits.cost.sum(axis=0)
-        own_leaf = terms.unit * leaf + terms.price if leaf >= 0 else FAR
-        cells = np.nonzero(grid[0, :, :, 0])
-        return _Found(
-            node.budget,
-            min(own_leaf, int(total.min(initial=FAR))),
-            splits.number[total <= node.budget],
-            (*cells, grid[0, :, :, 0][cells]),
+    def _count(self, rows: bytes, budget: int, table: np.ndarray) -> _Found:
+        grid = self._grid()
+        _, least, tops, *_ = self._solve(
+            Node(rows, BOTTOM, budget, False, None), ADD, bounds=table, grid=grid
         )
+        cells = np.nonzero(grid[0, :, :, 0])
+        return _Found(budget, least, tops[:, 0].copy(), (*cells, grid[0, :, :, 0][cells]))
 
     def _open(
-        self, node: Node, own: Rows, terms: Terms, table: np.ndarray = NO_TABLE
-    ) -> tuple[Splits, int]:
-        """The splits of a bottom node that may be within its budget, open, and errors of a leaf."""
-        usable = self.usable_roots if node.is_root else self.usable
-        splits, leaf, _ = list_splits(own, terms, usable, int(node.hint is None), table)
-        if node.hint is not None:
-            splits.open[np.isin(splits.number, node.hint)] = 1
-        return splits, leaf
+        self, rows: bytes, depth: int, is_root: bool = False
+    ) -> tuple[np.ndarray, Splits, int]:
+        """Marks of the rows of a subset, its splits, and the errors of a leaf."""
+        inside, usable = self.mask(rows), self.usable_roots if is_root else self.usable
+        m, terms = int(np.count_nonzero(inside)), self.terms(depth)
+        return inside, *open_subset(self.rows, inside.view(np.uint8), m, terms, usable)
 
-    def _walk(
+    def _solve(
         self,
-        own: Rows,
-        splits: Splits,
-        terms: Terms,
-        budget: int,
-        scratch: Scratch,
+        node: Node,
         asked: int,
-        grid: np.ndarray,
-        shares: np.ndarray,
-    ) -> None:
-        """Solve packs until none is open."""
-        n_packs, goes_on = self._n_packs(own, scratch), True
-        while goes_on:
-            self.look_at_clock()
-            goes_on = walk_packs(own, splits, terms, budget, scratch, asked, n_packs, grid, shares)
-            if goes_on:
-                self.guard(self.scored)
-
-    def _n_packs(self, own: Rows, scratch: Scratch) -> int:
-        """Packs between two looks at the clock."""
-        return 1 + PIECE // (len(scratch.pick) * max(1, own.rank.size))
+        share: np.ndarray | None = None,
+        gain: bool = False,
+        bounds: np.ndarray = NO_TABLE,
+        cell: tuple[int, int] = (0, 0),
+        grid: np.ndarray = NO_GRID,
+        shares: np.ndarray = NO_SHARES,
+    ) -> Any:
+        """Run `solve`, on a second thread where that may take long."""
+        self.look_at_clock()
+        inside = self.mask(node.rows)
+        m, usable = (
+            int(np.count_nonzero(inside)),
+            self.usable_roots if node.is_root else self.usable,
+        )
+        arguments = (
+            self.rows, inside.view(np.uint8), m, self.terms(node.depth, share, gain), usable,
+            EVERYTHING if node.hint is None else node.hint, bounds, node.budget, asked, cell, grid,
+            shares,
+        )  # fmt: skip
+        if m * self.n_columns <= WATCHED_CELLS:
+            return solve(*arguments)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                job = pool.submit(solve, *arguments)
+                try:
+                    while not wait([job], BEAT_SECONDS).done:
+                        self.guard(self.scored)
+                finally:  # the kernel is waited for
+                    self.stop[0] = 1
+        finally:
+            self.stop[0] = 0
+        return job.result()
 
     def add_shares(
         self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
@@ -360,41 +383,20 @@ class Ground(Held):
         weights : ndarray of shape (leaves, n_errors)
             How often every tree of a cell counts.
         """
-        own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
-        splits, _ = self._open(node, own, terms)
-        scratch = make_scratch(own, splits, terms, FAR)
-        inside = np.flatnonzero(self.mask(node.rows))
-        part = np.zeros((len(inside), shares.shape[1]))
         grid = np.ascontiguousarray(weights)[None, :, :, None]
-        self._walk(own, splits, terms, node.budget, scratch, SHARES, grid, part)
-        shares[inside] += part
+        self._solve(node, SHARES, share, gain, grid=grid, shares=shares)
 
     def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Trees with a split at the top by shape and errors: keys (see `walk_shapes`), counts."""
-        own, terms = self._rows(node.rows), self._terms(node.depth, self.every, gain)
-        splits, _ = self._open(node, own, terms)
-        scratch = make_scratch(own, splits, terms, FAR)
-        keys, counts, goes_on = [], [], True
-        while goes_on:
-            n_packs = self._n_packs(own, scratch)
-            goes_on, tally = walk_shapes(own, splits, terms, node.budget, scratch, n_packs)
-            self.guard(self.scored)
-            keys.append(tally.key[tally.key >= 0])
-            counts.append(tally.amount[tally.key >= 0])
-        found, which = np.unique(np.concatenate(keys), return_inverse=True)
-        return found, np.bincount(which.ravel(), np.concatenate(counts), len(found))
+        """Trees with a split at the top by shape and errors: keys (see `solve`), counts."""
+        *_, keys, counts = self._solve(node, SHAPES, gain=gain)
+        return keys[keys >= 0], counts[keys >= 0]
 
-    def _rows(self, rows: bytes) -> Rows:
-        inside = self.mask(rows)
-        if inside.all():
-            return self.rows
-        return Rows(*restrict(self.rows, inside.view(np.uint8), int(inside.sum())))
-
-    def _terms(self, depth: int, share: np.ndarray, gain: bool = False) -> Terms:
-        i = self.instance
+    def terms(self, depth: int, share: np.ndarray | None = None, gain: bool = False) -> Terms:
+        """What trees cost, and which thresholds they may use."""
+        i, share = self.instance, self.every if share is None else share
         return Terms(
-            i.question.n_classes, depth, i.least, i.unit, i.price, gain, i.thresholds.number,
-            self.values, self.number, share,
+            i.question.n_classes, depth, i.least, i.unit, i.price, self.width, i.by_pairs, gain,
+            i.thresholds.number, self.values, self.number, share, self.stop,
         )  # fmt: skip
 
     def forget(self) -> None:
@@ -417,52 +419,30 @@ class Tops:
     """
 
     def __init__(self, ground: Ground, node: Node) -> None:
-        self.ground, self.node = ground, node
-        self.own, self.terms = ground._rows(node.rows), ground._terms(node.depth, ground.every)
-        splits, _ = ground._open(node, self.own, self.terms)
-        scratch, was_open = make_scratch(self.own, splits, self.terms, FAR), splits.open.copy()
-        ground._walk(
-            self.own, splits, self.terms, node.budget, scratch, ADD, ground._grid(), NO_SHARES
-        )
-        total = splits.cost.sum(axis=0)
-        self.inside = np.flatnonzero((was_open > 0) & (total <= node.budget))
-        self.splits, self.low = splits, total[self.inside]
-        self.first, self.many = splits.number[self.inside], splits.many[self.inside]
-        self.leaf = splits.leaf[:, self.inside]
-
-    @property
-    def nbytes(self) -> int:
-        """Size of what is held."""
-        return sum(part.nbytes for part in (*self.own, *self.splits))
+        tops = ground._solve(node, ADD, grid=ground._grid())[2]
+        self.ground, self.node = ground, node._replace(hint=tops[:, 0].copy())
+        self.first, self.many, self.leaf = tops[:, 0], tops[:, 1], tops[:, 2:4].T
+        self.cost, self.low = tops[:, 4:].copy(), tops[:, 4:].sum(axis=1)
 
     def stumps(self, top: int, columns: Sequence[int] | None = None) -> tuple[Stumps, Stumps]:
         """Splits on both sides of a top that trees within the budget have; of some columns."""
-        own, splits, terms, j = self.own, self.splits, self.terms, int(self.inside[top])
+        ground, known = self.ground, self.ground.instance.thresholds
+        inside, wanted = ground.mask(self.node.rows), ground.usable
         if columns is not None:
-            chosen = np.unique(np.array(columns, np.int64))
-            rank = own.rank[np.append(chosen, splits.column[j])]
-            own = own._replace(sequence=own.sequence[chosen], rank=rank)
-            splits = splits._replace(column=np.full(len(splits.column), len(chosen)))
-            terms = terms._replace(numbers=terms.numbers[chosen])
-        found = list_below(own, splits, j, terms, self.node.budget)
-        left = int(np.searchsorted(found[:, 0], 1))
-        return (
-            Stumps(found[:left, 1], found[:left, 2], found[:left, 3]),
-            Stumps(found[left:, 1], found[left:, 2], found[left:, 3]),
-        )
+            wanted = np.zeros_like(wanted)
+            wanted[list(columns)] = 1
+        column, low = known.place[self.first[top]], known.rank[self.first[top]]
+        found = list_below(
+            ground.rows, inside.view(np.uint8), int(np.count_nonzero(inside)),
+            ground.terms(self.node.depth), wanted, column, low, self.cost[top], self.node.budget,
+        )  # fmt: skip
+        sides = (found[found[:, 0] == s] for s in range(2))
+        left, right = (Stumps(side[:, 1], side[:, 2], side[:, 3]) for side in sides)
+        return left, right
 
     def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
         """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""
-        ground, node = self.ground, self.node
-        terms = ground._terms(node.depth, share, gain)
-        splits, _ = ground._open(node, self.own, terms)
-        scratch = make_scratch(self.own, splits, terms, FAR)
-        scratch.state[3:] = cell[1] - 1, ground.number[cell[0]]
-        counts, n_variants = np.zeros((len(splits.column), share.shape[1])), share.shape[1]
-        grid = np.zeros((1, ground.instance.most_leaves(BOTTOM), len(ground.values), n_variants))
-        ground._walk(self.own, splits, terms, node.budget, scratch, TALLY, grid, counts)
-        return counts[self.inside]
-
-
-def _pack(mask: np.ndarray) -> bytes:
-    return np.packbits(mask).tobytes()
+        ground, counts = self.ground, np.zeros((len(self.first), share.shape[1]))
+        place, grid = (cell[1] - 1, int(ground.number[cell[0]])), ground._grid(share.shape[1])
+        ground._solve(self.node, TALLY, share, gain, cell=place, grid=grid, shares=counts)
+        return counts

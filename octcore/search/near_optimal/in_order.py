@@ -87,9 +87,6 @@ def first_accepted(
     while True:
         instance = make(tolerance)
         graph = find_trees(instance, guard, report, known)
-        if graph is None:
-            yield Stage(Fraction(0), is_complete=True)
-            return
         query = TreeQuery(graph, instance.tolerance)
         variants = _Variants(instance, by_labels, by_columns)
         for errors, leaves, asked in sorted(

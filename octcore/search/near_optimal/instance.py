@@ -16,7 +16,6 @@ from math import floor, lcm
 import numpy as np
 
 from octcore.errors import SettingsError
-from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import has_few_thresholds, make_inquiry
 from octcore.search.univariate.table import Table
@@ -68,9 +67,8 @@ class Instance:
     table : Table
         Its distinct rows and columns, columns in their order; weights in integer units.
     thresholds : Thresholds
-    class_weight : ndarray of shape (n_classes,), int32, or None
-        Weight of a row of every class where rows differ in no other way and columns have few
-        thresholds: then they are counted by pairs.
+    by_pairs : bool
+        Whether columns have so few thresholds that least costs are found by pairs of them.
     least : int
         Rows a leaf needs, as the table counts them.
     max_leaves : int
@@ -88,7 +86,7 @@ class Instance:
     question: Question
     table: Table
     thresholds: Thresholds
-    class_weight: np.ndarray | None
+    by_pairs: bool
     least: int
     max_leaves: int
     roots: np.ndarray
@@ -119,11 +117,6 @@ class Instance:
         return self.question.roots is None
 
     @property
-    def is_scaled_exactly(self) -> bool:
-        """Whether `price` is the penalty itself and not rounded down."""
-        return self.penalty * self.unit == self.price
-
-    @property
     def reach(self) -> Fraction:
         """Largest cost beyond the optimum of the trees that are looked at."""
         return self.tolerance + BORDER * self.total
@@ -136,18 +129,6 @@ class Instance:
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
         return min(2**depth, self.n_rows // self.least)
-
-    def scaled(self, errors: np.ndarray, leaves: int) -> np.ndarray:
-        """Scaled costs of so many errors; `LARGE` where they are `IMPOSSIBLE`, which is no number.
-
-        Parameters
-        ----------
-        errors : ndarray of int32
-        leaves : int
-        """
-        possible = errors < IMPOSSIBLE
-        whole = np.where(possible, errors, 0).astype(np.int64)
-        return np.where(possible, self.unit * whole + self.price * leaves, LARGE)
 
     def cost(self, errors: int, leaves: int) -> Fraction:
         """Exact cost in integer weight units."""
@@ -213,9 +194,7 @@ def make_instance(
         question=question,
         table=table,
         thresholds=thresholds,
-        class_weight=_by_class(whole, y, n_classes)
-        if counts is None and has_few_thresholds(table)
-        else None,
+        by_pairs=has_few_thresholds(table),
         least=inquiry.smallest,
         max_leaves=question.leaf_limit,
         roots=may_be_root[thresholds.place],
@@ -241,13 +220,6 @@ def _in_order(table: Table, roots: np.ndarray) -> tuple[Table, np.ndarray]:
         twin=position[table.twin],
         sorted=None if table.sorted is None else table.sorted[order],
     ), roots[order]
-
-
-def _by_class(whole: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray | None:
-    """Weight of a row of every class; None if rows of a class differ."""
-    weight = np.ones(n_classes, np.int32)
-    weight[y] = whole
-    return weight if (weight[y] == whole).all() else None
 
 
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:

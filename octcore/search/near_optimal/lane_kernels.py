@@ -11,6 +11,8 @@ of the bounds fails; the second holds, since the larger side's leaves only gain 
 
 A pass along a column (`octcore.search.univariate.lanes`) gives its least errors on both sides of a
 pack of thresholds; only columns within a side's room are walked through and their splits counted.
+Rows are in 64-bit integers; only what a pass reads is copied into narrower ones, so that every
+kernel is compiled once.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.near_optimal.tally import add, ample, new_tally
+from octcore.search.univariate.lane_rows import restrict
 from octcore.search.univariate.lanes import (
     VECTOR_BYTES,
     more_classes,
@@ -33,31 +36,34 @@ EACH = 4
 """Lanes of a pack for one column, while there are others."""
 FAR = 1 << 60
 """Cost of what cannot be."""
-ADD, LEAST, SHARES, TALLY = range(4)
-"""What is asked: counts, the least cost alone, predictions, or how many trees of one cell every
-split has at its top."""
+ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
+"""What is asked: counts, the least cost alone, predictions, how many trees of one cell every split
+has at its top, or counts by shape."""
+CLOSED, OPEN, SOLVED = range(3)
+"""What is known of a split."""
 
 
 class Splits(NamedTuple):
     """Thresholds that part a subset, column after column; neighbours that part it alike are one.
 
-    first : (n_columns + 1,) first split of every column
+    first : (n_columns + 1,) first split of every column; the rest has room for more than there are
+    only : (n_columns,) the only split of a column that parts the subset nowhere else, else -1
     column, low, high : (n,) column of the table, the last rank on the left, the first on the right
     number, many : (n,) first threshold of the table, and how many the split stands for
-    passed, size : (n,) weight and rows on the left
+    passed : (n,) weight on the left
     leaf : (2, n) errors of a leaf on both sides
     cost : (2, n) lower bounds on the scaled cost of both sides
-    open : (n,) uint8, whether it is to be solved if its bounds allow
+    open : (n,) uint8, `OPEN` if it is to be solved where its bounds allow
     """
 
     first: np.ndarray
+    only: np.ndarray
     column: np.ndarray
     low: np.ndarray
     high: np.ndarray
     number: np.ndarray
     many: np.ndarray
     passed: np.ndarray
-    size: np.ndarray
     leaf: np.ndarray
     cost: np.ndarray
     open: np.ndarray
@@ -66,9 +72,13 @@ class Splits(NamedTuple):
 class Terms(NamedTuple):
     """What trees cost, and how they are counted.
 
+    width : bytes of the integers of a pass
+    is_strict : whether a pass leaves out splits with an empty side even where they do not matter;
+        then it knows the splits of columns that have but one
     numbers : (n_columns, .) threshold numbers by rank, see `Thresholds`
     values, of_errors : errors by number, and number by errors
     share : (n_thresholds, n_variants) 1 where a variant may use a threshold
+    stop : (1,) uint8; soon after it becomes 1 the kernels return, with nothing of use
     """
 
     n_classes: int
@@ -76,73 +86,105 @@ class Terms(NamedTuple):
     smallest: int
     unit: int
     price: int
+    width: int
+    is_strict: bool
     gain: bool
     numbers: np.ndarray
     values: np.ndarray
     of_errors: np.ndarray
     share: np.ndarray
+    stop: np.ndarray
 
 
-class Scratch(NamedTuple):
-    """Room for packs of thresholds, and how far they are.
+class Pack(NamedTuple):
+    """A pack of thresholds, and what is known of its sides.
 
-    state : (5,) least cost found, next column in `order`, packs done; leaves less one and number
-        of the errors of the cell of a tally
-    order : (n_columns,) columns by their best single split
+    score : (n_columns,) errors of the best single split of a column that waits, `FAR` of others
+    n_waiting : (1,) how many wait
     active : (places,) columns at work, -1 for an empty place
     pick, waiting : lanes and open splits of a column
     masks : (n_rows,) which lanes have a row on the left
-    sizes, out, counters, prefix : of the passes
+    totals, sizes : (lanes, 2, n_classes) weights and (lanes, 2) rows of both sides
     errors : (2, lanes, n_columns) least errors of a split on both sides
-    found : (2, n_errors, n_variants) splits of both sides by errors
+    within : (n_columns,) room for columns
     """
 
-    state: np.ndarray
-    order: np.ndarray
+    score: np.ndarray
+    n_waiting: np.ndarray
     active: np.ndarray
     pick: np.ndarray
     waiting: np.ndarray
     masks: np.ndarray
+    totals: np.ndarray
+    sizes: np.ndarray
+    errors: np.ndarray
+    within: np.ndarray
+
+
+class Narrow(NamedTuple):
+    """What a pass reads and writes, in its own integers; see `octcore.search.univariate.lanes`."""
+
+    weight: np.ndarray
+    signed: np.ndarray
+    copies: np.ndarray
     sizes: np.ndarray
     out: np.ndarray
     counters: np.ndarray
     prefix: np.ndarray
-    errors: np.ndarray
-    found: np.ndarray
 
 
-@kernel()
-def list_splits(rows, terms, usable, is_open, table):
-    """List the splits of a subset that test a usable column, open or not.
+class Sides(NamedTuple):
+    """What stands on both sides of one threshold.
 
-    ``table`` (2, n_columns, n_ranks), if it is longer than one, has bounds of their sides by rank.
-
-    Returns
-    -------
-    tuple of (Splits, int, int)
-        The splits, the errors of a leaf (-1 where it has too few rows), and the least errors of a
-        single split, `FAR` if there is none.
+    cost, most, high : (2,) least cost; most errors of a split, and how many numbers of errors that
+        are, -1 and 0 where none stands
+    found : (2, n_errors, n_variants) splits by errors
+    stump : (2 * n_rows, 7) splits of one column: side, number of the errors, first threshold,
+        number of thresholds, row in the order of the column, classes on the left and right
     """
+
+    cost: np.ndarray
+    most: np.ndarray
+    high: np.ndarray
+    found: np.ndarray
+    stump: np.ndarray
+
+
+@inner()
+def _clear(array):
+    """Fill an array of two dimensions with zeros: numpy's own way compiles for a second."""
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            array[i, j] = 0
+
+
+# Splits of a subset
+
+
+@inner()
+def _splits_of(rows, terms, usable, bounds):
+    """The splits of a subset that test a usable column, all closed; see `open_subset`."""
     n_columns, m = rows.sequence.shape
     n_classes, smallest, numbers = terms.n_classes, terms.smallest, terms.numbers
-    total = np.zeros(n_classes, np.int64)
-    n_rows = 0
+    total, counts = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+    n_rows, all_weight, heaviest = np.int64(0), np.int64(0), np.int64(0)
     for i in range(m):
         total[rows.y[i]] += rows.weight[i]
+        all_weight += rows.weight[i]
         n_rows += rows.copies[i]
+    for c in range(n_classes):
+        heaviest = max(heaviest, total[c])
     size = n_columns * max(m - 1, 0)
+    whole, sides = np.empty((6, size), np.int64), np.empty((2, 2, size), np.int64)
     splits = Splits(
-        np.zeros(n_columns + 1, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty((2, size), np.int64),
-        np.empty((2, size), np.int64), np.empty(size, np.uint8),
+        np.zeros(n_columns + 1, np.int64), np.full(n_columns, -1), whole[0], whole[1], whole[2],
+        whole[3], whole[4], whole[5], sides[0], sides[1], np.empty(size, np.uint8),
     )  # fmt: skip
     n, least = 0, FAR
-    counts = np.zeros(n_classes, np.int64)
-    all_weight = total.sum()
     for h in range(n_columns):
-        counts[:] = 0
-        weight, passed = 0, 0
+        for c in range(n_classes):
+            counts[c] = 0
+        weight, passed, n_places = np.int64(0), np.int64(0), 0
         for k in range(m - 1 if usable[h] else 0):
             code = rows.sequence[h, k]
             row = code >> 1
@@ -151,432 +193,367 @@ def list_splits(rows, terms, usable, is_open, table):
             passed += rows.copies[row]
             if not code & 1 or passed < smallest or n_rows - passed < smallest:
                 continue
+            n_places += 1
             low = rows.rank[h, row]
             high = rows.rank[h, rows.sequence[h, k + 1] >> 1]
             number = numbers[h, low]
             many = numbers[h, high] - number
             if many == 0:
                 continue
-            left, right = 0, 0
+            left, right = np.int64(0), np.int64(0)
             for c in range(n_classes):
                 left, right = max(left, counts[c]), max(right, total[c] - counts[c])
             splits.column[n], splits.low[n], splits.high[n] = h, low, high
             splits.number[n], splits.many[n] = number, many
-            splits.passed[n], splits.size[n] = weight, passed
+            splits.passed[n] = weight
             splits.leaf[0, n], splits.leaf[1, n] = weight - left, all_weight - weight - right
-            splits.cost[0, n], splits.cost[1, n] = terms.price, terms.price
-            if table.shape[2] > 1:
-                splits.cost[0, n] = max(terms.price, table[0, h, low])
-                splits.cost[1, n] = max(terms.price, table[1, h, low])
-            splits.open[n] = is_open
+            for s in range(2):
+                splits.cost[s, n] = terms.price
+                if bounds.shape[2] > 1:
+                    splits.cost[s, n] = max(terms.price, bounds[s, h, low])
+            splits.open[n] = CLOSED
             least = min(least, splits.leaf[0, n] + splits.leaf[1, n])
             n += 1
         splits.first[h + 1] = n
-    leaf = all_weight - total.max() if n_rows >= smallest else -1
-    return (
-        Splits(
-            splits.first, splits.column[:n], splits.low[:n], splits.high[:n], splits.number[:n],
-            splits.many[:n], splits.passed[:n], splits.size[:n], splits.leaf[:, :n],
-            splits.cost[:, :n], splits.open[:n],
-        ),
-        leaf,
-        least,
-    )  # fmt: skip
+        if n_places == 1 and n > splits.first[h]:
+            splits.only[h] = n - 1
+    return splits, all_weight - heaviest if n_rows >= smallest else -1, least
 
 
 @kernel()
-def keep_bounds(splits, table):
-    """Write the bounds of the splits of a subset into a table by rank, see `list_splits`."""
-    for j in range(len(splits.column)):
-        for t in range(splits.low[j], splits.high[j]):
-            table[0, splits.column[j], t] = splits.cost[0, j]
-            table[1, splits.column[j], t] = splits.cost[1, j]
-
-
-@kernel()
-def let_go(table, rows, g, after, until, unit):
-    """Lower a table so that it holds without the rows of ranks above `after` up to `until`."""
-    for r in range(len(rows.y)):
-        if after < rows.rank[g, r] <= until:
-            step = unit * np.int64(rows.weight[r])
-            for h in range(table.shape[1]):
-                rank = rows.rank[h, r]
-                table[0, h, rank:] -= step
-                table[1, h, :rank] -= step
-
-
-@kernel()
-def sweep(splits, unit, smallest, a, z):
-    """Carry the bounds of both sides to the neighbouring splits from a up to z."""
-    left, right, passed = splits.cost[0], splits.cost[1], splits.passed
-    for j in range(a + 1, z):
-        step = unit * (passed[j] - passed[j - 1])
-        right[j] = max(right[j], right[j - 1] - step)
-        if smallest == 1:
-            left[j] = max(left[j], left[j - 1])
-    for j in range(z - 2, a - 1, -1):
-        step = unit * (passed[j + 1] - passed[j])
-        left[j] = max(left[j], left[j + 1] - step)
-        if smallest == 1:
-            right[j] = max(right[j], right[j + 1])
-
-
-@kernel()
-def choose(splits, h, limit, longest):
-    """Next split to be solved of a column, and the weight of half of its open run.
-
-    The run is that around the open split with the least bound.  Runs of `longest` splits or fewer
-    are closed instead, to be solved one by one later.
-
-    Returns
-    -------
-    tuple of (int, int)
-        The split in the middle of the run by weight, -1 where nothing is open, -2 where a run was
-        closed; and the weight.
-    """
-    a, z = splits.first[h], splits.first[h + 1]
-    left, right = splits.cost[0], splits.cost[1]
-    low, bound = -1, limit + 1
-    for j in range(a, z):
-        if splits.open[j] and left[j] + right[j] < bound:
-            low, bound = j, left[j] + right[j]
-    if low < 0:
-        return -1, 0
-    high = low
-    while low > a and splits.open[low - 1] and left[low - 1] + right[low - 1] <= limit:
-        low -= 1
-    while high < z - 1 and splits.open[high + 1] and left[high + 1] + right[high + 1] <= limit:
-        high += 1
-    if high - low < longest:
-        for j in range(low, high + 1):
-            splits.open[j] = 0
-        return -2, 0
-    middle, j = (splits.passed[low] + splits.passed[high]) // 2, low
-    while j < high and splits.passed[j] < middle:
-        j += 1
-    return j, (splits.passed[high] - splits.passed[low]) // 2
-
-
-@kernel()
-def least_of_columns(splits, bounds):
-    """Fill `bounds` (n_columns,) with the least sum of bounds over the splits of every column."""
-    for h in range(len(bounds)):
-        bounds[h] = FAR
-        for j in range(splits.first[h], splits.first[h + 1]):
-            bounds[h] = min(bounds[h], splits.cost[0, j] + splits.cost[1, j])
-
-
-@kernel()
-def make_scratch(rows, splits, terms, best):
-    """Room for the packs of a subset; `best` is the least cost known."""
-    n_columns, m = rows.sequence.shape
-    kind, lanes = rows.weight.dtype, VECTOR_BYTES // rows.weight.itemsize
-    score = np.full(n_columns, FAR)
-    for h in range(n_columns):
-        for j in range(splits.first[h], splits.first[h + 1]):
-            score[h] = min(score[h], splits.leaf[0, j] + splits.leaf[1, j])
-    n_counters, n_prefix = (1, 1) if terms.n_classes == 2 else (terms.n_classes, m)
-    state = np.zeros(5, np.int64)
-    state[0] = best
-    return Scratch(
-        state, np.argsort(score, kind="mergesort"), np.full(max(1, lanes // EACH), -1),
-        np.empty(lanes, np.int64), np.empty(max(1, len(splits.column)), np.int64),
-        np.zeros(m, np.uint16), np.zeros((2, lanes), kind), np.empty((4, lanes), kind),
-        np.zeros((n_counters, 4, lanes), kind),
-        np.empty((n_prefix, 2, lanes), kind),
-        np.empty((2, lanes, n_columns), np.int64),
-        np.zeros((2, len(terms.values), terms.share.shape[1])),
-    )  # fmt: skip
-
-
-@inner()
-def _pick_pack(splits, terms, scratch, limit):
-    """Choose the splits of the next pack; returns how many."""
-    n_columns, lanes, n_pick = len(scratch.order), len(scratch.pick), 0
-    left, right = splits.cost[0], splits.cost[1]
-    for place in range(len(scratch.active)):
-        while True:
-            if scratch.active[place] < 0:
-                if scratch.state[1] == n_columns:
-                    break
-                scratch.active[place] = scratch.order[scratch.state[1]]
-                scratch.state[1] += 1
-            h, n_open = scratch.active[place], 0
-            sweep(splits, terms.unit, terms.smallest, splits.first[h], splits.first[h + 1])
-            for j in range(splits.first[h], splits.first[h + 1]):
-                if splits.open[j] and left[j] + right[j] <= limit:
-                    scratch.waiting[n_open] = j
-                    n_open += 1
-            if n_open:
-                most = EACH if scratch.state[1] < n_columns else lanes - n_pick
-                room = min(n_open, min(most, lanes - n_pick))
-                for i in range(room):
-                    scratch.pick[n_pick] = scratch.waiting[((2 * i + 1) * n_open) // (2 * room)]
-                    n_pick += 1
-                break
-            scratch.active[place] = -1
-    return n_pick
-
-
-@inner()
-def _mark_left(rows, splits, scratch, n_pick, totals, sizes):
-    """Mark the rows left of every lane; fills totals (lanes, 2, classes) and sizes (lanes, 2)."""
-    m = len(rows.y)
-    scratch.masks[:] = 0
-    totals[:] = 0
-    sizes[:] = 0
-    for i in range(n_pick):
-        j = scratch.pick[i]
-        rank, low, bit = rows.rank[splits.column[j]], splits.low[j], np.uint16(1 << i)
-        for r in range(m):
-            s = 0 if rank[r] <= low else 1
-            scratch.masks[r] |= bit if s == 0 else np.uint16(0)
-            totals[i, s, rows.y[r]] += rows.weight[r]
-            sizes[i, s] += rows.copies[r]
-
-
-@inner()
-def _pass_column(rows, terms, h, n_pick, totals, sizes, scratch):
-    """Least errors of a split of column h on both sides of every lane."""
-    two, counted, out = terms.n_classes == 2, terms.smallest > 1, scratch.out
-    sequence = rows.sequence[h]
-    if counted:
-        far = np.int64(1)
-        for i in range(n_pick):
-            far = max(far, totals[i].sum() + 1)
-            scratch.sizes[0, i], scratch.sizes[1, i] = sizes[i, 0], sizes[i, 1]
-        for i in range(out.shape[1]):
-            for q in range(4):
-                out[q, i] = (far if q % 2 == 0 else -far) if two else -1
-    else:
-        out[:] = 0
-    if two and counted:
-        two_classes_counted(
-            sequence, scratch.masks, rows.signed, out, rows.copies, scratch.sizes, terms.smallest
-        )
-    elif two:
-        two_classes(sequence, scratch.masks, rows.signed, out)
-    else:
-        scratch.counters[:] = 0
-        if counted:
-            more_classes_counted(
-                sequence, scratch.masks, rows.weight, out, rows.y, scratch.counters,
-                scratch.prefix, rows.copies, scratch.sizes, terms.smallest,
-            )  # fmt: skip
-        else:
-            more_classes(
-                sequence, scratch.masks, rows.weight, out, rows.y, scratch.counters, scratch.prefix
-            )
-    for i in range(n_pick):
-        for s in range(2):
-            if two:
-                a, b = totals[i, s, 0], totals[i, s, 1]
-                good = max(b + np.int64(out[2 * s + 1, i]), a - np.int64(out[2 * s, i]))
-                good = max(good, max(a, b)) if good >= 0 else good  # two leaves of one class
-            else:
-                good = np.int64(out[s, i])
-            scratch.errors[s, i, h] = totals[i, s].sum() - good if good >= 0 else FAR
-
-
-@kernel()
-def walk_packs(rows, splits, terms, budget, scratch, asked, n_packs, grid, shares):
-    """Solve the open splits of a subset within a budget, a number of packs; whether any are left.
+def open_subset(rows, keep, m, terms, usable):
+    """List the splits of a subset that test a usable column, all open.
 
     Parameters
     ----------
     rows : Rows
-    splits : Splits
-        Bounds of the sides are exact where both are within the budget and the split was solved.
-    asked : int
-        `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid into
-        that of the split's column, `LEAST` finds the least cost alone (``scratch.state[0]``), and
-        `SHARES` adds to ``shares[row, class]`` what trees predict, each as often as ``grid[0,
-        leaves - 1, errors, 0]`` says.  `TALLY` fills ``shares[split, variant]``, with the grid as
-        scratch.
-    """
-    n_columns, lanes = rows.sequence.shape[0], len(scratch.pick)
-    totals = np.zeros((lanes, 2, terms.n_classes), np.int64)
-    sizes, cost = np.zeros((lanes, 2), np.int64), np.zeros(2, np.int64)
-    for _ in range(n_packs):
-        limit = min(budget, scratch.state[0] - 1) if asked == LEAST else budget
-        n_pick = _pick_pack(splits, terms, scratch, limit)
-        if n_pick == 0:
-            return False
-        scratch.state[2] += 1
-        _mark_left(rows, splits, scratch, n_pick, totals, sizes)
-        if terms.depth > 1:
-            for h in range(n_columns):
-                _pass_column(rows, terms, h, n_pick, totals, sizes, scratch)
-        for i in range(n_pick):
-            j = scratch.pick[i]
-            splits.open[j] = 0
-            _side_costs(splits, terms, scratch, i, j, cost)
-            for s in range(2):
-                splits.cost[s, j] = cost[s]
-            scratch.state[0] = min(scratch.state[0], cost[0] + cost[1])
-            if asked == LEAST or cost[0] + cost[1] > budget:
-                continue
-            weights = terms.share[splits.number[j]]
-            if weights[0] > 0.0:
-                _take_split(rows, splits, j, i, terms, budget, cost, totals[i], sizes[i], scratch,
-                            asked, grid, shares)  # fmt: skip
-    return True
-
-
-@kernel()
-def walk_shapes(rows, splits, terms, budget, scratch, n_packs):
-    """Count the trees with a split at the top by shape and errors, as far as some packs go.
-
-    A shape is the columns at the top and on both sides, n_columns for a leaf, in one number:
-    ``(top * (n_columns + 1) + left) * (n_columns + 1) + right``.
+        Of the table.
+    keep : ndarray of shape (n_rows,), uint8
+        Which of them the subset has; m in number.
+    usable : ndarray of shape (n_columns,), uint8
 
     Returns
     -------
-    tuple of (bool, Tally)
-        Whether packs are left, and trees by ``shape * n_errors + number of the errors``.
+    tuple of (Splits, int)
+        The splits, and the errors of a leaf, -1 where it has too few rows.
     """
-    n_columns, n_errors = rows.sequence.shape[0], len(terms.values)
-    lanes, price = len(scratch.pick), terms.price
-    totals = np.zeros((lanes, 2, terms.n_classes), np.int64)
-    sizes, cost = np.zeros((lanes, 2), np.int64), np.zeros(2, np.int64)
-    most, high = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    column = np.zeros((2, n_columns * n_errors + 1), np.int64)
-    number = np.zeros((2, n_columns * n_errors + 1), np.int64)
-    count = np.zeros((2, n_columns * n_errors + 1))
-    n_found, walked = np.zeros(2, np.int64), np.zeros(2, np.bool_)
-    tally = new_tally()
-    for _ in range(n_packs):
-        n_pick = _pick_pack(splits, terms, scratch, budget)
-        if n_pick == 0:
-            return False, tally
-        _mark_left(rows, splits, scratch, n_pick, totals, sizes)
-        for h in range(n_columns if terms.depth > 1 else 0):
-            _pass_column(rows, terms, h, n_pick, totals, sizes, scratch)
-        for i in range(n_pick):
-            j, bit = scratch.pick[i], np.uint16(1 << i)
-            splits.open[j] = 0
-            _side_costs(splits, terms, scratch, i, j, cost)
-            for s in range(2):
-                splits.cost[s, j] = cost[s]
-            if cost[0] + cost[1] > budget:
-                continue
-            for s in range(2):
-                most[s] = _most_errors(terms, splits, j, s, budget, cost) if terms.depth > 1 else -1
-                high[s] = 0 if most[s] < 0 else np.searchsorted(terms.values, most[s], side="right")
-                n_found[s] = 0
-                if terms.unit * splits.leaf[s, j] + price + cost[1 - s] <= budget:
-                    column[s, 0], number[s, 0] = n_columns, terms.of_errors[splits.leaf[s, j]]
-                    count[s, 0], n_found[s] = 1.0, 1
-            for h in range(n_columns):
-                for s in range(2):
-                    walked[s] = most[s] >= 0 and scratch.errors[s, i, h] <= most[s]
-                if not (walked[0] or walked[1]):
-                    continue
-                _add_stumps(
-                    rows, h, terms, scratch.masks, bit, totals[i], sizes[i], most, walked,
-                    scratch.found,
-                )  # fmt: skip
-                for s in range(2):
-                    for e in range(high[s] if walked[s] else 0):
-                        if scratch.found[s, e, 0] > 0.0:
-                            k = n_found[s]
-                            column[s, k], number[s, k] = h, e
-                            count[s, k] = scratch.found[s, e, 0]
-                            scratch.found[s, e, 0] = 0.0
-                            n_found[s] += 1
-            tally = ample(tally, min(n_found[0] * n_found[1], (n_columns + 1) ** 2 * n_errors))
-            all_errors = totals[i].sum() - max_sum(totals[i])
-            for a in range(n_found[0]):
-                for b in range(n_found[1]):
-                    errors = terms.values[number[0, a]] + terms.values[number[1, b]]
-                    leaves = 2 + (column[0, a] < n_columns) + (column[1, b] < n_columns)
-                    if terms.unit * errors + price * leaves > budget:
-                        continue
-                    if terms.gain and leaves == 2 and errors >= all_errors:
-                        continue
-                    shape = (splits.column[j] * (n_columns + 1) + column[0, a]) * (n_columns + 1)
-                    key = (shape + column[1, b]) * n_errors + terms.of_errors[errors]
-                    add(tally, key, splits.many[j] * count[0, a] * count[1, b])
-    return True, tally
+    splits, leaf, _ = _splits_of(
+        restrict(rows, keep, m), terms, usable, np.empty((2, 1, 1), np.int64)
+    )
+    for j in range(splits.first[len(usable)]):
+        splits.open[j] = OPEN
+    return splits, leaf
+
+
+@kernel()
+def let_go(bounds, rows, inside, g, after, until, unit):
+    """Lower bounds so that they hold without the marked rows of ranks above `after` to `until`."""
+    for r in range(len(rows.y)):
+        if inside[r] and after < rows.rank[g, r] <= until:
+            step = unit * rows.weight[r]
+            for h in range(bounds.shape[1]):
+                rank = rows.rank[h, r]
+                for t in range(bounds.shape[2]):
+                    bounds[0 if t >= rank else 1, h, t] -= step
+
+
+@kernel()
+def sweep(splits, terms, a, z):
+    """Carry the bounds of both sides to the neighbouring splits from a up to z; least sum."""
+    left, right, passed = splits.cost[0], splits.cost[1], splits.passed
+    for j in range(a + 1, z):
+        step = terms.unit * (passed[j] - passed[j - 1])
+        right[j] = max(right[j], right[j - 1] - step)
+        if terms.smallest == 1:
+            left[j] = max(left[j], left[j - 1])
+    least = FAR
+    for j in range(z - 1, a - 1, -1):
+        if j < z - 1:
+            step = terms.unit * (passed[j + 1] - passed[j])
+            left[j] = max(left[j], left[j + 1] - step)
+            if terms.smallest == 1:
+                right[j] = max(right[j], right[j + 1])
+        least = min(least, left[j] + right[j])
+    return least
+
+
+@kernel()
+def choose(splits, bounds, limit, longest):
+    """Next split to be solved, and the weight of half of its open run.
+
+    The run is that around the open split with the least bound, in the column with the least one.
+    Runs of `longest` splits or fewer are closed instead, to be solved one by one later.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (n_columns,)
+        Least sum of bounds in every column; `FAR` where nothing is open, which is written.
+
+    Returns
+    -------
+    tuple of (int, int, int)
+        The column, the split in the middle of the run by weight, -1 where nothing is open, and the
+        weight.
+    """
+    left, right = splits.cost[0], splits.cost[1]
+    while True:
+        h = 0
+        for g in range(len(bounds)):
+            h = g if bounds[g] < bounds[h] else h
+        if len(bounds) == 0 or bounds[h] > limit:
+            return h, -1, 0
+        a, z, low, bound = splits.first[h], splits.first[h + 1], -1, limit + 1
+        for j in range(a, z):
+            if splits.open[j] == OPEN and left[j] + right[j] < bound:
+                low, bound = j, left[j] + right[j]
+        if low < 0:
+            bounds[h] = FAR
+            continue
+        high = low
+        while low > a and splits.open[low - 1] == OPEN and left[low - 1] + right[low - 1] <= limit:
+            low -= 1
+        while (
+            high < z - 1
+            and splits.open[high + 1] == OPEN
+            and (left[high + 1] + right[high + 1] <= limit)
+        ):
+            high += 1
+        if high - low < longest:
+            for j in range(low, high + 1):
+                splits.open[j] = CLOSED
+            continue
+        middle, j = (splits.passed[low] + splits.passed[high]) // 2, low
+        while j < high and splits.passed[j] < middle:
+            j += 1
+        return h, j, (splits.passed[high] - splits.passed[low]) // 2
+
+
+# Packs of thresholds
 
 
 @inner()
-def _side_costs(splits, terms, scratch, i, j, cost):
-    """Least cost of both sides of split j in lane i."""
-    for s in range(2):
-        cost[s] = terms.unit * splits.leaf[s, j] + terms.price
-        for h in range(len(scratch.order) if terms.depth > 1 else 0):
-            if scratch.errors[s, i, h] < FAR:
-                cost[s] = min(cost[s], terms.unit * scratch.errors[s, i, h] + 2 * terms.price)
-
-
-@inner()
-def _most_errors(terms, splits, j, s, budget, cost):
-    """Most errors of a split on side s of split j."""
-    most = (budget - cost[1 - s] - 2 * terms.price) // terms.unit
-    return min(most, splits.leaf[s, j] - 1) if terms.gain else most
-
-
-@inner()
-def _take_split(
-    rows, splits, j, i, terms, budget, cost, totals, sizes, scratch, asked, grid, shares
-):
-    """Count the trees with split j at the top, or add what they predict."""
-    unit, price, found, values = terms.unit, terms.price, scratch.found, terms.values
-    n_columns = rows.sequence.shape[0]
-    leaf, most, high = splits.leaf, np.zeros(2, np.int64), np.zeros(2, np.int64)
-    bit = np.uint16(1 << i)
-    walked = np.zeros((2, n_columns), np.bool_)
-    for s in range(2):
-        most[s] = _most_errors(terms, splits, j, s, budget, cost) if terms.depth > 1 else -1
-        for h in range(n_columns if most[s] >= 0 else 0):
-            walked[s, h] = scratch.errors[s, i, h] <= most[s]
+def _make_pack(rows, splits, terms):
+    """Room for the packs of a subset."""
+    n_columns, m = rows.sequence.shape
+    lanes = VECTOR_BYTES // terms.width
+    pack = Pack(
+        np.full(n_columns, FAR), np.zeros(1, np.int64), np.full(max(1, lanes // EACH), -1),
+        np.empty(lanes, np.int64), np.empty(m, np.int64), np.empty(m, np.uint16),
+        np.empty((lanes, 2, terms.n_classes), np.int64), np.empty((lanes, 2), np.int64),
+        np.full((2, lanes, n_columns), FAR),  # as it stays below depth two, where nothing passes
+        np.empty(n_columns, np.int64),
+    )  # fmt: skip
     for h in range(n_columns):
-        if walked[0, h] or walked[1, h]:
-            _add_stumps(
-                rows, h, terms, scratch.masks, bit, totals, sizes, most, walked[:, h], found
-            )
-    for s in range(2):
-        high[s] = 0 if most[s] < 0 else np.searchsorted(values, most[s], side="right")
-    all_errors = totals.sum() - max_sum(totals)
-    ways = splits.many[j] * terms.share[splits.number[j]]
-    if asked == SHARES:
-        _predict(rows, splits, j, terms, budget, totals, sizes, bit, most, walked, high, all_errors,
-                 scratch, grid[0, :, :, 0], shares)  # fmt: skip
-    else:
-        target = grid[splits.column[j] if len(grid) > 1 else 0]
-        if asked == TALLY:
-            target[:] = 0.0
-        both = leaf[0, j] + leaf[1, j]
-        if unit * both + 2 * price <= budget and not (terms.gain and both >= all_errors):
-            target[1, terms.of_errors[both]] += ways
-        for s in range(2):
-            for e in range(high[s]):
-                if found[s, e, 0] > 0.0:
-                    errors = values[e] + leaf[1 - s, j]
-                    if unit * errors + 3 * price <= budget:
-                        line = target[2, terms.of_errors[errors]]
-                        for v in range(len(ways)):
-                            line[v] += ways[v] * found[s, e, v]
-        for e in range(high[0]):
-            if found[0, e, 0] == 0.0:
-                continue
-            for f in range(high[1]):
-                errors = values[e] + values[f]
-                if unit * errors + 4 * price > budget:
-                    break
-                if found[1, f, 0] > 0.0:
-                    line = target[3, terms.of_errors[errors]]
-                    for v in range(len(ways)):
-                        line[v] += ways[v] * found[0, e, v] * found[1, f, v]
-        if asked == TALLY:
-            shares[j] = target[scratch.state[3], scratch.state[4]]
-    for s in range(2):
-        found[s, : high[s]] = 0.0
+        for j in range(splits.first[h], splits.first[h + 1]):
+            pack.score[h] = min(pack.score[h], splits.leaf[0, j] + splits.leaf[1, j])
+        pack.n_waiting[0] += pack.score[h] < FAR
+    return pack
 
 
 @inner()
-def max_sum(totals):
+def _make_narrow(rows, terms, like):
+    """Rows for the passes in the integers of an array; none where those are of another width."""
+    kind, width = like.dtype, like.itemsize
+    lanes, m = VECTOR_BYTES // width, len(rows.y) if width == terms.width else 0
+    n_counters, n_prefix = (1, 1) if terms.n_classes == 2 else (terms.n_classes, m)
+    narrow = Narrow(
+        np.empty(m, kind), np.empty(m, kind), np.empty(m, kind), np.zeros((2, lanes), kind),
+        np.empty((4, lanes), kind), np.empty((n_counters, 4 * lanes), kind),
+        np.empty((n_prefix, 2, lanes), kind),
+    )  # fmt: skip
+    for i in range(m):
+        narrow.weight[i], narrow.signed[i] = rows.weight[i], rows.signed[i]
+        narrow.copies[i] = rows.copies[i]
+    return narrow
+
+
+@inner()
+def _next_column(pack):
+    """Take the column with the best single split of those that wait; -1 where none does."""
+    best = -1
+    for h in range(len(pack.score)):
+        if pack.score[h] < FAR and (best < 0 or pack.score[h] < pack.score[best]):
+            best = h
+    if best >= 0:
+        pack.score[best] = FAR
+        pack.n_waiting[0] -= 1
+    return best
+
+
+@inner()
+def _pick_pack(splits, terms, pack, limit):
+    """Choose the splits of the next pack; returns how many."""
+    lanes, n_pick = len(pack.pick), 0
+    left, right = splits.cost[0], splits.cost[1]
+    for place in range(len(pack.active)):
+        while True:
+            if pack.active[place] < 0:
+                pack.active[place] = _next_column(pack)
+            h, n_open = pack.active[place], 0
+            if h < 0:
+                break
+            sweep(splits, terms, splits.first[h], splits.first[h + 1])
+            for j in range(splits.first[h], splits.first[h + 1]):
+                if splits.open[j] == OPEN and left[j] + right[j] <= limit:
+                    pack.waiting[n_open] = j
+                    n_open += 1
+            if n_open:
+                most = EACH if pack.n_waiting[0] else lanes
+                room = min(n_open, min(most, lanes - n_pick))
+                for i in range(room):
+                    pack.pick[n_pick] = pack.waiting[((2 * i + 1) * n_open) // (2 * room)]
+                    n_pick += 1
+                break
+            pack.active[place] = -1
+    return n_pick
+
+
+@inner()
+def _mark_left(rows, splits, pack, n_pick):
+    """Mark the rows left of every lane; adds up both sides."""
+    m = len(rows.y)
+    for r in range(m):
+        pack.masks[r] = 0
+    _clear(pack.sizes)
+    for i in range(n_pick):
+        j = pack.pick[i]
+        rank, low, bit = rows.rank[splits.column[j]], splits.low[j], np.uint16(1 << i)
+        totals = pack.totals[i]
+        _clear(totals)
+        for r in range(m):
+            s = 0 if rank[r] <= low else 1
+            pack.masks[r] |= bit if s == 0 else np.uint16(0)
+            totals[s, rows.y[r]] += rows.weight[r]
+            pack.sizes[i, s] += rows.copies[r]
+
+
+@inner()
+def _pass_columns(rows, terms, n_pick, pack, narrow):
+    """Least errors of a split of every column on both sides of every lane."""
+    two, counted = terms.n_classes == 2, terms.is_strict or terms.smallest > 1
+    out = narrow.out
+    far = np.int64(0)
+    for i in range(n_pick if counted else 0):
+        far = max(far, 1 + _weight(pack.totals[i], 0) + _weight(pack.totals[i], 1))
+        narrow.sizes[0, i], narrow.sizes[1, i] = pack.sizes[i, 0], pack.sizes[i, 1]
+    for h in range(rows.sequence.shape[0]):
+        sequence = rows.sequence[h]
+        for q in range(4):
+            first = (far if q % 2 == 0 else -far) if two or not counted else -1
+            for i in range(out.shape[1]):
+                out[q, i] = first
+        if two and counted:
+            two_classes_counted(
+                sequence, pack.masks, narrow.signed, out, narrow.copies, narrow.sizes,
+                terms.smallest,
+            )  # fmt: skip
+        elif two:
+            two_classes(sequence, pack.masks, narrow.signed, out)
+        else:
+            _clear(narrow.counters)
+            if counted:
+                more_classes_counted(
+                    sequence, pack.masks, narrow.weight, out, rows.y, narrow.counters,
+                    narrow.prefix, narrow.copies, narrow.sizes, terms.smallest,
+                )  # fmt: skip
+            else:
+                more_classes(
+                    sequence, pack.masks, narrow.weight, out, rows.y, narrow.counters, narrow.prefix
+                )
+        for i in range(n_pick):
+            for s in range(2):
+                totals = pack.totals[i]
+                if two:
+                    a, b = totals[s, 0], totals[s, 1]
+                    good = max(b + np.int64(out[2 * s + 1, i]), a - np.int64(out[2 * s, i]))
+                    good = max(good, max(a, b)) if good >= 0 else good  # two leaves of one class
+                else:
+                    good = np.int64(out[s, i])
+                pack.errors[s, i, h] = _weight(totals, s) - good if good >= 0 else FAR
+
+
+@inner()
+def _weight(totals, s):
+    """Weight of one side."""
+    weight = np.int64(0)
+    for c in range(totals.shape[1]):
+        weight += totals[s, c]
+    return weight
+
+
+# Trees with one threshold at the top
+
+
+@inner()
+def _make_sides(terms, m):
+    """Room for what stands on both sides."""
+    return Sides(
+        np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64),
+        np.zeros((2, len(terms.values), terms.share.shape[1])), np.empty((2 * m, 7), np.int64),
+    )  # fmt: skip
+
+
+@inner()
+def _limit_sides(splits, j, terms, budget, sides):
+    """Most errors of the splits on both sides of split j, whose costs are known."""
+    for s in range(2):
+        most = (budget - sides.cost[1 - s] - 2 * terms.price) // terms.unit
+        most = min(most, splits.leaf[s, j] - 1) if terms.gain else most
+        sides.most[s] = most if terms.depth > 1 else -1
+        sides.high[s] = 0
+        if sides.most[s] >= 0:
+            sides.high[s] = np.searchsorted(terms.values, sides.most[s], side="right")
+
+
+@inner()
+def _walk_column(rows, h, terms, masks, bit, totals, sizes, left, right, sides):
+    """List the splits of column h on the sides that are asked for; returns how many."""
+    m, n_classes, smallest = rows.sequence.shape[1], terms.n_classes, terms.smallest
+    two, n, stump = n_classes == 2, 0, sides.stump
+    counts, seen = np.zeros((2, n_classes), np.int64), np.zeros(2, np.int64)
+    for k in range(m - 1):
+        code = rows.sequence[h, k]
+        row = code >> 1
+        s = 0 if masks[row] & bit else 1
+        seen[s] += rows.copies[row]
+        if two:
+            counts[s, 0] += rows.signed[row]
+        else:
+            counts[s, rows.y[row]] += rows.weight[row]
+        if not code & 1:
+            continue
+        for s in range(2):
+            asked = left if s == 0 else right
+            if not asked or seen[s] < smallest or sizes[s] - seen[s] < smallest:
+                continue
+            a_class, b_class = 0, 0
+            if two:
+                a, b, d = totals[s, 0], totals[s, 1], counts[s, 0]
+                errors = a + b - max(max(b + d, a - d), max(a, b))
+                a_class, b_class = 0 if d >= 0 else 1, 0 if a - b >= d else 1
+            else:
+                a, b, errors = np.int64(0), np.int64(0), np.int64(0)
+                for c in range(n_classes):
+                    errors += totals[s, c]
+                    if counts[s, c] > a:
+                        a, a_class = counts[s, c], c
+                    if totals[s, c] - counts[s, c] > b:
+                        b, b_class = totals[s, c] - counts[s, c], c
+                errors -= a + b
+            if errors > sides.most[s]:
+                continue
+            number = terms.numbers[h, rows.rank[h, row]]
+            many = terms.numbers[h, rows.rank[h, rows.sequence[h, k + 1] >> 1]] - number
+            if many == 0:
+                continue
+            stump[n, 0], stump[n, 1], stump[n, 2] = s, terms.of_errors[errors], number
+            stump[n, 3], stump[n, 4], stump[n, 5], stump[n, 6] = many, k, a_class, b_class
+            n += 1
+    return n
+
+
+@inner()
+def _heaviest(totals):
     """Weight of the heaviest class of both sides together."""
     most = np.int64(0)
     for c in range(totals.shape[1]):
@@ -585,175 +562,355 @@ def max_sum(totals):
 
 
 @inner()
-def _step(rows, row, s, two, counts, seen):
-    """Pass a row on its side."""
-    seen[s] += rows.copies[row]
-    if two:
-        counts[s, 0] += rows.signed[row]
-    else:
-        counts[s, rows.y[row]] += rows.weight[row]
+def _rule(terms):
+    """What `_is_in` reads, by itself: whoever is handed arrays counts their references."""
+    return terms.unit, terms.price, terms.gain
 
 
 @inner()
-def _split_errors(s, two, counts, totals):
-    """Errors of a split of side s after the rows passed."""
-    if two:
-        a, b, d = totals[s, 0], totals[s, 1], counts[s, 0]
-        return a + b - max(max(b + d, a - d), max(a, b))
-    left, right, weight = np.int64(0), np.int64(0), np.int64(0)
-    for c in range(totals.shape[1]):
-        left, right = max(left, counts[s, c]), max(right, totals[s, c] - counts[s, c])
-        weight += totals[s, c]
-    return weight - left - right
+def _is_in(rule, budget, errors, leaves, all_errors):
+    """Whether a tree of at most two leaves on each side is counted; see `_rule`."""
+    unit, price, gain = rule
+    if unit * errors + leaves * price > budget:
+        return False
+    return leaves > 2 or not gain or errors < all_errors
 
 
 @inner()
-def _add_stumps(rows, h, terms, masks, bit, totals, sizes, most, walked, found):
-    """Add to ``found[side, errors]`` the splits of column h on both sides of a threshold."""
-    m, two, smallest = rows.sequence.shape[1], terms.n_classes == 2, terms.smallest
-    counts, seen = np.zeros(totals.shape, np.int64), np.zeros(2, np.int64)
-    for k in range(m - 1):
-        code = rows.sequence[h, k]
-        row = code >> 1
-        _step(rows, row, 0 if masks[row] & bit else 1, two, counts, seen)
-        if not code & 1:
-            continue
-        for s in range(2):
-            if not walked[s] or seen[s] < smallest or sizes[s] - seen[s] < smallest:
-                continue
-            errors = _split_errors(s, two, counts, totals)
-            if errors <= most[s]:
-                number = terms.numbers[h, rows.rank[h, row]]
-                following = rows.rank[h, rows.sequence[h, k + 1] >> 1]
-                many = terms.numbers[h, following] - number
-                if many:
-                    line, e = terms.share[number], terms.of_errors[errors]
-                    for v in range(len(line)):
-                        found[s, e, v] += many * line[v]
-
-
-@kernel()
-def list_below(rows, splits, j, terms, budget):
-    """Splits on both sides of split j that some tree within the budget has.
-
-    The bounds of both sides are exact.  Returns ``(n, 4)``: side, errors, first threshold of the
-    table and number of thresholds, by side and threshold.
-    """
-    n_columns, m = rows.sequence.shape
-    two, smallest = terms.n_classes == 2, terms.smallest
-    totals, sizes = np.zeros((2, terms.n_classes), np.int64), np.zeros(2, np.int64)
-    masks = np.zeros(m, np.uint16)
-    for r in range(m):
-        s = 0 if rows.rank[splits.column[j], r] <= splits.low[j] else 1
-        masks[r] = 1 - s
-        totals[s, rows.y[r]] += rows.weight[r]
-        sizes[s] += rows.copies[r]
-    cost, found, n = splits.cost[:, j], np.empty((64, 4), np.int64), 0
-    counts, seen = np.zeros(totals.shape, np.int64), np.zeros(2, np.int64)
-    for s in range(2):
-        most = _most_errors(terms, splits, j, s, budget, cost)
-        for h in range(n_columns if terms.depth > 1 else 0):
-            counts[:] = 0
-            seen[:] = 0
-            for k in range(m - 1):
-                code = rows.sequence[h, k]
-                row = code >> 1
-                if (masks[row] == 1) == (s == 0):
-                    _step(rows, row, s, two, counts, seen)
-                if not code & 1 or seen[s] < smallest or sizes[s] - seen[s] < smallest:
-                    continue
-                errors = _split_errors(s, two, counts, totals)
-                number = terms.numbers[h, rows.rank[h, row]]
-                many = terms.numbers[h, rows.rank[h, rows.sequence[h, k + 1] >> 1]] - number
-                if errors > most or many == 0:
-                    continue
-                if n == len(found):
-                    longer = np.empty((2 * n, 4), np.int64)
-                    longer[:n] = found
-                    found = longer
-                found[n, 0], found[n, 1], found[n, 2], found[n, 3] = s, errors, number, many
-                n += 1
-    return found[:n]
-
-
-@inner()
-def _predict(
-    rows, splits, j, terms, budget, totals, sizes, bit, most, walked, high, all_errors, scratch,
-    weights, shares,
-):  # fmt: skip
-    """Add what the trees with split j at the top predict for every row."""
-    unit, price, found, values = terms.unit, terms.price, scratch.found, terms.values
-    leaf, of_errors, masks = splits.leaf, terms.of_errors, scratch.masks
-    many = np.float64(splits.many[j])
-    # How often a leaf, and a stump of some errors, stands on a side.
-    leaves, stumps = np.zeros(2), np.zeros((2, max(high[0], high[1])))
+def _add_trees(splits, j, terms, budget, all_errors, sides, target):
+    """Add the trees with split j at the top to ``target[leaves - 1, errors, variant]``."""
+    values, of_errors, found, leaf = terms.values, terms.of_errors, sides.found, splits.leaf
+    rule = _rule(terms)
+    ways, many = terms.share[splits.number[j]], splits.many[j]
     both = leaf[0, j] + leaf[1, j]
-    if unit * both + 2 * price <= budget and not (terms.gain and both >= all_errors):
-        leaves[:] = many * weights[1, of_errors[both]]
+    if _is_in(rule, budget, both, 2, all_errors):
+        for v in range(len(ways)):
+            target[1, of_errors[both], v] += many * ways[v]
     for s in range(2):
-        for e in range(high[s]):
+        for e in range(sides.high[s]):
             errors = values[e] + leaf[1 - s, j]
-            if found[s, e, 0] > 0.0 and unit * errors + 3 * price <= budget:
-                amount = many * weights[2, of_errors[errors]]
-                leaves[1 - s] += amount * found[s, e, 0]
-                stumps[s, e] += amount
-    for e in range(high[0]):
-        for f in range(high[1] if found[0, e, 0] > 0.0 else 0):
-            errors = values[e] + values[f]
-            if unit * errors + 4 * price > budget:
+            if found[s, e, 0] > 0.0 and _is_in(rule, budget, errors, 3, all_errors):
+                for v in range(len(ways)):
+                    target[2, of_errors[errors], v] += many * ways[v] * found[s, e, v]
+    for e in range(sides.high[0]):
+        for f in range(sides.high[1] if found[0, e, 0] > 0.0 else 0):
+            if not _is_in(rule, budget, values[e] + values[f], 4, all_errors):
                 break
             if found[1, f, 0] > 0.0:
-                amount = many * weights[3, of_errors[errors]]
+                line = target[3, of_errors[values[e] + values[f]]]
+                for v in range(len(ways)):
+                    line[v] += many * ways[v] * found[0, e, v] * found[1, f, v]
+
+
+@inner()
+def _predict(rows, splits, j, i, terms, budget, all_errors, pack, sides, weights, shares):
+    """Add what the trees with split j at the top, in lane i, predict for every row."""
+    values, found, masks, rule = terms.values, sides.found, pack.masks, _rule(terms)
+    leaf, of_errors, many = splits.leaf, terms.of_errors, np.float64(splits.many[j])
+    bit, n_classes = np.uint16(1 << i), terms.n_classes
+    # How often a leaf, and a stump of some errors, stands on a side.
+    leaves, stumps = np.zeros(2), np.zeros((2, max(sides.high[0], sides.high[1])))
+    both = leaf[0, j] + leaf[1, j]
+    if _is_in(rule, budget, both, 2, all_errors):
+        for s in range(2):
+            leaves[s] = many * weights[1, of_errors[both], 0]
+    for s in range(2):
+        for e in range(sides.high[s]):
+            errors = values[e] + leaf[1 - s, j]
+            if found[s, e, 0] > 0.0 and _is_in(rule, budget, errors, 3, all_errors):
+                amount = many * weights[2, of_errors[errors], 0]
+                leaves[1 - s] += amount * found[s, e, 0]
+                stumps[s, e] += amount
+    for e in range(sides.high[0]):
+        for f in range(sides.high[1] if found[0, e, 0] > 0.0 else 0):
+            if not _is_in(rule, budget, values[e] + values[f], 4, all_errors):
+                break
+            if found[1, f, 0] > 0.0:
+                amount = many * weights[3, of_errors[values[e] + values[f]], 0]
                 stumps[0, e] += amount * found[1, f, 0]
                 stumps[1, f] += amount * found[0, e, 0]
     label = np.zeros(2, np.int64)
     for s in range(2):
-        label[s] = totals[s].argmax()
+        for c in range(n_classes):
+            label[s] = c if pack.totals[i, s, c] > pack.totals[i, s, label[s]] else label[s]
     for r in range(len(rows.y)):
         s = 0 if masks[r] & bit else 1
         shares[r, label[s]] += leaves[s]
-    for h in range(rows.sequence.shape[0]):
-        for s in range(2):
-            if walked[s, h]:
-                _predict_column(rows, h, s, terms, masks, bit, totals, sizes, most, stumps, shares)
+    # Ahead: splits that have a row on their left; behind: on their right.
+    stump = sides.stump
+    ahead, behind = np.empty((2, n_classes)), np.empty((2, n_classes))
+    for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+        h, a = pack.within[place], 0
+        n = _walk_lane(rows, splits, h, i, terms, pack, sides, True)
+        _clear(ahead)
+        _clear(behind)
+        for b in range(n):
+            s, share = stump[b, 0], terms.share[stump[b, 2], 0]
+            ahead[s, stump[b, 5]] += stump[b, 3] * stumps[s, stump[b, 1]] * share
+        for k in range(len(rows.y)):
+            row = rows.sequence[h, k] >> 1
+            s = 0 if masks[row] & bit else 1
+            for c in range(n_classes):
+                shares[row, c] += ahead[s, c] + behind[s, c]
+            while a < n and stump[a, 4] == k:
+                s, share = stump[a, 0], terms.share[stump[a, 2], 0]
+                amount = stump[a, 3] * stumps[s, stump[a, 1]] * share
+                ahead[s, stump[a, 5]] -= amount
+                behind[s, stump[a, 6]] += amount
+                a += 1
 
 
 @inner()
-def _predict_column(rows, h, s, terms, masks, bit, totals, sizes, most, stumps, shares):
-    """Add what the splits of column h on side s predict, each as often as its errors say."""
-    m, n_classes, smallest = rows.sequence.shape[1], terms.n_classes, terms.smallest
-    counts, seen = np.zeros(n_classes, np.int64), 0
-    amounts, labels = np.zeros(m), np.zeros((m, 2), np.int64)
-    ahead, behind = np.zeros(n_classes), np.zeros(n_classes)
-    for k in range(m - 1):
-        code = rows.sequence[h, k]
-        row = code >> 1
-        if (masks[row] & bit != 0) == (s == 0):
-            counts[rows.y[row]] += rows.weight[row]
-            seen += rows.copies[row]
-        if not code & 1 or seen < smallest or sizes[s] - seen < smallest:
+def _columns_of_lane(errors, i, most, within):
+    """List the columns that have a split of few enough errors on a side of lane i; how many."""
+    n = 0
+    for h in range(errors.shape[2]):
+        if errors[0, i, h] <= most[0] or errors[1, i, h] <= most[1]:
+            within[n] = h
+            n += 1
+    return n
+
+
+@inner()
+def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
+    """List the splits of a column of a lane on the sides where it has any; returns how many.
+
+    Without classes on the left and right, unless `labels`, there may be no need to walk.
+    """
+    left = pack.errors[0, i, h] <= sides.most[0]
+    right = pack.errors[1, i, h] <= sides.most[1]
+    j, n = splits.only[h], 0
+    if j < 0 or labels or not terms.is_strict:
+        bit = np.uint16(1 << i)
+        return _walk_column(
+            rows, h, terms, pack.masks, bit, pack.totals[i], pack.sizes[i], left, right, sides
+        )
+    for s in range(2):
+        if left if s == 0 else right:
+            sides.stump[n, 0], sides.stump[n, 1] = s, terms.of_errors[pack.errors[s, i, h]]
+            sides.stump[n, 2], sides.stump[n, 3] = splits.number[j], splits.many[j]
+            n += 1
+    return n
+
+
+@inner()
+def _add_found(sides, n, share):
+    """Add splits just listed to those found."""
+    stump = sides.stump
+    for a in range(n):
+        line = sides.found[stump[a, 0], stump[a, 1]]
+        for v in range(len(line)):
+            line[v] += stump[a, 3] * share[stump[a, 2], v]
+
+
+@inner()
+def _clear_found(sides):
+    """Forget the splits found."""
+    for s in range(2):
+        _clear(sides.found[s, : sides.high[s]])
+
+
+@inner()
+def _add_shapes(rows, splits, j, i, terms, budget, all_errors, pack, sides, options, tally):
+    """Count the trees with split j at the top, in lane i, by shape; see `solve`.
+
+    ``options`` (2, ., 3) has room for the columns, numbers of errors and counts of each side.
+    """
+    n_columns, n_errors, values = rows.sequence.shape[0], len(terms.values), terms.values
+    n, rule = np.zeros(2, np.int64), _rule(terms)
+    for s in range(2):
+        if terms.unit * splits.leaf[s, j] + terms.price + sides.cost[1 - s] <= budget:
+            options[s, 0, 0], options[s, 0, 1] = n_columns, terms.of_errors[splits.leaf[s, j]]
+            options[s, 0, 2], n[s] = 1.0, 1
+    for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+        h = pack.within[place]
+        _add_found(sides, _walk_lane(rows, splits, h, i, terms, pack, sides, False), terms.share)
+        for s in range(2):
+            for e in range(sides.high[s]):
+                if sides.found[s, e, 0] > 0.0:
+                    options[s, n[s], 0], options[s, n[s], 1] = h, e
+                    options[s, n[s], 2] = sides.found[s, e, 0]
+                    n[s] += 1
+        _clear_found(sides)
+    tally = ample(tally, min(n[0] * n[1], (n_columns + 1) ** 2 * n_errors))
+    top = splits.column[j] * (n_columns + 1)
+    for a in range(n[0]):
+        left, e = np.int64(options[0, a, 0]), np.int64(options[0, a, 1])
+        for b in range(n[1]):
+            right, f = np.int64(options[1, b, 0]), np.int64(options[1, b, 1])
+            errors, leaves = values[e] + values[f], 2 + (left < n_columns) + (right < n_columns)
+            if _is_in(rule, budget, errors, leaves, all_errors):
+                key = ((top + left) * (n_columns + 1) + right) * n_errors + terms.of_errors[errors]
+                add(tally, key, splits.many[j] * options[0, a, 2] * options[1, b, 2])
+    return tally
+
+
+@kernel()
+def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid, shares):
+    """Solve the splits of a subset that trees of depth two or less within a budget have.
+
+    Parameters
+    ----------
+    rows, keep, m, usable
+        As for `open_subset`.
+    terms : Terms
+    hint : ndarray of int64
+        First thresholds of what may be at the top, ascending; a first one of -1 stands for all.
+    bounds : ndarray of shape (2, n_columns, n_ranks), int64
+        Bounds of the sides by rank, if it is longer than one; better ones are written into it.
+    budget : int
+        Largest scaled cost.
+    asked : int
+        `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid into
+        that of the split's column, `LEAST` finds the least cost alone, and `SHARES` adds to
+        ``shares[row, class]`` what trees predict, each as often as ``grid[0, leaves - 1, errors,
+        0]`` says.  `TALLY` fills ``shares[k, variant]`` with the trees that have the k-th split of
+        `hint` at the top, and the cell (leaves - 1, errors), the grid being scratch.  `SHAPES`
+        counts by the columns at the top and on both sides, n_columns for a leaf, in one number:
+        ``(top * (n_columns + 1) + left) * (n_columns + 1) + right``.
+
+    Returns
+    -------
+    tuple of (int, int, ndarray, ndarray, ndarray)
+        Errors of a leaf, -1 where it has too few rows.  The least cost; above the budget it is a
+        lower bound.  Splits within the budget, shape (n, 6): first threshold, number of thresholds,
+        errors of a leaf and least cost on both sides.  Keys ``shape * n_errors + number of the
+        errors``, -1 for none, and numbers of trees.
+    """
+    own, n_columns = restrict(rows, keep, m), len(usable)
+    splits, leaf, stump = _splits_of(own, terms, usable, bounds)
+    n_splits, k, n_tops, best = splits.first[n_columns], 0, 0, FAR
+    for j in range(n_splits):
+        while k < len(hint) and hint[k] < splits.number[j] and hint[0] >= 0:
+            k += 1
+        if k < len(hint) and (hint[0] < 0 or hint[k] == splits.number[j]):
+            splits.open[j] = OPEN
+    if leaf >= 0:
+        best = terms.unit * leaf + terms.price
+    if stump < FAR:
+        best = min(best, terms.unit * stump + 2 * terms.price)
+    pack, sides = _make_pack(own, splits, terms), _make_sides(terms, m)
+    two = _make_narrow(own, terms, np.empty(0, np.int16))
+    four = _make_narrow(own, terms, np.empty(0, np.int32))
+    eight = _make_narrow(own, terms, np.empty(0, np.int64))
+    part = np.zeros((m, shares.shape[1] if asked == SHARES else 0))
+    n_options = n_columns * len(terms.values) + 1 if asked == SHAPES else 0
+    options, tally = np.empty((2, n_options, 3)), new_tally()
+    while terms.stop[0] == 0:
+        limit = min(budget, best - 1) if asked == LEAST else budget
+        n_pick = _pick_pack(splits, terms, pack, limit)
+        if n_pick == 0:
+            break
+        _mark_left(own, splits, pack, n_pick)
+        if terms.depth > 1 and terms.width == 2:
+            _pass_columns(own, terms, n_pick, pack, two)
+        elif terms.depth > 1 and terms.width == 4:
+            _pass_columns(own, terms, n_pick, pack, four)
+        elif terms.depth > 1:
+            _pass_columns(own, terms, n_pick, pack, eight)
+        for i in range(n_pick):
+            j = pack.pick[i]
+            splits.open[j] = SOLVED
+            for s in range(2):
+                least = terms.unit * splits.leaf[s, j] + terms.price
+                for h in range(n_columns if terms.depth > 1 else 0):
+                    if pack.errors[s, i, h] < FAR:
+                        least = min(least, terms.unit * pack.errors[s, i, h] + 2 * terms.price)
+                splits.cost[s, j], sides.cost[s] = least, least
+            both = sides.cost[0] + sides.cost[1]
+            best = min(best, both)
+            if asked == LEAST or both > budget or terms.share[splits.number[j], 0] == 0.0:
+                continue
+            _limit_sides(splits, j, terms, budget, sides)
+            totals = pack.totals[i]
+            all_errors = _weight(totals, 0) + _weight(totals, 1) - _heaviest(totals)
+            if asked == SHAPES:
+                tally = _add_shapes(
+                    own, splits, j, i, terms, budget, all_errors, pack, sides, options, tally
+                )
+                continue
+            for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+                h = pack.within[place]
+                listed = _walk_lane(own, splits, h, i, terms, pack, sides, False)
+                _add_found(sides, listed, terms.share)
+            target = grid[splits.column[j] if len(grid) > 1 else 0]
+            if asked == SHARES:
+                _predict(
+                    own, splits, j, i, terms, budget, all_errors, pack, sides, target, part
+                )  # fmt: skip
+            else:
+                here = target[cell[0], cell[1]]
+                for v in range(len(here) if asked == TALLY else 0):
+                    here[v] = 0.0
+                _add_trees(splits, j, terms, budget, all_errors, sides, target)
+                for v in range(len(here) if asked == TALLY else 0):
+                    shares[np.searchsorted(hint, splits.number[j]), v] = here[v]
+            _clear_found(sides)
+    least = best
+    for j in range(n_splits):
+        both = splits.cost[0, j] + splits.cost[1, j]
+        least = min(least, both)
+        n_tops += splits.open[j] == SOLVED and both <= budget
+        for t in range(splits.low[j], splits.high[j] if bounds.shape[2] > 1 else 0):
+            for s in range(2):
+                bounds[s, splits.column[j], t] = splits.cost[s, j]
+    tops, k = np.empty((n_tops, 6), np.int64), 0
+    for j in range(n_splits):
+        if splits.open[j] == SOLVED and splits.cost[0, j] + splits.cost[1, j] <= budget:
+            tops[k, 0], tops[k, 1] = splits.number[j], splits.many[j]
+            for s in range(2):
+                tops[k, 2 + s], tops[k, 4 + s] = splits.leaf[s, j], splits.cost[s, j]
+            k += 1
+    for r in range(len(keep) if asked == SHARES else 0):
+        if r == 0:
+            k = 0
+        for c in range(part.shape[1] if keep[r] else 0):
+            shares[r, c] += part[k, c]
+        k += keep[r]
+    return leaf, least, tops, tally.key, tally.amount
+
+
+@kernel()
+def list_below(rows, keep, m, terms, wanted, column, low, cost, budget):
+    """Splits of wanted columns on both sides of a threshold that some tree within the budget has.
+
+    Parameters
+    ----------
+    wanted : ndarray of shape (n_columns,), uint8
+    column, low : int
+        The threshold: a column, and its last rank on the left.
+    cost : ndarray of shape (2,), int64
+        Least cost of the sides.
+
+    Returns
+    -------
+    ndarray of shape (n, 4)
+        Side, errors, first threshold and number of thresholds; thresholds ascending.
+    """
+    own = restrict(rows, keep, m)
+    sides, masks = _make_sides(terms, m), np.zeros(m, np.uint16)
+    totals, sizes = np.zeros((2, terms.n_classes), np.int64), np.zeros(2, np.int64)
+    for r in range(m):
+        s = 0 if own.rank[column, r] <= low else 1
+        masks[r] = 1 - s
+        totals[s, own.y[r]] += own.weight[r]
+        sizes[s] += own.copies[r]
+    for s in range(2):
+        most = (budget - cost[1 - s] - 2 * terms.price) // terms.unit
+        sides.most[s] = most if terms.depth > 1 else -1
+    found, n = np.empty((64, 4), np.int64), 0
+    for h in range(len(wanted)):
+        if not wanted[h]:
             continue
-        number = terms.numbers[h, rows.rank[h, row]]
-        many = terms.numbers[h, rows.rank[h, rows.sequence[h, k + 1] >> 1]] - number
-        if many == 0 or terms.share[number, 0] == 0.0:
-            continue
-        left, right, weight = np.int64(0), np.int64(0), np.int64(0)
-        for c in range(n_classes):
-            weight += totals[s, c]
-            if counts[c] > left:
-                left, labels[k, 0] = counts[c], c
-            if totals[s, c] - counts[c] > right:
-                right, labels[k, 1] = totals[s, c] - counts[c], c
-        errors = weight - left - right
-        if errors <= most[s]:
-            amounts[k] = many * stumps[s, terms.of_errors[errors]]
-            ahead[labels[k, 0]] += amounts[k]
-    # Ahead: splits that have the row on their left; behind: on their right.
-    for k in range(m):
-        row = rows.sequence[h, k] >> 1
-        if (masks[row] & bit != 0) == (s == 0):
-            for c in range(n_classes):
-                shares[row, c] += ahead[c] + behind[c]
-        if amounts[k] > 0.0:
-            ahead[labels[k, 0]] -= amounts[k]
-            behind[labels[k, 1]] += amounts[k]
+        listed = _walk_column(own, h, terms, masks, np.uint16(1), totals, sizes, True, True, sides)
+        if n + listed > len(found):
+            longer = np.empty((2 * (n + listed), 4), np.int64)
+            for a in range(n):
+                for b in range(4):
+                    longer[a, b] = found[a, b]
+            found = longer
+        for a in range(listed):
+            found[n, 0], found[n, 1] = sides.stump[a, 0], terms.values[sides.stump[a, 1]]
+            found[n, 2], found[n, 3] = sides.stump[a, 2], sides.stump[a, 3]
+            n += 1
+    return found[:n]

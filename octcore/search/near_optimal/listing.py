@@ -289,7 +289,7 @@ class Listing:
         known = self._tops.get((level, node))
         if known is None:
             known = Tops(self.ground, self.levels[level].nodes[node])
-            self._keep(known.nbytes)
+            self._keep(2 * known.cost.nbytes)
             self._tops[level, node] = known
         return known
 

@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.counting import EXACT, Counter
+from octcore.search.near_optimal.counting import EXACT, Cells, Counter
 from octcore.search.near_optimal.graph import BOTTOM, Level
+from octcore.search.near_optimal.lane_kernels import SHAPES
 from octcore.search.near_optimal.listing import NO_SPLIT, Listing
-from octcore.search.near_optimal.tally import Entries, empty_tally, join
+from octcore.search.near_optimal.tally import make_tally
 from octcore.search.univariate.tree import Branch, PathTree
 
 Nested = tuple
 """``(column, left, right)`` with a column of the table, or ``()`` for a leaf."""
 Place = tuple
 """Where splits stand: turns on the way ("left", "right"), then the column."""
-NO_LIMIT = 1 << 60
 LARGEST_KEY = 1 << 62
 
 
@@ -69,12 +69,12 @@ class Group(NamedTuple):
 class _Known(NamedTuple):
     """The shapes of the nodes of a level.
 
-    `codes` are their keys without errors, ascending; `leaves` theirs; `entries` by node.
+    `codes` are their keys without errors, ascending; `leaves` theirs.
     """
 
     codes: np.ndarray
     leaves: np.ndarray
-    entries: list[Entries]
+    cells: Cells
 
 
 class Shapes:
@@ -106,9 +106,9 @@ class Shapes:
 
     def groups(self, admits: Callable[[int, int], bool]) -> dict[Shape, Group]:
         """Shapes with at least one tree whose errors and leaves are admitted."""
-        top, entries = self.known[0], self.known[0].entries[0]
+        top, cells = self.known[0], self.known[0].cells
         found: dict[Shape, Group] = {}
-        columns = (entries.shape, self.ground.values[entries.errors], entries.leaves, entries.count)
+        columns = (cells.shape, self.ground.values[cells.errors], cells.leaves, cells.counts[:, 0])
         for number, errors, leaves, count in zip(*(c.tolist() for c in columns), strict=True):
             if not admits(errors, leaves):
                 continue
@@ -138,9 +138,9 @@ class Shapes:
         for number in group.members:
             way = _ways(self._nested(0, number))
             weights = np.zeros(self.n_errors)
-            entries = self.known[0].entries[0]
-            own = entries.shape == number
-            for e, leaves in zip(entries.errors[own], entries.leaves[own], strict=True):
+            cells = self.known[0].cells
+            own = cells.shape == number
+            for e, leaves in zip(cells.errors[own], cells.leaves[own], strict=True):
                 weights[e] = float(admits(int(self.ground.values[e]), int(leaves)))
             self._push(number, weights, way, found)
         return found
@@ -159,15 +159,14 @@ class Shapes:
             leaves[split] = 2 + (left < self.n_columns) + (right < self.n_columns)
         else:
             leaves[split] = below.leaves[left] + below.leaves[right]
-        entries = []
-        for shape, errors, count in raw:
-            number = np.searchsorted(codes, shape)
-            own = leaves[number]
-            cost = self.instance.unit * self.ground.values[errors] + self.instance.price * own
-            order = np.argsort(cost, kind="stable")
-            parts = (number, errors, own, cost, count)
-            entries.append(Entries(*(part[order] for part in parts)))
-        return _Known(codes, leaves, entries)
+        shape, errors, count = (np.concatenate(parts) for parts in zip(*raw, strict=True))
+        number, sizes = np.searchsorted(codes, shape), [len(part[0]) for part in raw]
+        own, node = leaves[number], np.repeat(np.arange(len(raw)), sizes)
+        cost = self.instance.unit * self.ground.values[errors] + self.instance.price * own
+        order = np.lexsort((cost, node))
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        parts = (part[order] for part in (errors, own, cost, number, count[:, None]))
+        return _Known(codes, leaves, Cells(start, *parts))
 
     def _node(
         self, level: Level, v: int, below: _Known | None
@@ -185,13 +184,11 @@ class Shapes:
                     "a smaller tolerance or depth.",
                     {},
                 )
-            tally = empty_tally()
-            for first, many, left, right in level.edges_of(v).tolist():
-                tally = join(
-                    tally, int(self.place[first]), many, below.entries[left],
-                    below.entries[right], node.budget, self.ground.values, self.ground.number, n,
-                    leaf if self.gain and leaf >= 0 else NO_LIMIT,
-                )  # fmt: skip
+            tally = self.counter.combine(
+                SHAPES, level.edges_of(v), below.cells, node.budget,
+                self.ground.terms(level.depth, gain=self.gain), leaf,
+                n_shapes=n, tally=make_tally(),
+            )  # fmt: skip
             self.ground.guard(self.ground.scored)
             used = tally.key >= 0
             keys, counts = tally.key[used], tally.amount[used]
@@ -284,9 +281,10 @@ class Shapes:
 
     def _cells(self, level: int, v: int, number: int) -> tuple[np.ndarray, ...]:
         """Numbers of errors, counts and errors of the trees of a node with a shape."""
-        entries = self.known[level].entries[v]
-        own = entries.shape == number
-        return entries.errors[own], entries.count[own], self.ground.values[entries.errors[own]]
+        cells = self.known[level].cells
+        part = cells.of(v)
+        own = part.start + np.flatnonzero(cells.shape[part] == number)
+        return cells.errors[own], cells.counts[own, 0], self.ground.values[cells.errors[own]]
 
     def _tops(self, level: int, v: int, top: int, sides: list[int]) -> Iterator[tuple]:
         """Splits of a column at a bottom node, with what stands on their sides.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.kernels import inner
 
 FIRST_SIZE = 1 << 10
 FACTOR = 0x1E3779B97F4A7C15
@@ -26,10 +26,12 @@ class Tally(NamedTuple):
     used: np.ndarray
 
 
-@inner()
-def new_tally():
+def make_tally():
     """An empty table."""
     return Tally(np.full(FIRST_SIZE, -1), np.zeros(FIRST_SIZE), np.zeros(1, np.int64))
+
+
+new_tally = inner()(make_tally)
 
 
 @inner()
@@ -59,57 +61,3 @@ def ample(tally, more):
         if tally.key[place] >= 0:
             add(larger, tally.key[place], tally.amount[place])
     return larger
-
-
-class Entries(NamedTuple):
-    """Trees of a node by shape and errors, ascending in cost; see `join`."""
-
-    shape: np.ndarray
-    errors: np.ndarray
-    leaves: np.ndarray
-    cost: np.ndarray
-    count: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]
-
-
-@kernel()
-def join(tally, top, many, left, right, budget, values, of_errors, n_shapes, gains_below):
-    """Count the trees with thresholds of one column at the top by shape and errors.
-
-    Parameters
-    ----------
-    tally : Tally
-        Trees by ``((top * n_shapes + left) * n_shapes + right) * n_errors + number of errors``.
-    top, many : int
-        The column, and how many thresholds.
-    left, right : Entries
-        Of the sides; errors by number.
-    budget : int
-        Largest scaled cost.
-    values, of_errors : ndarray
-        Errors by number, and number by errors.
-    gains_below : int
-        Trees of two leaves must have fewer errors.
-
-    Returns
-    -------
-    Tally
-    """
-    n_errors = len(values)
-    for a in range(len(left.cost)):
-        tally = ample(tally, len(right.cost))
-        for b in range(len(right.cost)):
-            if left.cost[a] + right.cost[b] > budget:
-                break
-            errors = values[left.errors[a]] + values[right.errors[b]]
-            if left.leaves[a] + right.leaves[b] == 2 and errors >= gains_below:
-                continue
-            shape = (top * n_shapes + left.shape[a]) * n_shapes + right.shape[b]
-            key = shape * n_errors + of_errors[errors]
-            add(tally, key, many * left.count[a] * right.count[b])
-    return tally
-
-
-@kernel()
-def empty_tally():
-    """An empty table, for callers that are not compiled."""
-    return new_tally()

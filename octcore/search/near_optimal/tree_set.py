@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import floor
 from random import Random
 
 import numpy as np
@@ -15,15 +14,14 @@ from octcore import kernels
 from octcore.search.near_optimal.counting import Counted, Counter
 from octcore.search.near_optimal.disagreement import class_shares
 from octcore.search.near_optimal.graph import build_levels
-from octcore.search.near_optimal.ground import Ground, lanes_of
+from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import BORDER, Instance
-from octcore.search.near_optimal.kernels import LARGE
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
-from octcore.search.near_optimal.pair_ground import PairGround
 from octcore.search.univariate.tree import PathTree
+from octcore.search.univariate.warm_up import bit_sets
 
-PAIRS = "octcore.search.near_optimal.warm_up:pairs"
-"""The set of compiled kernels that counts pairs of columns."""
+LANES = "octcore.search.near_optimal.warm_up:lanes"
+"""The set of compiled kernels; where columns have few thresholds, one for pairs comes with it."""
 Phase = Callable[[str, int], None]
 """``report(phase, done)``: what the search is at, and how many subsets it scored."""
 
@@ -54,9 +52,9 @@ def find_trees(
     instance: Instance,
     guard: Callable[[int], None],
     report: Phase,
-    known_cost: Fraction | None = None,
+    known_cost: Fraction,
     stop: Callable[[], bool] = lambda: False,
-) -> TreeGraph | None:
+) -> TreeGraph:
     """Find every tree within the instance's tolerance of the optimum.
 
     Parameters
@@ -66,55 +64,30 @@ def find_trees(
         ``guard(done)`` is called often and raises when the search must stop.
     report : callable
         Receives the phase and the number of subsets scored.
-    known_cost : Fraction or None
-        Cost of a tree that keeps the limits, near the optimum; needed where there is a limit on
-        leaves, which least costs do not know, and on thresholds in sorted order.
+    known_cost : Fraction
+        Cost of a tree that keeps the limits, near the optimum.
     stop : callable
         Asked while kernels are compiled, the first time on a machine.
-
-    Returns
-    -------
-    TreeGraph or None
-        None if no tree is allowed.
     """
-    by_pairs = instance.class_weight is not None
-    kernels.require(PAIRS if by_pairs else lanes_of(instance.table), stop=stop)
+    table = instance.table
+    total = table.total + int(table.count.sum())
+    kernels.require(LANES, *(bit_sets(total, 2) if instance.by_pairs else ()), stop=stop)
     return find_trees_compiled(instance, guard, report, known_cost)
 
 
 def find_trees_compiled(
-    instance: Instance,
-    guard: Callable[[int], None],
-    report: Phase,
-    known_cost: Fraction | None = None,
-) -> TreeGraph | None:
+    instance: Instance, guard: Callable[[int], None], report: Phase, known_cost: Fraction
+) -> TreeGraph:
     """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
-    if instance.class_weight is None:
-        ground, budget = Ground(instance, guard), None
-    else:
-        slack = 0 if instance.is_scaled_exactly else instance.most_leaves(instance.depth)
-        room = slack + floor(instance.reach * instance.unit) + 1
-        # A tree beyond the least cost of its rows by more than that is in no near-optimal tree.
-        ground = PairGround(instance, guard, room if known_cost is None else None)
-        budget = None
-        if known_cost is None:
-            least = ground.least_scaled(None if instance.leaf_allowed else instance.roots)
-            if least >= LARGE:
-                return None
-            budget = least + room
-    if budget is None:
-        assert known_cost is not None
-        budget = instance.budget(known_cost)
-    report("subsets", ground.scored)
+    ground, budget = Ground(instance, guard), instance.budget(known_cost)
+    report("subsets", 0)
     ground.set_budget(budget)
     levels = build_levels(ground, budget)
     report("counting", ground.scored)
     counter = Counter(ground, levels)
     every = TreeQuery(TreeGraph(instance, counter, Fraction(0)), margin=None)
-    if not every.cells:
-        return None
-    ground.forget()
     optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in every.cells)
+    ground.forget()
     return TreeGraph(instance, counter, optimum, every.counted)
 
 

@@ -10,14 +10,17 @@ import pytest
 from octcore.search.near_optimal import counting
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.near_optimal.tree_set import TreeQuery, find_trees
+from octcore.search.univariate.search import answer
 from tests.fuzz import near_optimal
 from tests.fuzz.campaign import numbered
 
 
 def query(instance: Instance) -> TreeQuery:
     """All trees within the tolerance."""
-    graph = find_trees(instance, lambda done: None, lambda phase, done: None)
-    assert graph is not None
+    tree = answer(instance.question).tree
+    assert tree is not None
+    known = instance.cost_of(tree)
+    graph = find_trees(instance, lambda done: None, lambda phase, done: None, known)
     return TreeQuery(graph, instance.tolerance)
 
 
