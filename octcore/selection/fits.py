@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent import futures
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
-from octcore.errors import CancelledError, OctError, SettingsError
+from octcore.errors import CancelledError, EngineError, OctError, SettingsError
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tasks import task_of
@@ -110,10 +111,37 @@ def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Itera
     ------
     SettingsError
         If there is no such backend, or its library or cluster is missing.
+    EngineError
+        If a process was ended from outside, on a cluster the work of one call again and again.
     """
     with _backend(backend):
-        finished: Any = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
-    yield from finished
+        if backend == "dask":
+            finished = _on_cluster(calls)
+        else:
+            finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
+    try:
+        yield from finished
+    except (futures.BrokenExecutor, futures.CancelledError) as error:
+        raise EngineError(
+            "WORKER_LOST",
+            "A process that trained was ended from outside, perhaps for want of memory; start "
+            "again with fewer at once.",
+        ) from error
+
+
+def _on_cluster(calls: Iterable[Any]) -> Iterator[Any]:
+    """Yield results of a Dask cluster; joblib's way waits for ever if a call ends its workers."""
+    from distributed import KilledWorker, as_completed, get_client
+
+    client = get_client()
+    asked = [client.submit(work, *args, **named, pure=False) for work, args, named in calls]
+    try:
+        for future in as_completed(asked):
+            yield future.result()
+    except KilledWorker as error:
+        raise futures.BrokenExecutor(str(error)) from error
+    finally:
+        client.cancel(asked)
 
 
 def _backend(name: str | None) -> contextlib.AbstractContextManager[Any]:

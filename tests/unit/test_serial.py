@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +34,24 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
         write_file(path, "x" * 5000)
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["run.json"]
+
+
+KILLED = """
+import os, signal, sys
+from octcore.serial import replacing
+with replacing(sys.argv[1]) as file:
+    file.write(b"x" * 5000)
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    write_file(path, "before")
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert path.read_text() == "before"
 
 
 def test_a_link_keeps_its_file_and_a_file_its_rights(tmp_path: Path) -> None:

@@ -100,19 +100,6 @@ def test_runner_writes_the_columns_and_resumes(tmp_path):
 
 
 @pytest.mark.long
-def test_a_cluster_writes_the_same_lines_and_resumes(tmp_path):
-    distributed = pytest.importorskip("distributed", reason="needs the extra octcore[cluster]")
-    entries = [instance("cart"), instance("cart", depth=1)]
-    output = tmp_path / "there.csv"
-    with distributed.Client(processes=False, dashboard_address=None):
-        there = run_suite("unit", entries, 20, output, backend="dask")
-        assert run_suite("unit", entries, 20, output, backend="dask") == []
-    here = run_suite("unit", entries, 20, solver=in_this_process)
-    worth = {line.key: (line.status, line.objective, line.accuracy) for line in there}
-    assert worth == {line.key: (line.status, line.objective, line.accuracy) for line in here}
-
-
-@pytest.mark.long
 def test_half_a_line_is_solved_again_and_other_files_are_left_alone(tmp_path):
     output = tmp_path / "bench.csv"
     output.write_text(",".join(COLUMNS) + "\nunit,xor,none,path-search,2,leaf")

@@ -51,13 +51,3 @@ def test_what_cannot_be_repeated_is_refused_before_the_first_training() -> None:
     with pytest.raises(SettingsError, match="2 classes"):
         compare(data, wrong, 2, on_run=lambda *run: seen.append(run))
     assert not seen
-
-
-@pytest.mark.long
-def test_a_small_dask_cluster_finds_the_same_trees() -> None:
-    distributed = pytest.importorskip("distributed", reason="needs the extra octcore[cluster]")
-    data = octcore.load_sample("iris")
-    with distributed.Client(processes=False, dashboard_address=None):
-        there = compare(data, PLANS, 2, n_jobs=-1, backend="dask")
-    here = compare(data, PLANS, 2)
-    assert [[r.tree for r in g] for g in there] == [[r.tree for r in g] for g in here]

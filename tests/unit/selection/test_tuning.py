@@ -113,37 +113,6 @@ def test_a_training_under_way_stops_when_asked() -> None:
     assert len(asked) < 30  # asked again after the first yes only to wind up
 
 
-@pytest.mark.long
-def test_tuning_on_a_small_dask_cluster_is_the_tuning_of_one_process() -> None:
-    distributed = pytest.importorskip("distributed", reason="needs the extra octcore[cluster]")
-    data, grid = octcore.load_sample("iris"), {"depth": [1, 2], "leaf_penalty": [0.0, 0.4]}
-    seen: list[int] = []
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            protocol="tcp://",
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
-        there = tune(
-            data,
-            "cart",
-            grid,
-            n_jobs=-1,
-            backend="dask",
-            on_fit=lambda fit, done, total: seen.append(done),
-        )
-    here = tune(data, "cart", grid)
-    assert seen == list(range(1, 22))
-    assert there.chosen == here.chosen
-    columns = ["depth", "leaf_penalty", "accuracy"]
-    assert there.table()[columns].equals(here.table()[columns])
-    assert there.runs[0].tree == here.runs[0].tree
-
-
 def test_an_unknown_backend_is_refused() -> None:
     with pytest.raises(SettingsError, match="backend 'desk' cannot be used"):
         tune(octcore.load_sample("iris"), "cart", {"depth": [1]}, n_jobs=2, backend="desk")
