@@ -115,8 +115,8 @@ def score(
     """Send raw rows, as numbers or as text, through the tree of a model.
 
     `leaf_counts` are the training rows by class of every leaf, for the confidence.  With
-    `skip_incomplete` a row with an empty cell in a needed column gets no prediction instead of
-    being refused.
+    `skip_incomplete` a row with an empty cell in a needed column, or with a word without a digit
+    where a number is needed, gets no prediction instead of being refused.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def score(
     _check_columns(model, [str(name) for name in frame.columns])
     complete = _complete(model, frame) if skip_incomplete else np.ones(len(frame), dtype=bool)
     kept = frame.loc[complete]
-    prepared = model.prepare(kept)
+    prepared = _prepared(model, frame, complete)
     X = model.encoding.transform(prepared)
     leaves, codes = model.tree.apply(X), model.tree.predict_codes(X)
     target, right = _judged(model, kept, codes)
@@ -144,15 +144,31 @@ def score(
     return Scored(frame, complete, labels, leaves, confidence, unseen, extra, right, target)
 
 
+def _prepared(
+    model: StoredModel, frame: pd.DataFrame, complete: npt.NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Typed complete rows; the others are made up meanwhile, so that errors count all rows."""
+    if not complete.any():
+        return model.prepare(frame.loc[complete])
+    whole = np.broadcast_to(complete[:, None], frame.shape)
+    filled = frame.where(whole, frame.loc[complete].iloc[0], axis=1)
+    return model.prepare(filled).loc[complete]
+
+
 def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Which rows have a value in every needed column; one may count missing as a category."""
     found = np.ones(len(frame), dtype=bool)
     for column in model.needed:
         if MISSING_LEVEL not in column.levels:
             values = frame[find_column(column.name, [str(name) for name in frame.columns])]
-            empty = [str(value).strip() in MISSING_MARKS for value in values]
+            empty = [_is_gap(str(value).strip(), column.holds_numbers) for value in values]
             found &= ~(np.array(empty, dtype=bool) | values.isna().to_numpy())
     return found
+
+
+def _is_gap(text: str, of_numbers: bool) -> bool:
+    """Whether a cell is empty, or holds a word such as "k.A." among numbers, as when reading."""
+    return text in MISSING_MARKS or (of_numbers and not any(map(str.isdigit, text)))
 
 
 def _share(counts: Sequence[int], code: int) -> float:

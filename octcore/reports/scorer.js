@@ -24,12 +24,20 @@
     if (isText) return text;
     if (WORDS.includes(text.toLowerCase())) return null;
     const number = Number(mark === ";" ? text.replace(",", ".") : text);
-    return Number.isFinite(number) ? number : undefined;
+    if (Number.isFinite(number)) return number;
+    return /\d/.test(text) ? undefined : null; // a word such as "k.A." is a gap, as when reading
   };
   const field = (cell, mark) => {
     const guarded = /^[=+\-@\t\r]/.test(cell) && !Number.isFinite(Number(cell)) ? `'${cell}` : cell;
     return guarded.includes(mark) || /["\n]/.test(guarded)
       ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+  };
+  const decoded = (bytes) => {
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    } catch {
+      return new TextDecoder("windows-1252").decode(bytes);
+    }
   };
   const say = (text) => { document.getElementById("said").textContent = text; };
   const score = (text) => {
@@ -59,7 +67,7 @@
       }
     }
     const open = out.slice(1).filter((row) => row[row.length - 1] === "").length;
-    say(`${out.length - 1} rows scored${open ? `, ${open} of them without a class: a column that the tree asks for is empty` : ""}.${out.length > 101 ? " The first 100 are shown." : ""}`);
+    say(`${out.length - 1} rows scored${open ? `, ${open} of them without a class: a column that the tree asks for has no value` : ""}.${out.length > 101 ? " The first 100 are shown." : ""}`);
     const save = document.getElementById("save");
     const lines = out.map((row) => row.map((cell) => field(cell, mark)).join(mark));
     save.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
@@ -67,6 +75,6 @@
   };
   document.getElementById("rows").addEventListener("change", (event) => {
     const file = event.target.files[0];
-    if (file) file.text().then(score);
+    if (file) file.arrayBuffer().then((bytes) => score(decoded(bytes)));
   });
 })();

@@ -90,7 +90,7 @@ def test_explore_offers_the_report(visit, solved):
     with page.expect_download(timeout=SOLVE_MILLISECONDS) as download:
         button.click()
     content = download.value.path().read_text(encoding="utf-8")
-    assert "rows correctly" in content
+    assert "of new rows" in content
     assert 'id="questionnaire"' in content
     watched.assert_clean()
 
@@ -109,6 +109,12 @@ def test_a_colleague_scores_rows_from_one_file(reader, tmp_path):
     scored = pd.read_csv(tmp_path / "scored.csv", sep=";", decimal=",")
     assert list(scored["prediction"]) == [str(label) for label in run.predict(rows)]
     assert set(scored["note"]) == {"'=1+1"}
+    lacking = rows.astype(str).iloc[:3].assign(note="Größe")
+    lacking.iloc[0] = "k.A."
+    (tmp_path / "gaps.csv").write_bytes(lacking.to_csv(index=False).encode("cp1252"))
+    page.locator("#rows").set_input_files(tmp_path / "gaps.csv")
+    page.get_by_text("3 rows scored, 1 of them without a class").wait_for()
+    assert page.get_by_role("cell", name="Größe").count() == 2
     for content, said in (("height\n1\n", "has no column"), ("height", "has no column")):
         (tmp_path / "other.csv").write_text(content)
         page.locator("#rows").set_input_files(tmp_path / "other.csv")

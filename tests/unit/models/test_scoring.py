@@ -124,7 +124,7 @@ def test_leaf_without_training_rows_has_no_confidence(finches):
 def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finches):
     run, model = finches
     rows = raw_rows(run)
-    rows.loc[[2, 5], "wing length (mm)"] = ""
+    rows.loc[[2, 5], "wing length (mm)"] = ["", "k.A."]
     with pytest.raises(DataError, match="Row 3"):
         score(model, rows)
     scored = score(model, rows, leaf_counts(run), skip_incomplete=True)
@@ -136,3 +136,6 @@ def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finche
     assert table[["prediction", "confidence", "leaf"]].iloc[[2, 5]].isna().all(axis=None)
     whole = score(model, raw_rows(run)).table(("leaf",))["leaf"]
     assert (table["leaf"].drop([2, 5]) == whole.drop([2, 5])).all()
+    rows.loc[7, "wing length (mm)"] = "6o.5"
+    with pytest.raises(DataError, match=r"Row 8 .*6o\.5"):
+        score(model, rows, skip_incomplete=True)
