@@ -23,7 +23,7 @@ from octcore.data.arrays import prepare_rows, refuse_missing_labels, refuse_roun
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
-from octcore.errors import DataError, EngineError, SettingsError
+from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
     joined,
@@ -342,6 +342,12 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self, "tree_")
+        if not vars(self).keys() >= {"_columns", "_gaps", "_read", "_shares"}:
+            raise ModelFileError(
+                "OLD_ESTIMATOR",
+                "An earlier version of octcore stored this estimator, without what reading rows "
+                "now needs; fit it again.",
+            )
         X = as_frame(X)
         if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)

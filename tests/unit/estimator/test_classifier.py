@@ -21,7 +21,7 @@ from sklearn.tree import export_graphviz, export_text, plot_tree
 from sklearn.utils.estimator_checks import check_estimator
 
 import octcore
-from octcore.errors import DataError, SettingsError
+from octcore.errors import DataError, ModelFileError, SettingsError
 from octcore.estimator import classifier, named
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.tree.export.to_sklearn import SinglePrecisionWarning
@@ -341,3 +341,12 @@ def test_a_stored_model_holds_no_training_row(rows) -> None:
     assert again.run_.verify().status == "not verified"
     with pytest.raises(octcore.errors.ModelFileError, match="training rows"):
         again.to_sklearn(encoded=True)
+
+
+@pytest.mark.parametrize("name", ["_columns", "_gaps", "_read", "_shares"])
+def test_an_estimator_of_an_earlier_version_is_refused_in_words(name: str, rows) -> None:
+    model = octcore.OptimalTreeClassifier("cart", max_depth=1).fit(*rows)
+    stored = pickle.loads(pickle.dumps(model))
+    delattr(stored, name)
+    with pytest.raises(ModelFileError, match="earlier version"):
+        stored.predict(rows[0])

@@ -45,7 +45,7 @@ class Kill:
 
     def __init__(self, client: Any) -> None:
         client.wait_for_workers(2)
-        self.client, self.pids, self.killed = client, client.run(os.getpid), 0
+        self.client, self.killed = client, 0
         self.results: list[Any] = []
 
     def __call__(self, result: Any, done: int, total: int) -> None:
@@ -53,8 +53,9 @@ class Kill:
         self.results.append(result)
         assert (done, total) == (len(self.results), total)
         if not self.killed:
-            busy = [self.pids[worker] for worker, work in self.client.processing().items() if work]
-            self.killed = busy[-1]
+            work = self.client.processing()
+            nannies = self.client.cluster.workers.values()
+            self.killed = next(nanny.pid for nanny in nannies if work.get(nanny.worker_address))
             os.kill(self.killed, signal.SIGKILL)
 
 
