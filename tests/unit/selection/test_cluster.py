@@ -23,9 +23,9 @@ from octcore.selection.tuning import tune
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> Iterator[Any]:
-    """Two workers, each a process of its own that is started again when it ends."""
+    """Two workers, each a process of its own."""
     distributed = pytest.importorskip("distributed", reason="needs the extra octcore[cluster]")
     with (
         distributed.LocalCluster(
@@ -44,7 +44,6 @@ class Kill:
     """Listens to results; at the first one, kills a worker that still has work."""
 
     def __init__(self, client: Any) -> None:
-        client.wait_for_workers(2)
         self.client, self.killed = client, 0
         self.results: list[Any] = []
 
@@ -106,8 +105,9 @@ def test_a_suite_writes_the_same_lines_once_and_resumes(client: Any, tmp_path: P
 
 @pytest.mark.parametrize("backend", [None, "dask"])
 def test_work_that_ends_every_worker_is_said_in_a_sentence(
-    backend: str | None, client: Any
+    backend: str | None, request: pytest.FixtureRequest
 ) -> None:
-    client.wait_for_workers(2)
+    if backend:
+        request.getfixturevalue("client")
     with pytest.raises(EngineError, match="was ended from outside"):
         list(in_parallel([delayed(os._exit)(1)] * 2, 2, backend))
