@@ -1,22 +1,25 @@
 """CSV out, safe to open in a spreadsheet.
 
 A text cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return would be run as
-a formula by a spreadsheet program; it gets an apostrophe in front. Numbers are left alone.
+a formula by a spreadsheet program; it gets an apostrophe in front. Numbers are left alone, those
+that are texts, such as the cells of a file, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-](?=[.,]*[0-9])[0-9.,]+(?:[eE][+-]?[0-9]+)?")
 
 
 def guard_cell(value: object) -> object:
     """Return a cell as it may be written: texts that look like formulas get an apostrophe."""
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
+        return value if _NUMBER.fullmatch(value) else f"'{value}"
     return value
 
 

@@ -130,6 +130,13 @@ def test_cells_and_headers_that_look_like_formulas_are_guarded(start: str) -> No
     assert guard_cell(-1.5) == -1.5
 
 
+@pytest.mark.parametrize("number", ["-1.13", "+5", "-.5", "-1,5", "-1e-05", "+1.000,5"])
+def test_numbers_in_cells_of_a_file_stay_numbers(number: str) -> None:
+    assert frame_to_csv(pd.DataFrame({"n": [number]})).splitlines()[1].strip('"') == number
+    for more in (f"{number}+1", f"{number}\n", f"{number}%0", f"={number}", f"{number[0]},"):
+        assert guard_cell(more) == f"'{more}"
+
+
 def _assert_guarded(text: str) -> None:
     for row in csv.reader(io.StringIO(text, newline="")):
         for cell in row:
