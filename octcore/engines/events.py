@@ -14,6 +14,8 @@ from octcore.tree.tree import Tree
 
 CLOSED, ROUNDING = 1e-9, 1e-12
 """Shares of the total weight, or of an objective: what counts as equal, and what sums lose."""
+CLAIM_TOLERANCE = 1e-6
+"""A solver's claim may differ from routing and optimum by its own tolerance, not by more."""
 
 KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "finished", "verified")
 

@@ -10,7 +10,7 @@ import numpy as np
 from octcore import kernels
 from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.compile import CompiledModel, with_rows
-from octcore.engines.events import Recorder
+from octcore.engines.events import CLAIM_TOLERANCE, Recorder
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
@@ -22,8 +22,6 @@ from octcore.engines.model_run import ModelRun
 from octcore.program import Cuts, Point, Program, PyomoModel, SearchState, Sense
 from octcore.tree.tree import Tree
 
-CLAIM_TOLERANCE = 1e-6
-"""A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
 EXPLAINED_GAP = 1e-4
 """Relative gap of a finished solve that its tolerance explains: prices of slack multiply it."""
 SMALLEST_OBJECTIVE = CLAIM_TOLERANCE / EXPLAINED_GAP

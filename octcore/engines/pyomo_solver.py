@@ -18,9 +18,8 @@ from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
 from octcore.engines.compile import CompiledColumns
-from octcore.engines.events import Recorder, finite
+from octcore.engines.events import CLAIM_TOLERANCE, Recorder, finite
 from octcore.engines.model_run import ModelRun
-from octcore.engines.monolithic import CLAIM_TOLERANCE
 from octcore.errors import SettingsError
 from octcore.program import ModelSize, Point, Program, PyomoModel
 

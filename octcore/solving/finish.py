@@ -12,7 +12,14 @@ from octcore.data.dataset import Dataset
 from octcore.data.findings import listing
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.events import CLOSED, Event, closing_slack, finite, relative_gap
+from octcore.engines.events import (
+    CLAIM_TOLERANCE,
+    CLOSED,
+    Event,
+    closing_slack,
+    finite,
+    relative_gap,
+)
 from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
 from octcore.program import Program, Sense
@@ -233,12 +240,13 @@ def _certificate(
         )
     weights = prepared.problem.weights
     by_weight = program.span < math.inf and bool((weights != weights[0]).any())
-    if status == "optimal" and by_weight and program.granularity <= 2 * CLOSED * program.span:
+    closes = CLOSED if outcome.size is None else CLAIM_TOLERANCE
+    if status == "optimal" and by_weight and program.granularity <= 2 * closes * program.span:
         has_copies = prepared.problem.copies is not None
         statements.append(
-            f"optimal to within {CLOSED * program.span:.2g} in the objective"
+            f"optimal to within {closes * program.span:.2g} in the objective"
             if has_copies
-            else f"optimal to within {CLOSED:g} of the total weight of the rows"
+            else f"optimal to within {closes:g} of the total weight of the rows"
         )
     if status == "optimal" and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")

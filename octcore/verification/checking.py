@@ -12,6 +12,7 @@ import numpy as np
 import psutil
 from threadpoolctl import ThreadpoolController
 
+from octcore.verification import value
 from octcore.verification.base import (
     SECONDS,
     Guard,
@@ -127,7 +128,7 @@ def _refuse_incomplete(run: Finished) -> None:
     name = unknown(run.settings)
     if name is not None:
         raise NotProvenError(f"it cannot judge {name}")
-    if not all(value is None or math.isfinite(value) for value in (run.objective, run.bound)):
+    if not all(v is None or math.isfinite(v) for v in (run.objective, run.bound)):
         raise NotProvenError("the objective or the bound is no finite number")
 
 
@@ -239,10 +240,17 @@ def _judged(stated: Stated, proven: Proven) -> Verification:
         if not is_reached:
             raise NotProvenError("that there is no tree is not proven")
         return verdict(Verdict.REFUTED, f"refuted: a tree of objective {best:.9g} exists{by}")
-    if stated.excess(best, claim.bound) > slack:
+    beyond = stated.excess(best, claim.bound)
+    if beyond > slack:
         what = f"the bound {claim.bound:.9g} is claimed"
         if not is_reached:
             raise NotProvenError(f"{what}, {best:.9g} is proven{by}")
+        is_of_solver = known.slack is value.slack and stated.run.settings["engine"] == "highs"
+        if is_of_solver and beyond <= value.OF_A_SOLVER / value.TOLERANCE * slack:
+            raise NotProvenError(
+                f"{best:.12g} is proven{by}, by {beyond:.1g} better than the claimed bound, which "
+                "is within the tolerance of the solver"
+            )
         return verdict(Verdict.REFUTED, f"refuted: {what}, the optimum is {best:.9g}{by}")
     if claim.status != "optimal":
         what = f"the optimum is {best:.9g}" if is_reached else f"{best:.9g} is proven"

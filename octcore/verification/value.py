@@ -14,6 +14,8 @@ from octcore.verification.claim import Array, Claim, Routed, scores
 METHOD = "conflicting rows"
 TOLERANCE, ROUNDING = 1.001e-9, 5e-13
 """Shares of the total weight: what searches take for equal, and rounding of sums."""
+OF_A_SOLVER = 1e-6
+"""By what share of the total weight a solver of models may miss the optimum."""
 ROUNDING_OF_SCORES = 1e-9
 GAP_TOLERANCE = 1e-3
 """Relative, of the empty strips of S-OCT: a solver's tolerance."""
