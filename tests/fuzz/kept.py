@@ -333,6 +333,17 @@ CASES = {
         kind="numbers",
         way="csv",
     ),
+    "one-answer-costs-nothing-but-for-rounding": Case(
+        key="oct",
+        columns={"f0": (0, 0, 1)},
+        y=(1, 1, 0),
+        depth=1,
+        encoding="scaled",
+        params={"alpha": 5e-05},
+        settings={"costs": {0: {1: 2.0}, 1: {0: 0.0}}, "refer": 0.0},
+        weights=(971.9961528656612, 330.32926540271615, 0.8364790120251894),
+        kind="numbers",
+    ),
     "sums-beyond-sixteen-bits": Case(
         key="threshold-search",
         columns={"f2": (-4.15, 1.21, -1.85, 6.0, 0.56, -1.85, 0.31, -1.97, 1.67)},

@@ -11,7 +11,7 @@ from octcore.program import Problem
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
-ROUNDING = 1e-14
+ROUNDING = 1e-12
 """Share of the total weight up to which a difference of sums is none."""
 
 
