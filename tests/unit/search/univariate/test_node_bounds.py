@@ -138,6 +138,18 @@ def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> N
         assert node.best == pytest.approx(alone.best, abs=1e-5)
 
 
+@pytest.mark.parametrize("depth", [4, 5])
+def test_a_stop_inside_a_literal_proves_nothing(depth: int) -> None:
+    for seed in SEEDS:
+        case = small(seed, 1)
+        case.state.penalty = 0.15
+        node = LiteralNode(case.state, case.subset, depth)
+        node.state.stop[0] = 1
+        for feature in range(node.n_features):
+            node.tighten(feature, node.best)
+        check_costs(node, case)
+
+
 def test_literals_that_hold_other_rows_learn_nothing_under_a_leaf_size() -> None:
     """Rows that are added to a literal may make its leaves large enough, and the tree better."""
     case = written(
