@@ -8,8 +8,10 @@ from tests.mutants.records import Mutant
 
 HUNTED = 20_000
 """Most random cases that are looked at for one that notices a fault."""
-# The faults are in this very process: no options that would start others.
-PYTEST = ("-q", "-p", "no:cacheprovider", "-o", "addopts=", "--hypothesis-seed=0",
+# The faults are in this very process: no options that would start others.  Files of one name in
+# two folders are collected side by side.
+PYTEST = ("-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib",
+          "--hypothesis-seed=0",
           "-W", "ignore::RuntimeWarning")  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:
     loss = 100 * (run.objective - other.value)
     split = first_split_words(other.tree, run.encoding) or other.column
     if not other.is_exact or other.tree is None:
-        yield f"No other column was proven in the time; a bound is all there is of {split}."
+        yield f"The best other column is not known: of {split} the time gave but a bound."
         return
     X, y = run.encoding.transform(run.train.frame), run.train.codes
     rows = run.tree.node_rows(X)[node]

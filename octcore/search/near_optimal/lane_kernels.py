@@ -136,14 +136,13 @@ class Narrow(NamedTuple):
 class Sides(NamedTuple):
     """What stands on both sides of one threshold.
 
-    cost, most, high : (2,) least cost; most errors of a split, and how many numbers of errors that
-        are, -1 and 0 where none stands
+    most, high : (2,) most errors of a split, and how many numbers of errors that are, -1 and 0
+        where none stands
     found : (2, n_errors, n_variants) splits by errors
     stump : (2 * n_rows, 7) splits of one column: side, number of the errors, first threshold,
         number of thresholds, row in the order of the column, classes on the left and right
     """
 
-    cost: np.ndarray
     most: np.ndarray
     high: np.ndarray
     found: np.ndarray
@@ -488,7 +487,7 @@ def _weight(totals, s):
 def _make_sides(terms, m):
     """Room for what stands on both sides."""
     return Sides(
-        np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64),
+        np.zeros(2, np.int64), np.zeros(2, np.int64),
         np.zeros((2, len(terms.values), terms.share.shape[1])), np.empty((2 * m, 7), np.int64),
     )  # fmt: skip
 
@@ -497,7 +496,7 @@ def _make_sides(terms, m):
 def _limit_sides(splits, j, terms, budget, sides):
     """Most errors of the splits on both sides of split j, whose costs are known."""
     for s in range(2):
-        most = (budget - sides.cost[1 - s] - 2 * terms.price) // terms.unit
+        most = (budget - splits.cost[1 - s, j] - 2 * terms.price) // terms.unit
         most = min(most, splits.leaf[s, j] - 1) if terms.gain else most
         sides.most[s] = most if terms.depth > 1 else -1
         sides.high[s] = 0
@@ -719,7 +718,7 @@ def _add_shapes(rows, splits, j, i, terms, budget, all_errors, pack, sides, opti
     n_columns, n_errors, values = rows.sequence.shape[0], len(terms.values), terms.values
     n, rule = np.zeros(2, np.int64), _rule(terms)
     for s in range(2):
-        if terms.unit * splits.leaf[s, j] + terms.price + sides.cost[1 - s] <= budget:
+        if terms.unit * splits.leaf[s, j] + terms.price + splits.cost[1 - s, j] <= budget:
             options[s, 0, 0], options[s, 0, 1] = n_columns, terms.of_errors[splits.leaf[s, j]]
             options[s, 0, 2], n[s] = 1.0, 1
     for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
@@ -743,6 +742,56 @@ def _add_shapes(rows, splits, j, i, terms, budget, all_errors, pack, sides, opti
                 key = ((top + left) * (n_columns + 1) + right) * n_errors + terms.of_errors[errors]
                 add(tally, key, splits.many[j] * options[0, a, 2] * options[1, b, 2])
     return tally
+
+
+@inner()
+def _open_hinted(splits, n_splits, hint):
+    """Open the splits that may be at the top; see `solve`."""
+    k = 0
+    for j in range(n_splits):
+        while k < len(hint) and hint[k] < splits.number[j] and hint[0] >= 0:
+            k += 1
+        if k < len(hint) and (hint[0] < 0 or hint[k] == splits.number[j]):
+            splits.open[j] = OPEN
+
+
+@inner()
+def _solve_pack(splits, terms, n_pick, pack):
+    """Least costs of both sides of the splits of a pack, which are solved; the least of a tree."""
+    best = FAR
+    for i in range(n_pick):
+        j = pack.pick[i]
+        splits.open[j] = SOLVED
+        for s in range(2):
+            least = terms.unit * splits.leaf[s, j] + terms.price
+            for h in range(len(pack.within) if terms.depth > 1 else 0):
+                if pack.errors[s, i, h] < FAR:
+                    least = min(least, terms.unit * pack.errors[s, i, h] + 2 * terms.price)
+            splits.cost[s, j] = least
+        best = min(best, splits.cost[0, j] + splits.cost[1, j])
+    return best
+
+
+@inner()
+def _keep_bounds(splits, n_splits, bounds):
+    """Write the bounds of the sides by column and rank."""
+    for j in range(n_splits):
+        for t in range(splits.low[j], splits.high[j]):
+            for s in range(2):
+                bounds[s, splits.column[j], t] = splits.cost[s, j]
+
+
+@inner()
+def _tops(splits, n_splits, budget):
+    """The solved splits within the budget, shape (n, 6); see `solve`."""
+    tops, k = np.empty((n_splits, 6), np.int64), 0
+    for j in range(n_splits):
+        if splits.open[j] == SOLVED and splits.cost[0, j] + splits.cost[1, j] <= budget:
+            tops[k, 0], tops[k, 1] = splits.number[j], splits.many[j]
+            for s in range(2):
+                tops[k, 2 + s], tops[k, 4 + s] = splits.leaf[s, j], splits.cost[s, j]
+            k += 1
+    return tops[:k]
 
 
 @kernel()
@@ -779,12 +828,8 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
     """
     own, n_columns = restrict(rows, keep, m), len(usable)
     splits, leaf, stump = _splits_of(own, terms, usable, bounds)
-    n_splits, k, n_tops, best = splits.first[n_columns], 0, 0, FAR
-    for j in range(n_splits):
-        while k < len(hint) and hint[k] < splits.number[j] and hint[0] >= 0:
-            k += 1
-        if k < len(hint) and (hint[0] < 0 or hint[k] == splits.number[j]):
-            splits.open[j] = OPEN
+    n_splits, best = splits.first[n_columns], FAR
+    _open_hinted(splits, n_splits, hint)
     if leaf >= 0:
         best = terms.unit * leaf + terms.price
     if stump < FAR:
@@ -795,7 +840,7 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
     eight = _make_narrow(own, terms, np.empty(0, np.int64))
     part = np.zeros((m, shares.shape[1] if asked == SHARES else 0))
     n_options = n_columns * len(terms.values) + 1 if asked == SHAPES else 0
-    options, tally = np.empty((2, n_options, 3)), new_tally()
+    options, tally, allowed = np.empty((2, n_options, 3)), new_tally(), terms.share
     while terms.stop[0] == 0:
         limit = min(budget, best - 1) if asked == LEAST else budget
         n_pick = _pick_pack(splits, terms, pack, limit)
@@ -808,18 +853,10 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
             _pass_columns(own, terms, n_pick, pack, four)
         elif terms.depth > 1:
             _pass_columns(own, terms, n_pick, pack, eight)
-        for i in range(n_pick):
+        best = min(best, _solve_pack(splits, terms, n_pick, pack))
+        for i in range(n_pick if asked != LEAST else 0):
             j = pack.pick[i]
-            splits.open[j] = SOLVED
-            for s in range(2):
-                least = terms.unit * splits.leaf[s, j] + terms.price
-                for h in range(n_columns if terms.depth > 1 else 0):
-                    if pack.errors[s, i, h] < FAR:
-                        least = min(least, terms.unit * pack.errors[s, i, h] + 2 * terms.price)
-                splits.cost[s, j], sides.cost[s] = least, least
-            both = sides.cost[0] + sides.cost[1]
-            best = min(best, both)
-            if asked == LEAST or both > budget or terms.share[splits.number[j], 0] == 0.0:
+            if splits.cost[0, j] + splits.cost[1, j] > budget or not allowed[splits.number[j], 0]:
                 continue
             _limit_sides(splits, j, terms, budget, sides)
             totals = pack.totals[i]
@@ -832,7 +869,7 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
             for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
                 h = pack.within[place]
                 listed = _walk_lane(own, splits, h, i, terms, pack, sides, False)
-                _add_found(sides, listed, terms.share)
+                _add_found(sides, listed, allowed)
             target = grid[splits.column[j] if len(grid) > 1 else 0]
             if asked == SHARES:
                 _predict(
@@ -846,28 +883,16 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
                 for v in range(len(here) if asked == TALLY else 0):
                     shares[np.searchsorted(hint, splits.number[j]), v] = here[v]
             _clear_found(sides)
-    least = best
+    if bounds.shape[2] > 1:
+        _keep_bounds(splits, n_splits, bounds)
     for j in range(n_splits):
-        both = splits.cost[0, j] + splits.cost[1, j]
-        least = min(least, both)
-        n_tops += splits.open[j] == SOLVED and both <= budget
-        for t in range(splits.low[j], splits.high[j] if bounds.shape[2] > 1 else 0):
-            for s in range(2):
-                bounds[s, splits.column[j], t] = splits.cost[s, j]
-    tops, k = np.empty((n_tops, 6), np.int64), 0
-    for j in range(n_splits):
-        if splits.open[j] == SOLVED and splits.cost[0, j] + splits.cost[1, j] <= budget:
-            tops[k, 0], tops[k, 1] = splits.number[j], splits.many[j]
-            for s in range(2):
-                tops[k, 2 + s], tops[k, 4 + s] = splits.leaf[s, j], splits.cost[s, j]
-            k += 1
+        best = min(best, splits.cost[0, j] + splits.cost[1, j])
+    k = 0
     for r in range(len(keep) if asked == SHARES else 0):
-        if r == 0:
-            k = 0
         for c in range(part.shape[1] if keep[r] else 0):
             shares[r, c] += part[k, c]
         k += keep[r]
-    return leaf, least, tops, tally.key, tally.amount
+    return leaf, best, _tops(splits, n_splits, budget), tally.key, tally.amount
 
 
 @kernel()

@@ -142,6 +142,10 @@ def _spelled(value: str, kept: str, spell: Callable[[str], str]) -> str:
     return '"' + "".join(c if p else spell(c) for c, p in zip(value, plain, strict=True)) + '"'
 
 
+def _r_text(value: str) -> str:
+    return _spelled(value, '"\\', lambda c: f"\\U{ord(c):08x}")
+
+
 DIALECTS = {
     "py": Dialect(
         choose="({1} if {0} else {2})", both="{0} and {1}", either="{0} or {1}", neither="not {0}",
@@ -192,7 +196,7 @@ DIALECTS = {
         choose="ifelse({0}, {1}, {2})", both="{0} & {1}", either="{0} | {1}", neither="!{0}",
         equal="{0} %in% {1}", equal_text="{0} %in% {1}",
         gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
-        column=lambda _, name: f"rows[[{_r_text(name)}]]", text=lambda value: _r_text(value),
+        column=lambda _, name: f"rows[[{_r_text(name)}]]", text=_r_text,
         frame=_r,
     ),
     "tsv": Dialect(
@@ -203,10 +207,6 @@ DIALECTS = {
     ),
 }  # fmt: skip
 """By the suffix of the file; ``tsv`` is a formula for Excel and other spreadsheets."""
-
-
-def _r_text(value: str) -> str:
-    return _spelled(value, '"\\', lambda c: f"\\U{ord(c):08x}")
 
 
 def to_code(tree: Tree, encoding: Encoding, language: str | Dialect) -> str:

@@ -16,6 +16,7 @@ from octcore.formulations.shared.rows import merge_rows
 from octcore.formulations.shared.univariate import (
     UnivariateObjective,
     drop_idle_splits,
+    read_splits,
     smallest_step,
     tidy,
     weight_unit,
@@ -248,3 +249,9 @@ def test_a_light_row_is_not_lost_beside_heavy_ones(key: str) -> None:
     assert recorder.tree is not None
     wrong = recorder.tree.predict_codes(X) != problem.y
     assert weights[wrong].sum() == pytest.approx(0.00044)
+
+
+def test_a_split_that_the_solver_leaves_without_rows_on_one_side_is_dropped():
+    problem = make_problem(np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([0, 1]), 2, 2)
+    tree = read_splits({1: 0, 2: 1}.get, {3: 0, 4: 0, 5: 1}.__getitem__, problem)
+    assert tree == Tree({1: Split.on_feature(1)}, {2: 0, 3: 1}, 2, 2)

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from octcore.engines.compile import compile_model
 from octcore.formulations.base import get_formulation
+from octcore.program import Point
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
 from tests.model_point import check_starts
@@ -110,3 +112,17 @@ def test_weights_count_as_repeated_rows():
     total = 2 * (Y == 0).sum() + (Y == 2).sum()
     shares = np.bincount(Y, weights)
     assert program.evaluate(leaf) == pytest.approx(total / (shares.sum() - shares.max()))
+
+
+def test_a_plane_without_weights_sends_all_rows_to_the_side_that_its_threshold_says():
+    program = get_formulation("oct-h").build(_problem({"epsilon": 0.01}))
+    built = program.build(lambda: None)
+    columns, model = compile_model(built.model).columns, built.model
+    point = np.zeros(columns.n_columns)
+    for component, at, value in (
+        (model.d, 1, 1.0), (model.b, 1, 0.5),  # 0 + mu <= .5: all rows go left, to a plane
+        (model.d, 2, 1.0), (model.a, (2, 0), 1.0), (model.s, (2, 0), 1.0), (model.b, 2, 0.5),
+    ):  # fmt: skip
+        point[columns.of(component)[list(component.keys()).index(at)]] = value
+    tree = built.read_tree(Point(columns, point))
+    assert np.unique(tree.predict_codes(X)).size == 2
