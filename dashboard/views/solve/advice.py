@@ -151,8 +151,13 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
                 *_reading(),
             ),
         )
+    penalty = run.params.get("leaf_penalty")
+    measure = ", the price of leaves included" if penalty else ""
+    if penalty is None:
+        measure = ", by what its formulation weighs"
     return Advice(
-        "The tree is final: no other of its kind and depth does better on the training rows.",
+        "The tree is final: no other of its kind and depth does better on the training rows"
+        f"{measure}.",
         (*_reading(), *_as_program(run)),
     )
 

@@ -28,6 +28,8 @@ def test_a_slide_says_the_sentence_the_proof_and_the_rows(run):
         f"{run.badge} · square, {run.n_train} training rows, {run.n_test} held out",
     ]
     assert " ".join(texts[2:]) == headline_words(summary(run))
+    assert "≤" in "".join(page.find(f"{SVG}svg").itertext())
+    assert "<=" not in "".join(page.itertext())
 
 
 def test_words_stand_above_the_tree_and_all_within_the_picture(run):
