@@ -295,7 +295,7 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
 
 def test_what_costs_most_is_said_first(fake):
     rows = "".join(
-        f" p{i},{'k.A.' if i % 4 == 0 else f'{i * 7 % 37}.5'},{'Aa'[i % 2]}x,{i},{'xy'[i % 3 == 0]}\n"
+        f" p{i},{f'{i * 7 % 37}.5' if i % 4 else 'k.A.'},{'Aa'[i % 2]}x,{i},{'xy'[i % 3 == 0]}\n"
         for i in range(80)
     )
     app = upload(open_app(), b"person,crp,ward,day,label\n" + rows.encode())

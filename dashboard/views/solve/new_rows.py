@@ -15,7 +15,7 @@ from dashboard.widgets import chart, live, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
-from octcore.reports.summary import class_that_matters
+from octcore.reports.summary import class_that_matters, rows_of
 from octcore.selection.repeated_splits import (
     N_SPLITS,
     Size,
@@ -127,7 +127,7 @@ def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
         named, found, told = (
             sum(getattr(t, n) for t in tallies) for n in ("named", "found", "told")
         )
-        line[f"finds of 100 {label}"] = f"{100 * found / named:.0f}" if named else "–"
+        line[f"finds of 100 {rows_of(label)}"] = f"{100 * found / named:.0f}" if named else "–"
         line[f"right when it says {label}"] = text.percent(found / told if told else None, 0)
     line["leaves"] = f"{leaves[0]}–{leaves[-1]}" if len(leaves) > 1 else str(leaves[0])
     return line
