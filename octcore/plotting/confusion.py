@@ -77,13 +77,14 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         ),
         layout=base_layout(palette, has_legend=False, height=max(214, 104 + 40 * n)),
     )
+    size = 15 if n <= MOST_CLASSES / 2 else 11
     figure.layout.annotations = [
         {
             "x": predicted,
             "y": true,
             "text": str(int(value)) if value else "·",
             "showarrow": False,
-            "font": {"size": 15, "color": ink_on(ground) if strong else palette.text},
+            "font": {"size": size, "color": ink_on(ground) if strong else palette.text},
         }
         for (true, predicted), value in np.ndenumerate(counts)
         for strong in [shares[true, predicted] > 0.55 and predicted < n]

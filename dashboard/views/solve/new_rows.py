@@ -120,7 +120,8 @@ def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
     """Mean and range of what a kind of tree does on held-out rows."""
     shares = [tally.right / tally.rows for tally in tallies]
     mean = text.percent(sum(shares) / len(shares))
-    span = f" ({100 * min(shares):.0f}–{100 * max(shares):.0f})" if len(shares) >= FEW else ""
+    low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+    span = f" ({low}–{high})" if len(shares) >= FEW and low != high else ""
     leaves = sorted({tally.leaves for tally in tallies})
     line = {"right on new rows": mean + span}
     if label:

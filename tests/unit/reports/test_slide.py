@@ -25,7 +25,8 @@ def test_a_slide_says_the_sentence_the_proof_and_the_rows(run):
     texts = ["".join(entry.itertext()) for entry in page.findall(f"{SVG}text")]
     assert texts[:2] == [
         "Who is let in",
-        f"{run.badge} · square, {run.n_train} training rows, {run.n_test} held out",
+        f"{run.badge} · square, {run.n_train} training rows, {run.n_test} held out · counts: "
+        + " / ".join(map(str, run.train.classes)),
     ]
     assert " ".join(texts[2:]) == headline_words(summary(run))
     assert "≤" in "".join(page.find(f"{SVG}svg").itertext())
