@@ -26,7 +26,7 @@ def slide_svg(run: SolvedRun, name: str) -> str:
     data = text.printable(run.about_data.get("name", "data"), 60)
     foot = f"{run.badge} · {data}, {run.n_train:,} training rows, {run.n_test:,} held out"
     if len(run.train.classes) <= MOST_CLASSES:
-        foot += f" · counts: {' / '.join(text.printable(c, 20) for c in run.train.classes)}"
+        foot += f" · counts: {' / '.join(text.printable(c, 12) for c in run.train.classes)}"
     lines = [_text(EDGE + 44, name, 46, "bold"), _text(HEIGHT - EDGE + 10, foot, 26)]
     lines += [_text(EDGE + 110 + LINE * k, line, 32) for k, line in enumerate(words)]
     top = EDGE + 110 + LINE * len(words)
