@@ -302,6 +302,8 @@ def test_what_costs_most_is_said_first(fake):
     said = [m.value.replace("\\", "") for m in app.markdown if ":material/warning:" in m.value]
     assert [re.search("“(.*?)”", words)[1] for words in said] == ["crp", "person", "ward", "person"]
     assert "Spaces around" in said[-1]
+    costs = "As missing values are treated now, that costs 1 column (crp)."
+    assert costs in {caption.value.replace("\\", "") for caption in app.caption}
     next(b for b in app.button if b.label == "Read crp as numbers, its words as missing").click()
     app.run()
     words = shown(app).replace("\\", "")

@@ -1,18 +1,22 @@
 """Choose a sample or upload a CSV file; say what was found in it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import cast
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.server import jobs
+from dashboard.views.data import gaps
 from dashboard.widgets import chart
+from octcore.data.assembly import Missing
 from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
 
 PREVIEW_ROWS = 200
-MOST_AT_ONCE = 4
+MOST_AT_ONCE = 6
 """Warnings beside the table; all are in a tab."""
 OWN_FILE = "(your own file)"
 
@@ -73,11 +77,13 @@ def describe_source() -> None:
 def _counts() -> None:
     data = session.dataset()
     source = data.source
-    numbers = st.columns(4)
-    numbers[0].metric("Rows in use", f"{data.n_samples:,}")
-    numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
-    numbers[2].metric("Features", f"{data.n_features:,}")
-    numbers[3].metric("Classes", "–" if data.y is None else f"{data.n_classes:,}")
+    counts = {
+        "Rows in use": f"{data.n_samples:,}",
+        "Rows left out": f"{source.n_rows_dropped:,}",
+        "Features": f"{data.n_features:,}",
+        "Classes": "–" if data.y is None else f"{data.n_classes:,}",
+    }
+    chart.numbers([(name, value, None) for name, value in counts.items()], width=130)
     warned = [
         f
         for f in data.findings
@@ -186,6 +192,10 @@ def _other_reading(code: str, column: str, place: str) -> None:
         label, change = "Leave {} out", {"drop": (*choice.drop, column)}
     else:
         return
+    if code == MISREAD:
+        prices = cached.gap_prices(session.table(), replace(choice, **change))
+        costs = gaps.price_words(prices[cast("Missing", choice.missing)])
+        st.caption(f"As missing values are treated now, that {costs}.")
     if st.button(label.format(name), key=f"{place}_{code}_{column}"):
         session.change_choice(**change)
         st.rerun()

@@ -89,8 +89,9 @@ def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
     waiting = "" if job.is_final else f" · {n} of {N_SPLITS}"
     st.markdown(f"**Is it luck?** {text.markdown(comparison_words(splits), 300)}{waiting}")
     largest = max(zip(run.train.class_counts, run.train.classes, strict=True), key=itemgetter(0))
+    made = "trees made like this one" if run.is_optimal else "proven trees of this kind"
     trees = {
-        "trees made like this one": [split.tree for split in splits],
+        made: [split.tree for split in splits],
         "CART": [split.greedy for split in splits],
         f"always {text.printable(largest[1], 30)}": [split.largest for split in splits],
     }
@@ -156,7 +157,7 @@ def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
     what = "of the weight of new rows" if is_weighted else "of new rows"
     words = [right_size_words(sizes, what)]
     price, last = run.params.get("leaf_penalty"), sizes[-1]
-    if price and last.leaves > own:
+    if price and last.leaves > own and run.is_optimal:
         words.append(
             f"The price of {text.percent(price, 2).replace('.00', '')} a leaf keeps this tree at "
             f"{text.count(own, 'leaf')}; with none it would have up to {last.leaves} "
