@@ -39,9 +39,10 @@ def test_every_page_draws_in_both_themes(visit, solved, scheme, path):
     ],
 )
 def test_the_menu_marks_where_one_is(visit, path, entry):
-    page = visit().open(path)
+    watched = visit()
+    page = watched.open(path)
+    watched.settle()
     names = page.locator("[data-testid=stTopNav] p:visible")
-    names.first.wait_for()
     strong = "els => els.filter(e => getComputedStyle(e).fontWeight >= 600).map(e => e.innerText)"
     assert names.evaluate_all(strong) == [entry]
 
