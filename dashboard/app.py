@@ -14,34 +14,33 @@ if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
 from dashboard.server import jobs
 from dashboard.widgets import data_thread
 from dashboard.widgets.browser_identity import remember_browser
-from dashboard.widgets.frame import draw_style
+from dashboard.widgets.frame import draw_style, mark_section
 
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
 jobs.warm_up()
-page = st.navigation(
-    {
-        "": [
-            st.Page("pages/start.py", title="Start", icon=":material/home:", default=True),
-            st.Page("pages/data.py", title="Data", icon=":material/table:"),
-            st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
-            st.Page("pages/teach.py", title="Teach", icon=":material/school:"),
-        ],
-        "Understand": [
-            st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
-            st.Page("pages/alternatives.py", title="Alternatives", icon=":material/forest:"),
-            st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
-            st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
-        ],
-        "Compare": [
-            st.Page("pages/compare.py", title="Race", icon=":material/compare:"),
-            st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
-            st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
-        ],
-        "Help": [st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:")],
-    },
-    position="top",
-)
+PAGES = {
+    "": [
+        st.Page("pages/start.py", title="Start", icon=":material/home:", default=True),
+        st.Page("pages/data.py", title="Data", icon=":material/table:"),
+        st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
+        st.Page("pages/teach.py", title="Teach", icon=":material/school:"),
+    ],
+    "Understand": [
+        st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
+        st.Page("pages/alternatives.py", title="Alternatives", icon=":material/forest:"),
+        st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
+        st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
+    ],
+    "Compare": [
+        st.Page("pages/compare.py", title="Race", icon=":material/compare:"),
+        st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
+        st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
+    ],
+    "Help": [st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:")],
+}
+page = st.navigation(PAGES, position="top")
 draw_style()
+mark_section(PAGES, page)
 data_thread.restore()
 page.run()
 remember_browser()

@@ -35,7 +35,7 @@ if not views:
         icon=":material/arrow_upward:",
     )
 else:
-    race_view.draw(views)
+    views = race_view.draw(views)
     if all(view.is_final for view in views):
         labels = labels_of(views)
         runs = [

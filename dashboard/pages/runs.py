@@ -36,9 +36,10 @@ else:
     if not selected:
         current = [entry for entry in entries if entry.id == session.run_id()]
         selected = current or entries[:1]
+        which = "the one looked at last" if current else "the newest"
         st.caption(
             "Tick runs in the first column to choose others: one to open it, two to four to "
-            "compare them, any number to delete them. Shown below: the one looked at last."
+            f"compare them, any number to delete them. Shown below: {which}."
         )
     run_actions.draw(selected)
 run_actions.storage_line(supervisor)

@@ -1,8 +1,10 @@
 """What every page has around it."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
 from dashboard import session
@@ -21,6 +23,17 @@ def draw_style() -> None:
     st.html(FOLDER / "frame.css")
     if session.palette().name == "dark":
         st.html(FOLDER / "frame_dark.css")
+
+
+def mark_section(pages: Mapping[str, Sequence[StreamlitPage]], page: StreamlitPage) -> None:
+    """Mark the section of the menu that holds the page; Streamlit marks pages without one."""
+    for place, (section, own) in enumerate(pages.items(), len(pages[""])):
+        if section and page in own:
+            of_section = f'[data-testid="stTopNav"] > :nth-child({place}) button'
+            st.html(
+                f"<style>{of_section} {{ background: rgba(153, 173, 194, 0.25); }}"
+                f"{of_section} p {{ font-weight: 600; }}</style>"
+            )
 
 
 def stay_in_app() -> None:

@@ -249,10 +249,12 @@ class _Assembly:
         words = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(with_gaps)}"
         if policy in ("category", "auto"):
             if own := [c.name for c in with_gaps if not self.needs_number(c)]:
-                words += f", a category of their own in {listing(own)}"
+                words += ", a category of their own"
+                words += f" in {listing(own)}" * (len(own) < len(gaps))
         did = []
         if n_lost or not left:
-            did = [f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"]
+            lost_words = f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"
+            did = [lost_words if n_lost else "every row is kept"]
         if policy == "drop-columns":
             did = [f"{count(len(left), 'column')} left out"]
         elif left:
@@ -260,6 +262,9 @@ class _Assembly:
                 f"{count(len(left), 'column')} left out, whose gaps would cost more than "
                 f"{MOST_LOST:.0%} of the rows ({listing(left)})"
             )
+        if policy == "drop-rows" and (lean := self.price(*self.plan("auto"))) != price:
+            cost = f"{count(lean.n_rows_lost, 'row')} and {count(len(lean.columns), 'column')}"
+            did.append(f"giving up as little as possible (missing = auto) costs {cost}")
         if price.classes:
             did.append(
                 f"no row is left of {count(len(price.classes), 'class')} ({listing(price.classes)})"

@@ -199,8 +199,8 @@ def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
     yield info(
         "FEW_NUMBERS",
         f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')}, which are "
-        f"compared by size; read as categories, questions are like “is {low:g}” instead of "
-        f"“<= {low / 2 + high / 2:g}”.",
+        f"compared by size; read as categories, questions are like “is {low:g}” instead of “at "
+        f"most {low / 2 + high / 2:g}”.",
         column=name,
     )
 
@@ -324,8 +324,9 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         make = warning if ceiling - after > 0.5 * (ceiling - majority) else info
         yield make(
             "CONFLICTING_AFTER_BINNING",
-            f"In {BUCKETS} quantile buckets, rows with different labels become equal: no tree "
-            f"on such buckets can be more accurate than {after:.1%} (before: {ceiling:.1%}).",
+            f"Encodings that read a column of numbers in {BUCKETS} parts (QT-{BUCKETS}) make rows "
+            f"of different labels equal: no tree on them can be more accurate than {after:.1%} "
+            f"(on all values: {ceiling:.1%}).",
             line=int(lines[clash]),
         )
 

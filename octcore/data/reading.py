@@ -62,8 +62,9 @@ def read_csv(
     missing : {"drop-rows", "drop-columns", "category", "auto"}
         What happens to missing feature values. ``category`` makes them a level of their own in
         columns of text, categories or two values; rows with another missing *number* are left out.
-        ``auto`` does the same, but leaves out the columns with most missing numbers where more
-        than a tenth of the rows would be lost.
+        ``auto``, with which the app starts, does the same, but leaves out the columns with most
+        missing numbers where more than a tenth of the rows would be lost; the warning of
+        ``drop-rows`` says what ``auto`` would cost.
     positive_class : label or None
         Class that two-class formulations code as +1.
     name : str or None

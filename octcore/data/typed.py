@@ -206,11 +206,12 @@ def _mixed_or_text(
             )
             findings += (warning("MIXED_TEXT", message, column=raw.name),)
         return TypedColumn(raw, None, missing, findings=findings)
+    n_texts = int(rows[texts].sum())
     finding = warning(
         "MIXED_TYPES",
         f"Column {quote(raw.name)} holds numbers but line {lines[first]} has "
-        f"{quote(raw.texts()[first])}; {count(int(rows[texts].sum()), 'such value')} count as "
-        "missing. Choose categorical to keep the texts.",
+        f"{quote(raw.texts()[first])}; {count(n_texts, 'such value')} count{'s' * (n_texts == 1)} "
+        "as missing. Choose categorical to keep the texts.",
         line=int(lines[first]),
         column=raw.name,
     )
@@ -226,8 +227,8 @@ def _words_kept(raw: RawColumn, words: list[int]) -> tuple[Finding, ...]:
     if not shown:
         return ()
     message = (
-        f"Column {quote(raw.name)} has {listing(shown)}, which may mean a missing value; kept as a "
-        "category. Empty the cells if they are missing."
+        f"Column {quote(raw.name)} has {listing(shown)}, which may mean a missing value; it is "
+        "kept as a category of its own, as a missing text would be."
     )
     return (warning("LOOKS_MISSING", message, column=raw.name),)
 

@@ -15,12 +15,16 @@ from octcore.tasks import ASK
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
+MOST_CLASSES = 16
+"""Of so many classes all are shown; of more those that the tree gives, and the largest."""
+
 
 @dataclass(frozen=True)
 class Confusion:
     """Counts of true class against predicted class."""
 
     classes: tuple[Any, ...]
+    """The last stands for all others where there are many, none of which the tree gives."""
     counts: tuple[tuple[int, ...], ...]
     """``counts[true][answer]``; one answer more than classes where a person may be asked."""
     rows: str
@@ -36,7 +40,17 @@ class Confusion:
 def confusion_data(tree: Tree, encoding: Encoding, data: Dataset, rows: str) -> Confusion:
     """Count by routing the rows of a data set with a target through the tree."""
     table = metrics.confusion(tree, encoding.transform(data.frame), data.codes)
-    return Confusion(data.classes, tuple(tuple(int(v) for v in row) for row in table), rows)
+    classes: tuple[Any, ...] = data.classes
+    n = len(classes)
+    largest_first = np.argsort(-table.sum(axis=1), kind="stable")
+    kept = {*np.flatnonzero(table[:, :n].sum(axis=0)), *largest_first[: MOST_CLASSES - 1]}
+    rest = [k for k in range(n) if k not in kept]
+    if len(rest) > 1:
+        table[rest[0]] = table[rest].sum(axis=0)
+        order = [*sorted(kept), rest[0]]
+        table = table[order][:, [*order, *range(n, table.shape[1])]]
+        classes = (*(classes[k] for k in sorted(kept)), f"{len(rest)} others")
+    return Confusion(classes, tuple(tuple(int(v) for v in row) for row in table), rows)
 
 
 def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
@@ -63,18 +77,19 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         ),
         layout=base_layout(palette, has_legend=False, height=max(214, 104 + 40 * n)),
     )
-    for true in range(n):
-        for predicted in range(n_answers):
-            value = int(counts[true, predicted])
-            strong = shares[true, predicted] > 0.55 and predicted < n
-            ground = "#0072B2" if true == predicted else "#D55E00"
-            figure.add_annotation(
-                x=predicted,
-                y=true,
-                text=str(value) if value else "·",
-                showarrow=False,
-                font={"size": 15, "color": ink_on(ground) if strong else palette.text},
-            )
+    size = 15 if n <= MOST_CLASSES / 2 else 11
+    figure.layout.annotations = [
+        {
+            "x": predicted,
+            "y": true,
+            "text": str(int(value)) if value else "·",
+            "showarrow": False,
+            "font": {"size": size, "color": ink_on(ground) if strong else palette.text},
+        }
+        for (true, predicted), value in np.ndenumerate(counts)
+        for strong in [shares[true, predicted] > 0.55 and predicted < n]
+        for ground in ["#0072B2" if true == predicted else "#D55E00"]
+    ]
     figure.update_xaxes(title_text="predicted class", showgrid=False, ticks="", type="category")
     figure.update_yaxes(
         title_text="true class", autorange="reversed", showgrid=False, ticks="", type="category"

@@ -22,6 +22,8 @@ from octcore.tree.tree import Tree
 
 MOST_POINTS = 2000
 """More dots than this cannot be told apart and make the browser slow."""
+MOST_NAMED = 12
+"""Of so many classes all are in the legend; of more those that the tree gives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +333,8 @@ def _dots(
     visited = _visits(dots.leaf, max(1, selected))
     # Rows that do not visit the selected node are faded, and those that are not in the slice.
     opacity = np.where(visited, np.where(dots.outside, 0.4, 0.95), 0.18)
+    has_few = len(record.classes) <= MOST_NAMED
+    named = {region.code for region in record.regions}
     for k, name in enumerate(text.unique_labels(record.classes, 24)):
         here = dots.code == k
         figure.add_scatter(
@@ -338,6 +342,7 @@ def _dots(
             y=dots.y[here],
             mode="markers",
             name=name,
+            showlegend=has_few or k in named,
             # Lists: rows of a binary array come back from the browser as mappings.
             customdata=[
                 [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]

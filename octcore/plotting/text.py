@@ -8,10 +8,11 @@ import re
 from collections.abc import Container, Sequence
 
 from octcore.data.findings import count as count
+from octcore.tree.wording import minus as minus
 from octcore.tree.wording import shorten
+from octcore.tree.wording import with_signs as words  # noqa: F401
 
 _LINKS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])|(?<=\S)@(?=\S)")
-_HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
 
 
@@ -30,11 +31,6 @@ def markdown(text: object, at_most: int = 60) -> str:
 def plotly(text: object, at_most: int = 40) -> str:
     """Escape user text for plotly, which reads a subset of HTML in every label."""
     return html.escape(printable(text, at_most), quote=False)
-
-
-def words(split_text: str) -> str:
-    """Give a worded split its proper mathematical signs."""
-    return minus(split_text.replace(" <= ", " ≤ ").replace(" >= ", " ≥ "))
 
 
 def unique_labels(texts: Sequence[object], at_most: int = 40) -> list[str]:
@@ -62,11 +58,6 @@ def number(value: float | None, digits: int = 4) -> str:
 def fixed(value: float | None, digits: int = 4) -> str:
     """Write a number of a column of alike numbers: all with the same decimals."""
     return "–" if value is None else minus(f"{value:,.{digits}f}")
-
-
-def minus(written: str) -> str:
-    """Give the negative numbers of a text a minus sign instead of a hyphen."""
-    return _HYPHENS.sub("\N{MINUS SIGN}", written)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -168,6 +168,12 @@ def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, obje
 MOST_SILENT = 3
 
 
+def rows_of(label: object) -> str:
+    """What the rows of a class are called: by its name, unless that is but a number."""
+    name = text.printable(label, 30)
+    return name if any(map(str.isalpha, name)) else f"rows of class {name}"
+
+
 def answer_words(found: Summary) -> str:
     """The answer in a sentence: the size of the tree, what it finds, how often it is right."""
     n, tally = found.n_questions, found.tally
@@ -177,7 +183,7 @@ def answer_words(found: Summary) -> str:
     tree = f"A tree with {text.count(n, 'question')}" if n else "A tree that asks nothing"
     if tally.named:
         share = 100 * tally.found / tally.named
-        right = f"finds {share:.0f} of 100 {text.printable(found.focus, 30)} and {right}"
+        right = f"finds {share:.0f} of 100 {rows_of(found.focus)} and {right}"
     return f"{tree} {right}."
 
 
@@ -189,8 +195,7 @@ def counts_words(found: Summary) -> str:
         f"the largest class gets {found.guess.right:,}."
     ]
     if tally.named:
-        label = text.printable(found.focus, 30)
-        found_words = f"Of {tally.named:,} {label} it finds {tally.found:,}"
+        found_words = f"Of {tally.named:,} {rows_of(found.focus)} it finds {tally.found:,}"
         told = f"; of {tally.told:,} that it calls so, {tally.found:,} are" if tally.told else ""
         words.append(f"{found_words}{told}.")
     silent = found.silent

@@ -5,6 +5,7 @@ Texts are plain: whoever puts them into HTML, SVG or DOT escapes them there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from octcore.tree.raw_units import (
 from octcore.tree.tree import Split, Tree
 
 WEIGHT_DIGITS = 4
+_HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
 
 
 class SplitWords(NamedTuple):
@@ -288,6 +290,16 @@ def shorten(name: object, max_name: int | None = None) -> str:
     end = max(0, (max_name - 1) // 2)
     start = max(1, max_name - 1 - end)
     return text[:start].rstrip() + "…" + (text[-end:].lstrip() if end else "")
+
+
+def with_signs(split_text: str) -> str:
+    """Give a worded split its proper mathematical signs, for people to read."""
+    return minus(split_text.replace(" <= ", " ≤ ").replace(" >= ", " ≥ "))
+
+
+def minus(written: str) -> str:
+    """Give the negative numbers of a text a minus sign instead of a hyphen."""
+    return _HYPHENS.sub("\N{MINUS SIGN}", written)
 
 
 def format_number(value: float, digits: int = 17) -> str:

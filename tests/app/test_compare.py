@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
+from dashboard.server import jobs
 from octcore.data.samples import load_sample
 from tests.app.history_case import button, open_page, shown
 
@@ -35,6 +37,19 @@ def test_started_runs_stand_side_by_side(server):
     assert "What differs" in words
     assert "The same for all" in words
     assert {t.label for t in app.tabs} >= {"Trees", "Planes", "Features", "Accuracy"}
+
+
+def test_runs_that_end_while_the_page_is_drawn_still_stand_side_by_side(server, monkeypatch):
+    data = load_sample("iris")
+    keys = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
+    final, asked = jobs.view, []
+
+    def view(key):
+        asked.append(key)
+        return replace(final(key), state="running") if len(asked) <= len(keys) else final(key)
+
+    monkeypatch.setattr(jobs, "view", view)
+    assert "What differs" in shown(open_page("compare", runs=",".join(keys)))
 
 
 def test_preset_can_be_changed_before_the_start(server):

@@ -293,6 +293,23 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "25"
 
 
+def test_what_costs_most_is_said_first(fake):
+    rows = "".join(
+        f" p{i},{f'{i * 7 % 37}.5' if i % 4 else 'k.A.'},{'Aa'[i % 2]}x,{i},{'xy'[i % 3 == 0]}\n"
+        for i in range(80)
+    )
+    app = upload(open_app(), b"person,crp,ward,day,label\n" + rows.encode())
+    said = [m.value.replace("\\", "") for m in app.markdown if ":material/warning:" in m.value]
+    assert [re.search("“(.*?)”", words)[1] for words in said] == ["crp", "person", "ward", "person"]
+    assert "Spaces around" in said[-1]
+    costs = "As missing values are treated now, that costs 1 column (crp)."
+    assert costs in {caption.value.replace("\\", "") for caption in app.caption}
+    next(b for b in app.button if b.label == "Read crp as numbers, its words as missing").click()
+    app.run()
+    words = shown(app).replace("\\", "")
+    assert "20 values missing in “crp” (written “k.A.”): 1 column left out, whose gaps" in words
+
+
 def test_a_table_without_gaps_is_not_asked_about_them(fake):
     assert not open_app().radio
 
@@ -302,7 +319,7 @@ def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):
     app = upload(open_app(), b"rooms,x,y\n" + rows.encode())
     app.session_state["data_tabs"] = "Findings"
     app.run()
-    assert "questions are like “is 1” instead of “<= 1.5”" in shown(app).replace("\\", "")
+    assert "questions are like “is 1” instead of “at most 1.5”" in shown(app).replace("\\", "")
     button(app, "Read rooms as categories").click().run()
     assert not app.exception
     assert app.session_state["state"].data.column("rooms").levels == ("0", "1", "2", "3", "4")

@@ -196,6 +196,7 @@ STATES: dict[str, Show] = {
     "teach-tree": _open("/teach", "", _grown("MARGOT")),
     "teach-beside": _open("/teach", "", _grown("Side by side")),
     "teach-good": _open("/teach", "", _step("All good trees")),
+    "teach-proof": _open("/teach", "", _step("Why no better?")),
     "teach-present": _open("/teach", "", _presented),
     "about": _open("/about"),
     "about-docs": _open("/about", "", _tab("Documentation")),

@@ -27,6 +27,26 @@ def test_every_page_draws_in_both_themes(visit, solved, scheme, path):
     watched.assert_clean()
 
 
+@pytest.mark.parametrize(
+    ("path", "entry"),
+    [
+        ("/data", "Data"),
+        ("/explore", "Understand"),
+        ("/whatif", "Understand"),
+        ("/path", "Understand"),
+        ("/runs", "Compare"),
+        ("/about", "Help"),
+    ],
+)
+def test_the_menu_marks_where_one_is(visit, path, entry):
+    watched = visit()
+    page = watched.open(path)
+    watched.settle()
+    names = page.locator("[data-testid=stTopNav] p:visible")
+    strong = "els => els.filter(e => getComputedStyle(e).fontWeight >= 600).map(e => e.innerText)"
+    assert names.evaluate_all(strong) == [entry]
+
+
 def test_dark_tree_has_light_ink(visit, solved):
     watched = visit(color_scheme="dark")
     page = watched.open("/explore" + solved)

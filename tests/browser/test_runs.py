@@ -44,6 +44,9 @@ def test_history_survives_the_session_and_compares_and_deletes(visit):
     watched = visit()
     solve_two(watched)
     page = watched.open("/runs")  # A new session of the same browser.
+    watched.settle()
+    table = page.locator("[data-testid=stDataFrame] .dvn-scroller").first
+    assert table.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
     tick_two(watched)
     page.get_by_role("button", name="Compare side by side").click()
     page.get_by_role("heading", name="What differs").wait_for(timeout=60_000)

@@ -147,6 +147,27 @@ def test_a_lesson_link_opens_the_same_points_in_another_browser(visit):
     assert here == there
 
 
+def test_a_presentation_shows_back_and_next_on_every_screen(visit):
+    watched = open_lesson(visit, "?present=1&step=guess")
+    page = watched.page
+    forward = page.get_by_role("button", name=re.compile("^Next"))
+    for _ in range(6):
+        for width, height in ((1280, 800), (1024, 768), (1920, 1080)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(300)
+            for button in (forward, page.get_by_role("button", name=re.compile("^Back"))):
+                box = button.bounding_box()
+                assert box["y"] > height / 2
+                assert box["y"] + box["height"] <= height
+        main = page.get_by_test_id("stMain").bounding_box()
+        assert main["y"] + main["height"] <= box["y"]  # nothing is hidden behind them
+        if forward.is_enabled():
+            forward.click()
+            watched.settle()
+    assert forward.is_disabled()
+    watched.assert_clean()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_projector_shows_the_page_without_scrolling_sideways(visit, scheme):
     watched = open_lesson(visit, viewport={"width": 1024, "height": 768}, color_scheme=scheme)

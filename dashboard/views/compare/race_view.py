@@ -38,14 +38,15 @@ SCALES: dict[str, Scale] = {
 }
 
 
-def draw(views: Sequence[JobView]) -> None:
-    """Draw the race; polls only while a run goes on."""
+def draw(views: Sequence[JobView]) -> list[JobView]:
+    """Draw the race; polls only while a run goes on.  Returns how the runs stand after it."""
     ids = [view.id for view in views]
 
     def now() -> list[JobView]:
         return [view for key in ids if (view := jobs.view(key)) is not None]
 
     live.until(lambda: live.all_final(now()), lambda: _race(now()), SECONDS_BETWEEN)
+    return now()  # those that ended since the page began draw nothing again by themselves
 
 
 def _race(views: Sequence[JobView]) -> None:

@@ -43,7 +43,7 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
             "kind": st.column_config.SelectboxColumn(
                 "kind",
                 options=["", *KINDS],
-                help="Numeric and ordinal are compared by size (“<= 3.5”), categorical is asked "
+                help="Numeric and ordinal are compared by size (“≤ 3.5”), categorical is asked "
                 "for one value at a time (“is 3”). Empty: as reading finds it; a column that "
                 "reading leaves out has none until you choose one.",
             ),

@@ -1,16 +1,22 @@
 """Choose a sample or upload a CSV file; say what was found in it."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import cast
+
 import streamlit as st
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.server import jobs
+from dashboard.views.data import gaps
 from dashboard.widgets import chart
+from octcore.data.assembly import Missing
 from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
 
 PREVIEW_ROWS = 200
-MOST_AT_ONCE = 4
+MOST_AT_ONCE = 6
 """Warnings beside the table; all are in a tab."""
 OWN_FILE = "(your own file)"
 
@@ -71,19 +77,33 @@ def describe_source() -> None:
 def _counts() -> None:
     data = session.dataset()
     source = data.source
-    numbers = st.columns(4)
-    numbers[0].metric("Rows in use", f"{data.n_samples:,}")
-    numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
-    numbers[2].metric("Features", f"{data.n_features:,}")
-    numbers[3].metric("Classes", f"{data.n_classes:,}")
-    warned = [f for f in data.findings if f.severity == "warning" or f.code == MERGE]
-    lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}
-    warned.sort(key=lambda found: (found.code not in lost, found.code not in REPAIRED))
-    for finding in warned[:MOST_AT_ONCE]:
+    counts = {
+        "Rows in use": f"{data.n_samples:,}",
+        "Rows left out": f"{source.n_rows_dropped:,}",
+        "Features": f"{data.n_features:,}",
+        "Classes": "–" if data.y is None else f"{data.n_classes:,}",
+    }
+    chart.numbers([(name, value, None) for name, value in counts.items()], width=130)
+    warned = [
+        f
+        for f in data.findings
+        if f.code == MERGE or (f.severity == "warning" and f.code not in OF_ENCODINGS)
+    ]
+    for finding in _by_damage(warned)[:MOST_AT_ONCE]:
         _finding(finding, SEVERITIES["warning"][0], "above")
     if more := warned[MOST_AT_ONCE:]:
         st.caption(f"{text.count(len(more), 'more warning')} in Findings below.")
     _undo()
+
+
+def _by_damage(found: Iterable[Finding]) -> list[Finding]:
+    """What loses rows and columns, or what they say, first; then what a press answers."""
+    source = session.dataset().source
+    lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}
+    return sorted(
+        found,
+        key=lambda f: (f.code not in {MISREAD, *lost}, f.code != MISREAD, f.code not in REPAIRED),
+    )
 
 
 def _undo() -> None:
@@ -123,7 +143,7 @@ def findings() -> None:
         here = [finding for finding in found if finding.severity == severity]
         if here:
             st.markdown(f"**{heading}**")
-            for finding in here:
+            for finding in _by_damage(here):
                 _finding(finding, mark, "tab")
 
 
@@ -153,7 +173,9 @@ OTHER_KINDS = {
     "PRECISION_LOST": ("Keep {} as categories", "categorical"),
 }
 """Other ways to read the column of a finding."""
-MERGE, LEAVE_OUT = "LOOK_ALIKE", "LEAKAGE"
+MERGE, LEAVE_OUT, MISREAD = "LOOK_ALIKE", "LEAKAGE", "MIXED_TEXT"
+OF_ENCODINGS = {"CONFLICTING_AFTER_BINNING", "EDGES_COLLAPSED"}
+"""What matters only where a formulation sees columns in parts."""
 REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT}
 """Findings that a press answers."""
 
@@ -170,6 +192,10 @@ def _other_reading(code: str, column: str, place: str) -> None:
         label, change = "Leave {} out", {"drop": (*choice.drop, column)}
     else:
         return
+    if code == MISREAD:
+        prices = cached.gap_prices(session.table(), replace(choice, **change))
+        costs = gaps.price_words(prices[cast("Missing", choice.missing)])
+        st.caption(f"As missing values are treated now, that {costs}.")
     if st.button(label.format(name), key=f"{place}_{code}_{column}"):
         session.change_choice(**change)
         st.rerun()

@@ -20,6 +20,10 @@ def draw() -> None:
     if not data.feature_names:
         st.info("No feature column is left; take one back under Columns.")
         return
+    st.caption(
+        "For formulations that see 0/1 columns alone: an encoding makes them of numbers. The "
+        "search on all thresholds needs none."
+    )
     first, second = st.columns(2)
     column = first.selectbox(
         "Column", data.feature_names, key=session.widget_key("preview", hash(data.feature_names))

@@ -48,8 +48,8 @@ def draw(run: SolvedRun) -> None:
         )
     if run.accuracy_ceiling is not None and run.accuracy_ceiling < 1:
         st.caption(
-            "Rows that the encoding cannot tell apart have different classes: no tree on these "
-            f"features exceeds {text.percent(run.accuracy_ceiling)} on the training rows."
+            "Some rows of different classes are equal in all that the tree may ask: no tree on "
+            f"these features exceeds {text.percent(run.accuracy_ceiling)} on the training rows."
         )
 
 

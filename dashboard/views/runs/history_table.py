@@ -24,6 +24,9 @@ STATES = {
     "interrupted": "⚡ interrupted",
 }
 
+NARROW = 72
+"""Width of a column of numbers, in pixels: all but the last column are seen on 1,024."""
+
 SPLIT = re.compile(r", split \d+$")
 """End of the name of a run that repeats another one on a further split."""
 
@@ -104,22 +107,22 @@ def _group(entry: JobView) -> str:
 
 
 def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
-    """Make one row per line, with numbers as numbers so that columns sort."""
+    """Make one row per line, with numbers as numbers so that columns sort; what matters first."""
     leaves = [line.mean("n_leaves") for line in lines]
     return pd.DataFrame(
         {
             "name": [line.name for line in lines],
-            "data": [data_of(line.entries[0]) for line in lines],
-            "what differs": differences([line.entries[0] for line in lines]),
             "state": [line.state for line in lines],
-            "accuracy": [text.hundredfold(line.mean("accuracy")) for line in lines],
             "held out": [text.hundredfold(line.mean("test_accuracy")) for line in lines],
             "± held out": [text.hundredfold(line.spread("test_accuracy")) for line in lines],
-            "gap": [text.gap(line.mean("gap")) for line in lines],
+            "accuracy": [text.hundredfold(line.mean("accuracy")) for line in lines],
             "leaves": leaves,
+            "gap": [text.gap(line.mean("gap")) for line in lines],
             "seconds": [line.mean("seconds") for line in lines],
             "started (UTC)": [datetime.fromtimestamp(line.entries[0].submitted, UTC)
                               for line in lines],
+            "data": [data_of(line.entries[0]) for line in lines],
+            "what differs": differences([line.entries[0] for line in lines]),
         }
     )  # fmt: skip
 
@@ -148,7 +151,7 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
         persist_state="session",
     ):
         lines = tuple(Line(name_of(entry), (entry,)) for entry in entries)
-    share = st.column_config.NumberColumn(format="%.1f %%", width="small")
+    share = st.column_config.NumberColumn(format="%.1f %%", width=NARROW)
     frame = history_frame(lines)
     if not any(line.is_folded for line in lines):
         frame = frame.drop(columns="± held out")
@@ -164,13 +167,14 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
         selection_mode="multi-row",
         alt=f"History of {len(entries)} runs",
         column_config={
-            "name": st.column_config.TextColumn(width=260),
-            "accuracy": share,
+            "name": st.column_config.TextColumn(width=220),
             "held out": share,
-            "± held out": st.column_config.NumberColumn(format="%.1f", width="small"),
-            "leaves": st.column_config.NumberColumn(format="%.3g", width="small"),
-            "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
-            "started (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
+            "± held out": st.column_config.NumberColumn(format="%.1f", width=NARROW),
+            "accuracy": share,
+            "leaves": st.column_config.NumberColumn(format="%.3g", width=60),
+            "gap": st.column_config.Column(width=55),
+            "seconds": st.column_config.NumberColumn(format="%.2f", width=NARROW),
+            "started (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
         },
     )
     rows = picked["selection"]["rows"]

@@ -94,7 +94,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     share = places[2].select_slider(
         "Held out",
         range(0, 55, 5),
-        value=30 if view is None else 5 * round(20 * run.test_size),
+        value=5 * round(20 * (start.HELD_OUT if view is None else run.test_size)),
         format_func=lambda v: f"{v} %",
         key=key("held"),
         persist_state="session",

@@ -18,6 +18,7 @@ from octcore.formulations.base import (
     of_common_objective,
 )
 from octcore.plotting import text
+from octcore.reports.summary import rows_of
 from octcore.solving.run import Run
 from octcore.solving.settings import FORMULATION, Asked
 from octcore.tasks import TASK
@@ -121,7 +122,7 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
         limits = {**run.constraints, "class_weight": "balanced"}
         alike = {**given_settings(run.settings), "constraints": limits}
         return Advice(
-            f"It finds few {text.printable(missed, 30)}: every row counts alike, and these are "
+            f"It finds few {rows_of(missed)}: every row counts alike, and these are "
             "rare. Where both classes count alike, more are found, at the price of false alarms.",
             (Step("Count both classes alike", ":material/balance:", settings=alike), *_reading()),
         )
@@ -151,8 +152,13 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
                 *_reading(),
             ),
         )
+    penalty = run.params.get("leaf_penalty")
+    measure = ", the price of leaves included" if penalty else ""
+    if penalty is None:
+        measure = ", by what its formulation weighs"
     return Advice(
-        "The tree is final: no other of its kind and depth does better on the training rows.",
+        "The tree is final: no other of its kind and depth does better on the training rows"
+        f"{measure}.",
         (*_reading(), *_as_program(run)),
     )
 

@@ -33,9 +33,9 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
         words = f"{advice.held_out_words(unseen[0], unseen[1])} {words}"
     st.markdown(f"**CART beside it** {text.markdown(words, 400)}")
     chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
+    price = " and at the same price of a leaf" * ("leaf_penalty" in run.params)
     st.caption(
-        "CART grows its tree split by split on the numbers themselves, to the same depth and at "
-        "the same price of a leaf."
+        f"CART grows its tree split by split on the numbers themselves, to the same depth{price}."
     )
 
 

@@ -15,7 +15,7 @@ from dashboard.widgets import chart, live, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
-from octcore.reports.summary import class_that_matters
+from octcore.reports.summary import class_that_matters, rows_of
 from octcore.selection.repeated_splits import (
     N_SPLITS,
     Size,
@@ -89,8 +89,9 @@ def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
     waiting = "" if job.is_final else f" · {n} of {N_SPLITS}"
     st.markdown(f"**Is it luck?** {text.markdown(comparison_words(splits), 300)}{waiting}")
     largest = max(zip(run.train.class_counts, run.train.classes, strict=True), key=itemgetter(0))
+    made = "trees made like this one" if run.is_optimal else "proven trees of this kind"
     trees = {
-        "trees made like this one": [split.tree for split in splits],
+        made: [split.tree for split in splits],
         "CART": [split.greedy for split in splits],
         f"always {text.printable(largest[1], 30)}": [split.largest for split in splits],
     }
@@ -120,14 +121,15 @@ def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
     """Mean and range of what a kind of tree does on held-out rows."""
     shares = [tally.right / tally.rows for tally in tallies]
     mean = text.percent(sum(shares) / len(shares))
-    span = f" ({100 * min(shares):.0f}–{100 * max(shares):.0f})" if len(shares) >= FEW else ""
+    low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+    span = f" ({low}–{high})" if len(shares) >= FEW and low != high else ""
     leaves = sorted({tally.leaves for tally in tallies})
     line = {"right on new rows": mean + span}
     if label:
         named, found, told = (
             sum(getattr(t, n) for t in tallies) for n in ("named", "found", "told")
         )
-        line[f"finds of 100 {label}"] = f"{100 * found / named:.0f}" if named else "–"
+        line[f"finds of 100 {rows_of(label)}"] = f"{100 * found / named:.0f}" if named else "–"
         line[f"right when it says {label}"] = text.percent(found / told if told else None, 0)
     line["leaves"] = f"{leaves[0]}–{leaves[-1]}" if len(leaves) > 1 else str(leaves[0])
     return line
@@ -155,7 +157,7 @@ def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
     what = "of the weight of new rows" if is_weighted else "of new rows"
     words = [right_size_words(sizes, what)]
     price, last = run.params.get("leaf_penalty"), sizes[-1]
-    if price and last.leaves > own:
+    if price and last.leaves > own and run.is_optimal:
         words.append(
             f"The price of {text.percent(price, 2).replace('.00', '')} a leaf keeps this tree at "
             f"{text.count(own, 'leaf')}; with none it would have up to {last.leaves} "

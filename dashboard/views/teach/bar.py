@@ -18,6 +18,8 @@ from octcore.plotting import text
 
 POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
 MOST_SHOWN = 6
+PAGES = "lesson_pages"
+"""Key of the bar with back and next, which a presentation pins to the lower edge."""
 
 FULL_SCREEN = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
 _full_screen = make_component("full_screen", FULL_SCREEN, "pressed")
@@ -198,7 +200,8 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
     order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD, PROOF]
     at, part = order.index(step), lessons.part_of(lesson)
-    places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
+    with st.container(key=PAGES):
+        places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
     last = part is None or part + 1 == len(lessons.course())
     ways = (("Back", "arrow_back", -1, "PageUp"), ("Next", "arrow_forward", 1, "PageDown"))
     for place, (label, icon, way, shortcut) in zip(places, ways, strict=False):

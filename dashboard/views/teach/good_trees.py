@@ -72,6 +72,7 @@ def _answer(lesson: Lesson, data: Dataset, errors: int, job: JobView) -> None:
 
 def _words(record: Alternatives, errors: int, price: float) -> None:
     st.subheader("How many good trees are there?", anchor=False)
+    counted = f"{price:g} error{'s' * (f'{price:g}' != '1')}"
     st.markdown(
         f"**{text.count(record.count, 'tree')}** of the same depth "
         + (
@@ -79,7 +80,7 @@ def _words(record: Alternatives, errors: int, price: float) -> None:
             if errors == 0
             else f"cost at most {text.count(errors, 'error')} more than the best one."
         )
-        + (f" Every leaf counts as {price:g} errors." if price else "")
+        + (f" Every leaf counts as {counted}." if price else "")
     )
     if record.count > len(record.trees):
         st.caption(f"The best {len(record.trees)} of them are drawn.")

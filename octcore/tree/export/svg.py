@@ -21,7 +21,7 @@ from octcore.tree.export.records import (
     yes_first,
 )
 from octcore.tree.tree import Tree
-from octcore.tree.wording import shorten
+from octcore.tree.wording import shorten, with_signs
 
 CHARACTER = 6.6
 """Width of a character at font size 12, on the safe side for sans-serif fonts, in pixels."""
@@ -121,7 +121,7 @@ def _centres(by_node: dict[int, NodeRecord], widths: dict[int, float]) -> dict[i
 
 
 def _lines(record: NodeRecord) -> tuple[str, ...]:
-    text = shorten(record.label, MAX_NAME) if record.kind == "leaf" else record.words
+    text = shorten(record.label, MAX_NAME) if record.kind == "leaf" else with_signs(record.words)
     lines = textwrap.wrap(text, WIDEST) or [""]
     if record.n_samples is not None:
         counts = "/".join(map(str, record.class_counts))
@@ -151,7 +151,7 @@ def _edge(parent: Box, child: Box) -> str:
     x, y = (parent.x + child.x) / 2, (parent.y + parent.height + child.y) / 2
     anchor, shift = ("end", -6) if yes else ("start", 6)
     return (
-        f"<g><title>{_escape(child.record.arrival)}</title>"
+        f"<g><title>{_escape(with_signs(child.record.arrival))}</title>"
         f'<path d="M {parent.x:.1f} {parent.y + parent.height:.1f} L {child.x:.1f} {child.y:.1f}" '
         f'stroke="#333" fill="none"/><text x="{x + shift:.1f}" y="{y:.1f}" font-size="11" '
         f'text-anchor="{anchor}">{"yes" if yes else "no"}</text></g>'
@@ -159,7 +159,7 @@ def _edge(parent: Box, child: Box) -> str:
 
 
 def _tooltip(record: NodeRecord) -> str:
-    return f"node {record.node}" + (f": {record.arrival}" if record.arrival else "")
+    return f"node {record.node}" + (f": {with_signs(record.arrival)}" if record.arrival else "")
 
 
 def _escape(text: object) -> str:

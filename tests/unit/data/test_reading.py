@@ -499,6 +499,28 @@ def test_auto_gives_up_a_tenth_of_the_rows_at_most_and_then_columns():
     assert "(missing)" in data.column("note").levels
 
 
+def test_dropping_rows_says_what_auto_would_cost():
+    lines = [f"{'' if i % 5 else i},{'' if i == 3 else i},{'ab'[i % 3 == 0]}" for i in range(40)]
+    (found,) = (
+        f for f in read_csv(table(lines, "u,v,y"), target="y").findings
+        if f.code == "MISSING_VALUES"
+    )  # fmt: skip
+    assert "32 rows of 40 left out (first in line 3)" in found.message
+    assert "(missing = auto) costs 1 row and 1 column" in found.message
+    auto = read_csv(table(lines, "u,v,y"), target="y", missing="auto")
+    assert (auto.n_samples, auto.feature_names) == (39, ("v",))
+    assert not any("missing = auto" in f.message for f in auto.findings)
+
+
+def test_gaps_that_cost_nothing_are_said_to():
+    lines = [f"{'' if i % 4 else 'n'},{i},{'ab'[i % 3 == 0]}" for i in range(40)]
+    data = read_csv(table(lines, "note,v,y"), target="y", missing="category")
+    (found,) = (f for f in data.findings if f.code == "MISSING_VALUES")
+    assert found.message == (
+        "30 values missing in “note”, a category of their own: every row is kept."
+    )
+
+
 def test_auto_keeps_a_column_even_if_it_costs_more():
     lines = [f"{'' if i % 3 else i},{'ab'[i // 3 % 2]}" for i in range(40)]
     data = read_csv(table(lines, "x,y"), target="y", missing="auto")
@@ -535,7 +557,7 @@ def test_few_whole_numbers_are_compared_by_size_and_the_other_reading_is_said():
     assert {column.kind for column in data.columns} == {"numeric"}
     said = {f.column: f.message for f in data.findings if f.code == "FEW_NUMBERS"}
     assert set(said) == {"rooms", "floats"}
-    assert "“is 3” instead of “<= 3.5”" in said["rooms"]
+    assert "“is 3” instead of “at most 3.5”" in said["rooms"]
     asked = read_csv(table(lines, "rooms,floats,steps,many,y"), "y", kinds={"rooms": "numeric"})
     assert {f.column for f in asked.findings if f.code == "FEW_NUMBERS"} == {"floats"}
 

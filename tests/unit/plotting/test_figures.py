@@ -54,6 +54,26 @@ def test_confusion_counts_by_routing(univariate):
     assert {a.text for a in figure.layout.annotations} == {"3", "6", "·"}
 
 
+@pytest.mark.parametrize("given", [(0,), tuple(range(40))])
+def test_confusion_of_many_classes_keeps_those_that_the_tree_gives(given):
+    y = np.repeat(np.arange(130), np.arange(1, 131))
+    data = Dataset.from_arrays(np.arange(len(y))[:, None].astype(float), y)
+    encoding = fit_encoding("raw", data)
+    n = len(given)
+    splits = {m: Split(((0, 1.0),), float(100 * m)) for m in range(1, n)}
+    labels = {n + k: given[k] for k in range(n)}
+    tree = Tree(splits, labels, 1, 130, data.classes)
+    record = confusion_data(tree, encoding, data, "rows")
+    codes = tree.predict_codes(encoding.transform(data.frame))
+    assert record.n_errors == int((codes != y).sum())
+    assert sum(map(sum, record.counts)) == len(y)
+    assert len(record.classes) == len(record.counts[0]) <= n + 16
+    assert {data.classes[k] for k in codes} < set(record.classes)
+    assert record.classes[-1] == f"{130 - len(record.classes) + 1} others"
+    assert {row[-1] for row in record.counts} == {0}
+    assert len(confusion_figure(record, LIGHT).layout.annotations) == len(record.classes) ** 2
+
+
 def test_encoding_plot_shows_every_threshold_in_raw_units():
     rng = np.random.default_rng(1)
     data = Dataset.from_arrays(rng.normal(50, 10, (200, 1)), rng.integers(0, 3, 200))

@@ -15,7 +15,13 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.reports.questionnaire import SCRIPT
 from octcore.reports.run_report import report_html
-from octcore.reports.summary import Score, class_that_matters, headline_words, summary
+from octcore.reports.summary import (
+    Score,
+    class_that_matters,
+    headline_words,
+    rows_of,
+    summary,
+)
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 
@@ -162,6 +168,14 @@ def test_of_two_classes_the_rarer_matters_and_the_chosen_one_before_it():
     assert class_that_matters(replace(data, positive_class="b")) == "b"
     assert class_that_matters(Dataset.from_arrays(data.frame, [*"aaabbb"])) is None
     assert class_that_matters(Dataset.from_arrays(data.frame, [*"aabbbc"])) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [(1, "rows of class 1"), ("-1", "rows of class -1"), ("ja", "ja"), ("IIb 2", "IIb 2")],
+)
+def test_rows_of_a_class_that_is_a_number_are_named_as_such(label, name):
+    assert rows_of(label) == name
 
 
 def test_a_single_leaf_needs_no_questions_and_no_script():

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from octcore.data.dataset import Dataset
+from octcore.plotting import text
 from octcore.reports.slide import EDGE, HEIGHT, WIDTH, slide_svg
 from octcore.reports.summary import headline_words, summary
 from octcore.solving.solve import solve
@@ -25,9 +26,12 @@ def test_a_slide_says_the_sentence_the_proof_and_the_rows(run):
     texts = ["".join(entry.itertext()) for entry in page.findall(f"{SVG}text")]
     assert texts[:2] == [
         "Who is let in",
-        f"{run.badge} · square, {run.n_train} training rows, {run.n_test} held out",
+        f"{run.badge} · square, {run.n_train} training rows, {run.n_test} held out · counts: "
+        + " / ".join(text.printable(name, 12) for name in run.train.classes),
     ]
     assert " ".join(texts[2:]) == headline_words(summary(run))
+    assert "≤" in "".join(page.find(f"{SVG}svg").itertext())
+    assert "<=" not in "".join(page.itertext())
 
 
 def test_words_stand_above_the_tree_and_all_within_the_picture(run):
