@@ -110,15 +110,16 @@ class Proof:
         self.write = write
         self.last_id = formula.n_ids
         self._limits: dict[tuple[int, int], tuple[int, int]] = {}
-        self._defined: dict[str, tuple[Terms, int]] = {}
-        """Literals of more than a limit: the sum and the limit."""
         self._floors: dict[tuple[bytes, int], tuple[int, int, str]] = {}
 
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
+        solution = self.formula.solution(tree)
+        self.write(f"ov {solution}")  # while the whole formula is there
+        self._forget_pairs()
         least = self._statement(root_of(self.costs, tree))
-        better = self._line(f"o {self.formula.solution(tree, self._defined)}")
+        better = self._line(f"o {solution}")
         self._line(f"p {least} {better} +")
         self.write(f"c {self.last_id}")
 
@@ -136,13 +137,26 @@ class Proof:
         trial = Proof(self.formula, self.costs, count)
         for at in chosen:
             trial._split(root_of(self.costs, tree), *sweeps[at])
-        own = len(self.formula.solution(tree))
+        own = 2 * len(self.formula.solution(tree))
         return own + n_bytes * len(sweeps) / max(1, len(chosen))
 
     def _line(self, text: str, n_ids: int = 1) -> int:
         self.write(text)
         self.last_id += n_ids
         return self.last_id
+
+    def _forget_pairs(self) -> None:
+        """Of "a node does one thing" keep that no leaf is at a split or above it; more is not used.
+
+        Otherwise everything that tries a split sets all thresholds of all other columns.
+        """
+        formula = self.formula
+        for n in formula.inner:
+            leaves = formula.leaves(n >> k for k in range(n.bit_length()))
+            for j, size in enumerate(self.case.n_thresholds):
+                for leaf in leaves:
+                    self._line(f"u 1 {negated(u(n, j, size))} 1 {negated(leaf)} >= 1 ;")
+        self.write(f"del id {' '.join(str(least + 1) for least in formula.one.values())}")
 
     def _statement(self, state: State) -> int:
         """Prove a statement; returns its number."""
@@ -153,11 +167,14 @@ class Proof:
         terms: Terms = [] if is_dead else formula.lost(state.rows)
         if case.price:
             terms += [(case.price, leaf) for leaf in formula.leaves(formula.below(state.node))]
-        terms += [(state.cost, negated(literal)) for literal in state.path]
+        given = list(state.path)
         if more := self._more(state.node, state.rows, state.limit):
-            terms.append((state.cost, more))
-        self._line(f"red {words(terms)} >= {state.cost} ; ; begin")
+            given.append(negated(more))
+        elsewhere = words([*terms, *((state.cost, negated(literal)) for literal in given)])
+        self._line(f"red {elsewhere} >= {state.cost} ; ; begin")
         denied = self._line("proofgoal #1")
+        if given:
+            denied = self._shortened(denied, given, terms, state.cost)
         for split in splits:
             self._exclude(denied, split)
         self._exclude_labels(state.node)
@@ -166,6 +183,24 @@ class Proof:
         proven = self._line("end")
         self._forget(splits)
         return proven
+
+    def _shortened(self, denied: int, given: list[str], terms: Terms, cost: int) -> int:
+        """Replace the negation of a statement by what is given there and a bound on its cost.
+
+        VeriPB counts in machine words what it has read, and what it negated itself in numbers of
+        any length, which is what would take most of its time.
+        """
+        for literal in given:
+            self._line(f"u 1 {literal} >= 1 ;")
+        least = sum(factor for factor, _ in terms) - cost + 1
+        cheap = words((factor, negated(name)) for factor, name in terms)
+        self._line(f"red {cheap} >= {least} ; ; begin")
+        opposite = self._line("proofgoal #1")
+        self._line(f"p {opposite} {denied} +")
+        self.write("c -1\nend")
+        shorter = self._line("end")
+        self.write(f"d {denied - 1} {denied}")
+        return shorter
 
     def _forget(self, splits: list[Split]) -> None:
         """Delete what is not needed again."""
@@ -311,7 +346,6 @@ class Proof:
 
     def _define(self, more: str, own: Terms, limit: int) -> tuple[int, int]:
         """Define a literal that is true where a sum is more than a limit; the two lines."""
-        self._defined[more] = own, limit
         least = sum(factor for factor, _ in own) - limit
         few = words([(least, more), *((factor, "~" + name) for factor, name in own)])
         at_most = self._line(f"red {few} >= {least} ; {more} -> 1")

@@ -215,10 +215,12 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "the formula twice": inserted("f 1"),
     "an assumption": inserted("a 1 p1_0 >= 1 ;"),
     "an assumption of the contradiction": lambda s: [*s[:3], "a >= 1 ;", "c -1"],
-    "no solution": lambda lines: [*lines[:2], *lines[3:]],
+    "no solution": lambda lines: [line for line in lines if line[:2] != "o "],
     "a solution that breaks the formula": replaced("o ", flipped),
+    "a solution shown that breaks it": replaced("ov ", flipped),
     "a solution with a hole": replaced("o ", lambda s: "o " + s.split(" ", 2)[2]),
     "a solution twice": lambda lines: [*lines[:-2], lines[-3], *lines[-2:]],
+    "two things at a node": lambda s: [*s[:3], s[first(s, "del id")], *s[3:]],
     "a contradiction out of nothing": lambda s: [*s[:3], "u >= 1 ;", "c -1"],
     "no end": lambda lines: lines[:-1],
     "an end at a constraint that can be": lambda lines: [*lines[:-1], "c 1"],
@@ -226,6 +228,16 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "something after the end": lambda lines: [*lines, "c -1"],
     "a subproof without a body": without_body,
     "a statement that says more": replaced("red", raised, "begin"),
+    "a shorter line that says more": lambda lines: [
+        raised(line) if i and lines[i - 1].startswith("u 1 ~g") else line
+        for i, line in enumerate(lines)
+    ],
+    "what a subproof deleted is used": lambda s: [
+        *s[: first(s, "d ") + 1], f"p {s[first(s, 'd ')].split()[2]}", *s[first(s, "d ") + 1 :]
+    ],
+    "what a subproof concludes is used after it": lambda s: [
+        *s[:-1], f"p {s[first(s, 'd ')].split()[2]}", s[-1]
+    ],
     "another goal": replaced("proofgoal", lambda _: "proofgoal #2"),
     "a subproof cut short": lambda lines: lines[: first(lines, "proofgoal") + 2],
     "a subproof without contradiction": lambda lines: [
