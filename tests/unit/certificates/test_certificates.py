@@ -154,7 +154,7 @@ def test_a_search_can_be_stopped() -> None:
 
     case = dataclasses.replace(random_case(3), depth=3)
     with pytest.raises(CancelledError):
-        Proof(Formula(case), Costs(case, stop), lambda _: None).sampled_bytes(0)
+        Proof(Formula(case), Costs(case, stop), lambda _: None).estimate(0)
 
 
 @pytest.fixture(scope="module")

@@ -106,6 +106,9 @@ def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> Non
     with pytest.raises(TooLargeError) as large:
         run.prove(folder, size_limit=20_000)
     assert large.value.size["bytes"] > 20_000
+    with pytest.raises(TooLargeError, match="s of writing, more than .* or 0 s allowed") as slow:
+        run.prove(folder, time_limit=1e-9)
+    assert slow.value.size["seconds"] > 0
     with pytest.raises(CancelledError):
         run.prove(folder, cancel=lambda: True)
     assert not folder.exists()
