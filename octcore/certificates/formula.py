@@ -19,7 +19,7 @@ of the others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -137,11 +137,21 @@ class Formula:
         goal = f"min: {words(self.cost)} ;"
         return "\n".join([head, *columns, *labels, goal, *self.lines]) + "\n"
 
-    def solution(self, tree: Tree) -> str:
-        """The tree as literals of all variables."""
+    def solution(self, tree: Tree, defined: Mapping[str, tuple[Terms, int]] | None = None) -> str:
+        """The tree as literals of all variables.
+
+        `defined`: further ones, each true where a sum is more than a number.
+        """
         true: set[str] = set()
         self._add_solution(true, 1, tree, np.ones(len(self.case.size), bool))
-        return " ".join(name if name in true else "~" + name for name in self.variables)
+        defined = defined or {}
+        more = {
+            name
+            for name, (terms, limit) in defined.items()
+            if sum(factor for factor, literal in terms if literal in true) > limit
+        }
+        names = [*self.variables, *defined]
+        return " ".join(name if name in true | more else "~" + name for name in names)
 
     def _add_solution(self, true: set[str], node: int, tree: Tree | None, rows: np.ndarray) -> None:
         true |= {arrives(x, node) for x in np.flatnonzero(rows).tolist()}

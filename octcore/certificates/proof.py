@@ -119,16 +119,17 @@ class Proof:
         self.write = write
         self.last_id = formula.n_ids
         self._limits: dict[tuple[int, int], tuple[int, int]] = {}
+        self._defined: dict[str, tuple[Terms, int]] = {}
+        """Literals of more than a limit: the sum and the limit."""
         self._floors: dict[tuple[bytes, int], tuple[int, int, str]] = {}
 
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
-        solution = self.formula.solution(tree)
-        self.write(f"ov {solution}")  # while the whole formula is there
+        self.write(f"ov {self.formula.solution(tree)}")  # while the whole formula is there
         self._forget_pairs()
         least = self._statement(root_of(self.costs, tree))
-        better = self._line(f"o {solution}")
+        better = self._line(f"o {self.formula.solution(tree, self._defined)}")
         self._line(f"p {least} {better} +")
         self.write(f"c {self.last_id}")
 
@@ -362,6 +363,7 @@ class Proof:
 
     def _define(self, more: str, own: Terms, limit: int) -> tuple[int, int]:
         """Define a literal that is true where a sum is more than a limit; the two lines."""
+        self._defined[more] = own, limit
         least = sum(factor for factor, _ in own) - limit
         few = words([(least, more), *((factor, "~" + name) for factor, name in own)])
         at_most = self._line(f"red {few} >= {least} ; {more} -> 1")

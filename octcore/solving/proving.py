@@ -210,7 +210,7 @@ def _copy_proof(path: Path, plain: Path, tree: str, guard: Callable[[], None]) -
                 raise ProofError("NOT_PROVEN", f"Line {number} of {path} is an assumption.")
             if words and words[0] == "o":
                 n_trees += 1
-                if line.rstrip() != tree:
+                if line.rstrip() != tree and not line.startswith(tree + " "):
                     raise ProofError(
                         "NOT_PROVEN", f"Line {number} of {path} has another tree than the run."
                     )
