@@ -6,7 +6,7 @@ gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -252,21 +252,21 @@ class Costs:
                 for a, b in self.pairs(sides, depth, limit):
                     on_left = self.least(left, depth - 1, a, cap)
                     cap = min(cap, on_left + self.least(sides[1], depth - 1, b, cap - on_left))
-            t = self._reach(rows, depth, limit, (j, t), cap) + 1
+            t = self.reach(rows, depth, limit, (j, t), cap) + 1
         return cap
 
     def sweeps(
-        self, rows: np.ndarray, depth: int, limit: int | None, cost: int
+        self, rows: np.ndarray, depth: int, limit: int | None, cost: int, columns: Iterable[int]
     ) -> Iterator[tuple[int, int, int]]:
         """Column, first and last threshold of all sweeps over trees that cost at least so much."""
-        for j, n_thresholds in enumerate(self.case.n_thresholds):
+        for j in columns:
             t = 0
-            while t < n_thresholds:
-                last = self._reach(rows, depth, limit, (j, t), cost)
+            while t < self.case.n_thresholds[j]:
+                last = self.reach(rows, depth, limit, (j, t), cost)
                 yield j, t, last
                 t = last + 1
 
-    def _reach(
+    def reach(
         self, rows: np.ndarray, depth: int, limit: int | None, at: tuple[int, int], cost: int
     ) -> int:
         """Last threshold of the sweep that begins at one: twice as far, then halving."""

@@ -1,10 +1,11 @@
 """A small checker of the rules that the proofs of the package use; it knows nothing of trees.
 
-``f`` loads the formula, ``o`` takes a solution and asks for better ones, ``p`` adds constraints,
-``u`` takes what unit propagation shows, ``red`` what a subproof by contradiction shows, or the
-definition of a variable, ``del`` forgets, and ``c`` ends with a contradiction.  Whatever else a
-line says is refused, assumptions (``a``) first of all.  A constraint is a sum of positive
-coefficients of literals that are at least a degree; a literal is a number, its negation -number.
+``f`` loads the formula, ``ov`` shows a solution of it, ``o`` takes one and asks for better ones,
+``p`` adds constraints, ``u`` takes what unit propagation shows, ``red`` what a subproof by
+contradiction shows, or the definition of a variable, ``del`` forgets (in a subproof ``d``), and
+``c`` ends with a contradiction.  Whatever else a line says is refused, assumptions (``a``) first of
+all.  A constraint is a sum of positive coefficients of literals that are at least a degree; a
+literal is a number, its negation -number.
 Format: https://gitlab.com/MIAOresearch/software/VeriPB, version 1.1.
 """
 
@@ -99,8 +100,10 @@ class Database:
             self._detach(number)
         first = next((at for at, lit in enumerate(self.trail) if self._reasons[lit] in gone), None)
         if first is not None:
+            waiting = [number for lit in self.trail[first:] for number in self._in.get(lit, ())]
+            was_in_conflict = self.in_conflict  # then not all was made true
             self.back_to((first, False))
-            self._propagate(list(self._slack))
+            self._propagate(list(self._slack) if was_in_conflict else waiting)
 
     @property
     def state(self) -> tuple[int, bool]:
@@ -238,20 +241,23 @@ class Checker:
             self._expect(rest == [str(len(self.formula))], "the formula has another size")
             for constraint in self.formula:
                 self._add(constraint)
-        elif rule == "o":
-            self._solution([self._literal(word) for word in rest])
-        elif rule == "red":
-            self._strengthen(rest, source)
+        elif rule in {"o", "ov"}:
+            cost = self._cost([self._literal(word) for word in rest])
+            if rule == "o":
+                self._improve(cost)
         elif rule == "del":
             self._expect(rest[0] == "id", "only numbers are deleted")
-            self.database.remove(self._known(word) for word in rest[1:])
+            self._delete(rest[1:])
         elif rule == "c":
             self._expect(self._is_contradiction(rest), "the last constraint can be satisfied")
             self.is_done = True
         else:
-            self._derive(rule, rest)
+            self._derive(rule, rest, source)
 
-    def _derive(self, rule: str, rest: list[str]) -> None:
+    def _derive(self, rule: str, rest: list[str], source: Iterator[str]) -> None:
+        if rule == "red":
+            self._strengthen(rest, source)
+            return
         if rule == "p":
             self._add(self._sum(rest))
             return
@@ -269,6 +275,9 @@ class Checker:
         is_there = word.isdigit() and int(word) in self.database.constraints
         self._expect(is_there, f"there is no constraint {word}")
         return int(word)
+
+    def _delete(self, words: list[str]) -> None:
+        self.database.remove(self._known(word) for word in words)
 
     def _is_contradiction(self, words: list[str]) -> bool:
         number = self.last_id if words == ["-1"] else self._known(words[0])
@@ -289,7 +298,8 @@ class Checker:
         self._expect(len(stack) == 1, "a sum is not whole")
         return stack[0]
 
-    def _solution(self, literals: list[int]) -> None:
+    def _cost(self, literals: list[int]) -> int:
+        """Of a solution of the formula."""
         chosen = set(literals)
         named = {abs(lit) for lit in chosen}
         is_whole = named >= set(range(1, self.n_variables + 1)) and len(chosen) == len(named)
@@ -298,7 +308,9 @@ class Checker:
         for constraint in self.formula:
             reached = sum(c for lit, c in constraint.terms.items() if lit in chosen)
             self._expect(reached >= constraint.degree, "a solution breaks the formula")
-        cost = sum(c for lit, c in self.goal.terms.items() if lit in chosen)
+        return sum(c for lit, c in self.goal.terms.items() if lit in chosen)
+
+    def _improve(self, cost: int) -> None:
         self._expect(self.best is None or cost < self.best, "a solution is no better")
         self.best = cost
         self._add(Constraint(self.goal.terms, cost).negation())
@@ -339,9 +351,13 @@ class Checker:
             rule, *rest = line.split()
             if rule == "c":
                 break
-            self._derive(rule, rest)
+            if rule == "d":
+                self._delete(rest)
+            else:
+                self._derive(rule, rest, source)
         self._expect(self._is_contradiction(rest), "a subproof ends without contradiction")
         closed = [next(source, ""), next(source, "")] == ["end", "end"]
         self._expect(rule == "c" and closed, "a subproof is not closed")
         self.database.back_to(before)
-        self.database.remove(range(first + 1, self.last_id + 1))
+        own = range(first + 1, self.last_id + 1)
+        self.database.remove(number for number in own if number in self.database.constraints)

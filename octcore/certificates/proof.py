@@ -12,7 +12,8 @@ Nordström, "Certified dominance and symmetry breaking for combinatorial optimis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,9 @@ from octcore.certificates.formula import Formula, Terms, negated, p, u, words
 from octcore.errors import ProofError
 
 SAMPLED = 8
-"""Sweeps at the root whose proofs are made to estimate the size of all."""
+"""Thresholds of the root whose sweeps are proven to estimate the size of all."""
+PATIENCE = 20.0
+"""Seconds after which no further one is."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,18 @@ def root_of(costs: Costs, tree: Tree) -> State:
 
 def sweeps_of(costs: Costs, state: State) -> list[tuple[int, int, int]]:
     """Column, first and last threshold of what is excluded together at a node."""
+    columns = _columns_of(costs, state)
+    return list(costs.sweeps(state.rows, state.depth, state.limit, state.cost, columns))
+
+
+def _columns_of(costs: Costs, state: State) -> Sequence[int]:
+    """Which a node may test."""
     case = costs.case
     if not state.depth or (state.limit == 1 and case.floor is None):
-        return []
-    found = costs.sweeps(state.rows, state.depth, state.limit, state.cost)
-    roots = case.roots if state.node == 1 else None
-    return [sweep for sweep in found if roots is None or sweep[0] in roots]
+        return ()
+    if state.node == 1 and case.roots is not None:
+        return case.roots
+    return range(len(case.rank))
 
 
 class Proof:
@@ -117,32 +126,54 @@ class Proof:
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
+        self.write(f"ov {self.formula.solution(tree)}")  # while the whole formula is there
+        self._forget_pairs()
         least = self._statement(root_of(self.costs, tree))
         better = self._line(f"o {self.formula.solution(tree, self._defined)}")
         self._line(f"p {least} {better} +")
         self.write(f"c {self.last_id}")
 
-    def sampled_bytes(self, tree: Tree) -> float:
-        """Estimate the bytes of `prove` from the sweeps of some thresholds of the root."""
-        sweeps = sweeps_of(self.costs, root_of(self.costs, tree))
-        evenly = np.linspace(0, len(sweeps) - 1, SAMPLED) if sweeps else ()
-        chosen = sorted({round(at) for at in evenly})
-        n_bytes = 0
+    def estimate(self, tree: Tree) -> tuple[float, float]:
+        """Estimate the bytes of `prove` and its seconds from the sweeps of some root thresholds."""
+        costs, root = self.costs, root_of(self.costs, tree)
+        sizes = self.case.n_thresholds
+        places = [(j, t) for j in _columns_of(costs, root) for t in range(sizes[j])]
+        n_bytes, covered, begin, seconds = 0, 0, time.monotonic(), 0.0
 
         def count(line: str) -> None:
             nonlocal n_bytes
             n_bytes += len(line) + 1
 
-        trial = Proof(self.formula, self.costs, count)
-        for at in chosen:
-            trial._split(root_of(self.costs, tree), *sweeps[at])
-        own = len(self.formula.solution(tree))
-        return own + n_bytes * len(sweeps) / max(1, len(chosen))
+        trial = Proof(self.formula, costs, count)
+        evenly = np.linspace(0, len(places) - 1, SAMPLED) if places else ()
+        for at in sorted({round(at) for at in evenly}):
+            j, first = places[at]
+            last = costs.reach(root.rows, root.depth, root.limit, (j, first), root.cost)
+            trial._split(root, j, first, last)
+            covered += last - first + 1
+            seconds = time.monotonic() - begin
+            if seconds > PATIENCE:
+                break
+        share = len(places) / max(1, covered)
+        return 2 * len(self.formula.solution(tree)) + n_bytes * share, seconds * share
 
     def _line(self, text: str, n_ids: int = 1) -> int:
         self.write(text)
         self.last_id += n_ids
         return self.last_id
+
+    def _forget_pairs(self) -> None:
+        """Of "a node does one thing" keep that no leaf is at a split or above it; more is not used.
+
+        Otherwise everything that tries a split sets all thresholds of all other columns.
+        """
+        formula = self.formula
+        for n in formula.inner:
+            leaves = formula.leaves(n >> k for k in range(n.bit_length()))
+            for j, size in enumerate(self.case.n_thresholds):
+                for leaf in leaves:
+                    self._line(f"u 1 {negated(u(n, j, size))} 1 {negated(leaf)} >= 1 ;")
+        self.write(f"del id {' '.join(str(least + 1) for least in formula.one.values())}")
 
     def _statement(self, state: State) -> int:
         """Prove a statement; returns its number."""
@@ -153,11 +184,14 @@ class Proof:
         terms: Terms = [] if is_dead else formula.lost(state.rows)
         if case.price:
             terms += [(case.price, leaf) for leaf in formula.leaves(formula.below(state.node))]
-        terms += [(state.cost, negated(literal)) for literal in state.path]
+        given = list(state.path)
         if more := self._more(state.node, state.rows, state.limit):
-            terms.append((state.cost, more))
-        self._line(f"red {words(terms)} >= {state.cost} ; ; begin")
+            given.append(negated(more))
+        elsewhere = words([*terms, *((state.cost, negated(literal)) for literal in given)])
+        self._line(f"red {elsewhere} >= {state.cost} ; ; begin")
         denied = self._line("proofgoal #1")
+        if given:
+            denied = self._shortened(denied, given, terms, state.cost)
         for split in splits:
             self._exclude(denied, split)
         self._exclude_labels(state.node)
@@ -166,6 +200,24 @@ class Proof:
         proven = self._line("end")
         self._forget(splits)
         return proven
+
+    def _shortened(self, denied: int, given: list[str], terms: Terms, cost: int) -> int:
+        """Replace the negation of a statement by what is given there and a bound on its cost.
+
+        VeriPB counts in machine words what it has read, and what it negated itself in numbers of
+        any length, which is what would take most of its time.
+        """
+        for literal in given:
+            self._line(f"u 1 {literal} >= 1 ;")
+        least = sum(factor for factor, _ in terms) - cost + 1
+        cheap = words((factor, negated(name)) for factor, name in terms)
+        self._line(f"red {cheap} >= {least} ; ; begin")
+        opposite = self._line("proofgoal #1")
+        self._line(f"p {opposite} {denied} +")
+        self.write("c -1\nend")
+        shorter = self._line("end")
+        self.write(f"d {denied - 1} {denied}")
+        return shorter
 
     def _forget(self, splits: list[Split]) -> None:
         """Delete what is not needed again."""

@@ -63,6 +63,9 @@ def add_commands(commands: Any) -> None:
         "--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)"
     )
     parser.add_argument(
+        "--time-limit", metavar="S", type=float, default=600.0, help="of writing, estimated (600)"
+    )
+    parser.add_argument(
         "--check", action="store_true", help="follow the proof with the checker of the package"
     )
     parser.add_argument(
@@ -166,7 +169,10 @@ def run_prove(arguments: argparse.Namespace) -> int:
     """Write a proof and say how large it is and what followed it."""
     run = _whole_run(arguments)
     written = run.prove(
-        arguments.output, arguments.size_limit, arguments.checker or arguments.check
+        arguments.output,
+        arguments.size_limit,
+        arguments.checker or arguments.check,
+        time_limit=arguments.time_limit,
     )
     words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
     print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import shutil
 import subprocess
@@ -79,6 +80,7 @@ def prove(
     size_limit: float = 200e6,
     check: bool | str = False,
     cancel: Callable[[], bool] | None = None,
+    time_limit: float = 600.0,
 ) -> WrittenProof:
     """Write a formula and a proof that no tree is better than that of a run.
 
@@ -93,6 +95,8 @@ def prove(
         of a program that does, called as VeriPB is.
     cancel : callable or None
         Asked often; a true answer ends it, and nothing is left.
+    time_limit : float
+        Seconds that writing may be estimated to take.
 
     Returns
     -------
@@ -104,23 +108,24 @@ def prove(
         If the run is not proven optimal or asks for something that the formula cannot say, the
         folder cannot be written, or there is no such program.
     TooLargeError
-        If the files are estimated to be larger than the limit.
+        If the files are estimated to be larger, or to take longer, than the limits.
     ProofError
         If the claim of the run is false, or the check refuses the proof.
     CancelledError
         If it was stopped.
     """
     guard = _guard(cancel)
-    if not size_limit > 0:
-        raise SettingsError("BAD_LIMIT", "The size limit needs a positive number.", "size_limit")
+    if not (size_limit > 0 and time_limit > 0):
+        raise SettingsError("BAD_LIMIT", "A limit needs a positive number.", "size_limit")
     checker = check if isinstance(check, str) else None
     _refuse_missing(checker)
     case, tree = case_of(run)
     _refuse_large(BYTES_OF_A_CONSTRAINT * 2 ** (case.depth + 1) * case.rank.size, size_limit)
     formula, costs = Formula(case), Costs(case, guard)
     text = formula.text()
-    estimate = len(text) + Proof(formula, costs, lambda _: None).sampled_bytes(tree)
-    _refuse_large(estimate, size_limit)
+    n_bytes, seconds = Proof(formula, costs, lambda _: None).estimate(tree)
+    estimate = len(text) + n_bytes
+    _refuse_large(estimate, size_limit, seconds, time_limit)
     name = PROOF + (".gz" if estimate > PLAIN_BYTES else "")
     with _replaced(Path(folder)) as place:
         (place / FORMULA).write_text(text, encoding="utf-8", newline="\n")
@@ -401,13 +406,19 @@ def _refuse_missing(checker: str | None) -> None:
         )
 
 
-def _refuse_large(n_bytes: float, limit: float) -> None:
-    if n_bytes > limit:
+def _refuse_large(
+    n_bytes: float, limit: float, seconds: float = 0.0, time_limit: float = math.inf
+) -> None:
+    if n_bytes > limit or seconds > time_limit:
+        timed = time_limit < math.inf
+        duration = f" and {seconds:,.0f} s of writing" if timed else ""
+        allowed = f" or {time_limit:,.0f} s" if timed else ""
         raise TooLargeError(
             "PROOF_TOO_LARGE",
-            f"The proof would take about {n_bytes / 1e6:,.0f} MB, more than the "
-            f"{limit / 1e6:,.0f} MB allowed; raise the size limit, or take a smaller depth.",
-            {"bytes": float(n_bytes)},
+            f"The proof would take about {n_bytes / 1e6:,.0f} MB{duration}, more than the "
+            f"{limit / 1e6:,.0f} MB{allowed} allowed; raise the size limit"
+            f"{' or the time limit' if timed else ''}, or take a smaller depth.",
+            {"bytes": float(n_bytes), "seconds": seconds},
         )
 
 

@@ -424,6 +424,7 @@ float or None
         size_limit: float = 200e6,
         check: bool | str = False,
         cancel: Callable[[], bool] | None = None,
+        time_limit: float = 600.0,
     ) -> WrittenProof:
         """Write a proof of the optimum in the format of the checker VeriPB.
 
@@ -431,7 +432,7 @@ float or None
         """
         from octcore.solving.proving import prove
 
-        return prove(self, folder, size_limit, check, cancel)
+        return prove(self, folder, size_limit, check, cancel, time_limit)
 
     def export(self, kind: str) -> str | bytes:
         """Write the tree for elsewhere.

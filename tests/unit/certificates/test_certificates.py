@@ -154,7 +154,7 @@ def test_a_search_can_be_stopped() -> None:
 
     case = dataclasses.replace(random_case(3), depth=3)
     with pytest.raises(CancelledError):
-        Proof(Formula(case), Costs(case, stop), lambda _: None).sampled_bytes(0)
+        Proof(Formula(case), Costs(case, stop), lambda _: None).estimate(0)
 
 
 @pytest.fixture(scope="module")
@@ -214,18 +214,30 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "no formula": lambda lines: [lines[0], *lines[2:]],
     "the formula twice": inserted("f 1"),
     "an assumption": inserted("a 1 p1_0 >= 1 ;"),
-    "an assumption of the contradiction": lambda s: [*s[:3], "a >= 1 ;", "c -1"],
-    "no solution": lambda lines: [*lines[:2], *lines[3:]],
+    "an assumption of the contradiction": lambda s: [*s[:2], s[-3], "a >= 1 ;", "c -1"],
+    "no solution": lambda lines: [line for line in lines if line[:2] != "o "],
     "a solution that breaks the formula": replaced("o ", flipped),
+    "a solution shown that breaks it": replaced("ov ", flipped),
     "a solution with a hole": replaced("o ", lambda s: "o " + s.split(" ", 2)[2]),
     "a solution twice": lambda lines: [*lines[:-2], lines[-3], *lines[-2:]],
-    "a contradiction out of nothing": lambda s: [*s[:3], "u >= 1 ;", "c -1"],
+    "two things at a node": lambda s: [*s[:3], s[first(s, "del id")], *s[3:]],
+    "a contradiction out of nothing": lambda s: [*s[:2], s[-3], "u >= 1 ;", "c -1"],
     "no end": lambda lines: lines[:-1],
     "an end at a constraint that can be": lambda lines: [*lines[:-1], "c 1"],
     "an end at no constraint": lambda lines: [*lines[:-1], "c 99999999"],
     "something after the end": lambda lines: [*lines, "c -1"],
     "a subproof without a body": without_body,
     "a statement that says more": replaced("red", raised, "begin"),
+    "a shorter line that says more": lambda lines: [
+        raised(line) if i and lines[i - 1].startswith("u 1 ~g") else line
+        for i, line in enumerate(lines)
+    ],
+    "what a subproof deleted is used": lambda s: [
+        *s[: first(s, "d ") + 1], f"p {s[first(s, 'd ')].split()[2]}", *s[first(s, "d ") + 1 :]
+    ],
+    "what a subproof concludes is used after it": lambda s: [
+        *s[:-1], f"p {s[first(s, 'd ')].split()[2]}", s[-1]
+    ],
     "another goal": replaced("proofgoal", lambda _: "proofgoal #2"),
     "a subproof cut short": lambda lines: lines[: first(lines, "proofgoal") + 2],
     "a subproof without contradiction": lambda lines: [
@@ -293,7 +305,9 @@ def test_what_was_only_tried_is_forgotten(shown: dict[int, int]) -> None:
     before = set(database.true), database.in_conflict
     assert database.shows(Constraint(shown, 1)) == (1 in shown)
     assert (database.true, database.in_conflict) == before
-    database.remove([2])
+    database.add(3, Constraint({-1: 1}, 1))
+    assert database.in_conflict
+    database.remove([2, 3])
     assert (database.true, database.in_conflict) == (set(), False)
     assert not database.shows(Constraint({1: 1}, 1))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import pandas as pd
 import pytest
 
 import octcore
+from octcore.certificates.case import Costs
+from octcore.certificates.formula import Formula
+from octcore.certificates.proof import Proof
 from octcore.cli import main
 from octcore.data.dataset import Dataset
+from octcore.data.samples import load_sample
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
-from octcore.solving.proving import check_proof
+from octcore.solving.proving import case_of, check_proof
 
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -106,6 +111,9 @@ def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> Non
     with pytest.raises(TooLargeError) as large:
         run.prove(folder, size_limit=20_000)
     assert large.value.size["bytes"] > 20_000
+    with pytest.raises(TooLargeError, match=r"s of writing, more than .* or 0 s allowed") as slow:
+        run.prove(folder, time_limit=1e-9)
+    assert slow.value.size["seconds"] > 0
     with pytest.raises(CancelledError):
         run.prove(folder, cancel=lambda: True)
     assert not folder.exists()
@@ -113,6 +121,18 @@ def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> Non
     with pytest.raises(SettingsError) as place:
         run.prove(tmp_path / "file")
     assert place.value.code == "CANNOT_WRITE"
+
+
+def test_size_and_time_are_estimated() -> None:
+    case, tree = case_of(octcore.solve(load_sample("finches"), depth=2, verify=False))
+    lines: list[str] = []
+    proof = Proof(Formula(case), Costs(case, lambda: None), lambda line: lines.append(line + "\n"))
+    begin = time.process_time()
+    n_bytes, seconds = proof.estimate(tree)
+    assert not lines
+    proof.prove(tree)
+    assert n_bytes == pytest.approx(len("".join(lines)), rel=0.5)
+    assert 0 < seconds < 50 * (time.process_time() - begin)
 
 
 CHECKERS = {
