@@ -98,6 +98,7 @@ def penalty_path_figure(
             mode="markers",
             marker={"symbol": "line-ew-open", "size": 12, "color": palette.text},
             name="held out, mean and standard error of further splits",
+            customdata=[[next(iter(record)), size.leaves] for size in sizes],
             hovertemplate="%{x} leaves: %{y:.2%} of new rows<extra></extra>",
         )
     for point in record.get(selected[0], ()) if selected else ():

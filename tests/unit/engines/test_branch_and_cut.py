@@ -228,6 +228,18 @@ def test_claims_that_the_tree_denies_leave_the_gap_open():
     assert any(event.kind == "note" for event in events)
 
 
+def test_claims_that_the_tree_denies_by_little_leave_the_gap_open_too():
+    """Where values have no granularity, no difference is too small to count."""
+    program = replace(
+        make_program(),
+        evaluate=lambda t: None if value_of(t) is None else value_of(t) - 0.01,
+        granularity=0.0,
+    )
+    outcome, recorder, _ = run(program)
+    assert outcome.stop_reason is StopReason.ERROR
+    assert recorder.best_bound >= optimum() - 1e-6
+
+
 def test_a_program_without_model_is_refused():
     with pytest.raises(EngineError, match="model"):
         run(replace(make_program(), build=None))
