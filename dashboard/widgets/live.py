@@ -57,7 +57,7 @@ def ask(
     by itself, and after a failure the page says why and offers to try again.
     `run`: goes with the settings of the task, if that needs more of it than its rows.
     """
-    key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
+    key = _key(what, about, settings)
     if pressed is None and (message := jobs.failure(key)):
         st.warning(text.markdown(message, 400), icon=":material/error:")
         again = session.widget_key("again", what)
@@ -66,6 +66,15 @@ def ask(
     if pressed is False:
         return jobs.followers().get(key)
     return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds, run))
+
+
+def known(what: str, about: str, settings: Mapping[str, Any]) -> str | None:
+    """The task of a question that was asked before, see `ask`."""
+    return jobs.followers().get(_key(what, about, settings))
+
+
+def _key(what: str, about: str, settings: Mapping[str, Any]) -> tuple[str, str]:
+    return f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about
 
 
 def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> JobView | None:

@@ -6,13 +6,19 @@ from dataclasses import replace
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart
+from dashboard.widgets import chart, threshold_curve
 from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.difference import mark
-from octcore.plotting.tree_view import TreeView, beside, component_data, tree_view_data
+from octcore.plotting.tree_view import (
+    TreeView,
+    beside,
+    component_data,
+    tree_view_data,
+    with_spans,
+)
 from octcore.reports.summary import Summary, answer_words, counts_words, summary
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.margins import node_margins
@@ -160,6 +166,7 @@ def small_tree(
     `others`: all trees of the line it stands in; they get equal boxes and one scale.
     """
     view, selected = known_view(run_id, run), session.selected_node(run_id)
+    view = with_spans(view, threshold_curve.spans(run_id, run))
     data = component_data(view, session.palette(), selected, run_id) | {"path": list(path)}
     if others:
         data["beside"] = beside(others)

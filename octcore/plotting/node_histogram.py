@@ -1,7 +1,7 @@
 """The rows of a branch node along what it tests, with its threshold: a small picture per node."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,8 +23,16 @@ class NodeHistogram:
     """``counts[bin][class]``, ascending."""
     cuts: tuple[float, ...]
     """Where the split parts them, as a share of the width, 0 to 1."""
+    ends: tuple[float, float]
+    """Values at both ends of the width."""
     band: tuple[float, float] | None = None
-    """Margin lines of a hyperplane, as shares; an end outside the picture is 0 or 1."""
+    """Margin lines of a hyperplane, or how far a threshold may move, as shares; an end outside the
+    picture is 0 or 1."""
+
+    def with_span(self, span: tuple[float, float]) -> "NodeHistogram":
+        """The same with a band between two values."""
+        low, high = (_share(value, self.ends) for value in span)
+        return replace(self, band=(low, high))
 
 
 def node_histograms(tree: Tree, encoding: Encoding, data: Dataset) -> dict[int, NodeHistogram]:
@@ -68,13 +76,15 @@ def _count(
     low, high = min(values.min(), *cuts), max(values.max(), *cuts)
     if not high > low:
         return None
-
-    def share(value: float) -> float:
-        return round(min(1.0, max(0.0, (value - low) / (high - low))), 4)
-
+    ends = (float(low), float(high))
     position = (BINS * (values - low) / (high - low)).astype(int).clip(0, BINS - 1)
     table = np.zeros((BINS, n_classes), dtype=np.int64)
     np.add.at(table, (position, codes), 1)
     counts = tuple(tuple(int(v) for v in row) for row in table)
-    shares = None if band is None else (share(band[0]), share(band[1]))
-    return NodeHistogram(counts, tuple(share(cut) for cut in cuts), shares)
+    found = NodeHistogram(counts, tuple(_share(cut, ends) for cut in cuts), ends)
+    return found if band is None else found.with_span(band)
+
+
+def _share(value: float, ends: tuple[float, float]) -> float:
+    low, high = ends
+    return round(min(1.0, max(0.0, (value - low) / (high - low))), 4)

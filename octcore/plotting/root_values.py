@@ -134,14 +134,23 @@ def root_values_figure(
 
 
 def curve_figure(
-    points: Sequence[ThresholdValue], column: str, palette: Palette, chosen: float | None = None
+    points: Sequence[ThresholdValue],
+    column: str,
+    palette: Palette,
+    chosen: float | None = None,
+    span: tuple[float, float] | None = None,
+    place: str = "the root",
 ) -> go.Figure:
     """Draw the value of every threshold as a step, since all thresholds between two values agree.
 
     Parameters
     ----------
     chosen : float or None
-        Threshold at the root of the current tree.
+        Threshold of the current tree there.
+    span : tuple of float or None
+        How far it may be moved.
+    place : str
+        The node, in words.
     """
     figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):
@@ -158,9 +167,11 @@ def curve_figure(
             line={"color": palette.incumbent, "width": 3, "dash": dash},
             hovertemplate=f"threshold %{{x:.4g}}: {kind}%{{y:.4g}}<extra></extra>",
         )
+    if span is not None:
+        figure.add_vrect(*span, fillcolor=palette.muted, opacity=0.2, line_width=0)
     if chosen is not None:
         figure.add_vline(x=chosen, line={"color": palette.optimum, "width": 2, "dash": "dash"})
-    figure.update_xaxes(title_text=text.plotly(f"threshold of {column} at the root"))
+    figure.update_xaxes(title_text=text.plotly(f"threshold of {column} at {place}"))
     figure.update_yaxes(title_text="best objective")
     return figure
 

@@ -1,7 +1,7 @@
 """What the interactive tree shows: one record per node, as plain data for the component."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from octcore.data.dataset import Dataset
@@ -96,6 +96,17 @@ def tree_view_data(
             )
         )
     return TreeView(tuple(views), classes, tree.n_targets, badge, proven)
+
+
+def with_spans(view: TreeView, spans: Mapping[int, tuple[float, float]]) -> TreeView:
+    """The same with bands in the histograms of some nodes, from one value to another."""
+    nodes = tuple(
+        replace(n, histogram=n.histogram.with_span(spans[n.node]))
+        if n.histogram and n.node in spans
+        else n
+        for n in view.nodes
+    )
+    return replace(view, nodes=nodes)
 
 
 def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | None) -> str:

@@ -149,11 +149,11 @@ def run_repeats(
 def run_curve(
     data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
-    """Value every threshold of a column at the root of a run; the data are its training rows."""
+    """Value every threshold of a column at a node of a run; the data are its training rows."""
     from octcore.solving.run import Run
 
     run = Run.from_dict(settings["run"], train=data)
-    points = run.curve(settings["column"], settings["time_limit"], cancel)
+    points = run.curve(settings["column"], settings["time_limit"], cancel, settings["node"])
     return {"points": [vars(point) for point in points]}
 
 

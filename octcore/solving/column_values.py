@@ -1,9 +1,9 @@
-"""What every column is worth at a node, and every threshold at the root: the best tree, proven."""
+"""What every column, and every threshold of one, is worth at a node: the best tree, proven."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,9 @@ from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run
+
+ROUNDING = 1e-9
+"""Objectives closer than this are taken for equal."""
 
 
 @dataclass(frozen=True)
@@ -148,22 +151,26 @@ def _share(weights: np.ndarray, rows: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class ThresholdValue:
-    """One threshold of a raw column at the root."""
+    """One threshold of a raw column at a node, where the tree outside of what is below stays."""
 
     low: float
     high: float
     """`low`, `high`: any threshold from the first number up to, but without, the second parts the
     rows alike."""
     value: float | None
-    """Best objective of a tree that starts so, or a bound on that; None if there is none."""
+    """Best objective of a tree that splits so, or a bound on that; None if there is none."""
     is_exact: bool
-    """False where the time was over: no tree that starts so is better than `value`."""
+    """False where the time was over: no tree that splits so is better than `value`."""
 
 
 def threshold_values(
-    run: Run, column: str, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+    run: Run,
+    column: str,
+    time_limit: float = 60.0,
+    cancel: Callable[[], bool] | None = None,
+    node: int = 1,
 ) -> tuple[ThresholdValue, ...]:
-    """Search the best tree below every threshold of a raw column at the root.
+    """Search the best tree below every threshold of a raw column at a node.
 
     The sides of a split are searched one after the other, as neither ties the other.
 
@@ -171,13 +178,13 @@ def threshold_values(
     ----------
     column : str
         With numbers or ordered levels, or binarized at thresholds.
-    time_limit, cancel
+    time_limit, cancel, node
         As in `column_values`.
 
     Returns
     -------
     tuple of ThresholdValue
-        Ascending; a split that no tree may start with is left out.
+        Ascending; a split that no tree may have there is left out.
 
     Raises
     ------
@@ -195,45 +202,88 @@ def threshold_values(
         )
     if asked.leaf_limit < 2**asked.depth:
         raise SettingsError(
-            "NO_CURVE", "A limit on leaves ties both sides of the root together; solve without.",
+            "NO_CURVE", "A limit on leaves ties both sides of a split together; solve without.",
             "max_leaves",
         )  # fmt: skip
     end = time.perf_counter() - kernels.spent() + time_limit
+    here, rest = np.ones(len(problem.y), dtype=bool), 1.0
     allowed = problem.groups == encoding.raw_features.index(column)
-    if asked.roots is not None:
+    if node != 1:
+        here, rest = _rows_and_rest(run.needed.tree, problem, asked, node)
+    elif asked.roots is not None:
         allowed &= np.isin(np.arange(len(allowed)), asked.roots)
     if asked.forbidden is not None:
         allowed &= ~asked.forbidden
-    found = []
+    found: dict[tuple[float, float], ThresholdValue] = {}
     for j in np.flatnonzero(allowed) if asked.depth else ():
-        values = np.unique(problem.X[:, j])
+        values = np.unique(problem.X[here, j])
         for low in values[:-1].tolist():
             right = problem.X[:, j] > low
-            span = _interval(run, problem, int(j), right)
+            span = _interval(run, problem, int(j), right, here)
             if span is None:
                 raise SettingsError(
                     "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
                 )
+            if span in found:  # another 0/1 column parts the rows of the node alike
+                continue
             left = max(0.0, end - (time.perf_counter() - kernels.spent()))
-            sides = [_side(asked, rows, left, cancel) for rows in (~right, right)]
+            sides = [
+                _side(asked, here & rows, node.bit_length(), left, cancel)
+                for rows in (~right, right)
+            ]
             if any(cost is None for cost, _ in sides):
                 continue
             lost = sum(cost for cost, _ in sides if cost is not None)
-            value = objective.from_count((1 - lost) * objective.weight_right)
-            found.append(ThresholdValue(*span, value, all(exact for _, exact in sides)))
-    return tuple(sorted(found, key=lambda entry: entry.low))
+            value = objective.from_count((rest - lost) * objective.weight_right)
+            found[span] = ThresholdValue(*span, value, all(exact for _, exact in sides))
+    return tuple(found[span] for span in sorted(found))
+
+
+def span_within(
+    points: Sequence[ThresholdValue], threshold: float, least: float
+) -> tuple[float, float] | None:
+    """How far a threshold may be moved, step by step, while the best tree stays above an objective.
+
+    Parameters
+    ----------
+    points : sequence of ThresholdValue
+        Of one column at one node, ascending.
+    threshold : float
+        Where to start, in units of the column.
+    least : float
+        Objective that every step must exceed by more than rounding; what is not exact does not.
+
+    Returns
+    -------
+    tuple of float or None
+        Ends of the interval; None if the threshold itself does not, or is at no place of `points`.
+    """
+    good = [p.is_exact and p.value is not None and p.value > least + ROUNDING for p in points]
+    at = [k for k, point in enumerate(points) if point.low <= threshold < point.high and good[k]]
+    if not at:
+        return None
+    first = last = at[0]
+    while first and good[first - 1] and points[first - 1].high == points[first].low:
+        first -= 1
+    while last + 1 < len(points) and good[last + 1] and points[last].high == points[last + 1].low:
+        last += 1
+    return points[first].low, points[last].high
 
 
 def _side(
-    asked: Question, rows: np.ndarray, seconds: float, cancel: Callable[[], bool] | None
+    asked: Question,
+    rows: np.ndarray,
+    levels: int,
+    seconds: float,
+    cancel: Callable[[], bool] | None,
 ) -> tuple[float | None, bool]:
-    """Least share of all weight that a side of the root costs, or a bound; None for no tree."""
+    """Least share of all weight that a side of a split costs, or a bound; None for no tree."""
     weights = np.ones(len(rows)) if asked.weights is None else asked.weights
     share = _share(weights, rows)
     counts = np.ones(len(rows)) if asked.counts is None else asked.counts
     if share == 0:
         return (asked.leaf_penalty if counts[rows].sum() >= asked.smallest_leaf else None), True
-    best = answer(_below(asked, rows, 1), cancel=cancel, time_limit=seconds)
+    best = answer(_below(asked, rows, levels), cancel=cancel, time_limit=seconds)
     cost = None if best.bound is None else share * (1 - best.bound)
     return cost, best.status in {"optimal", "infeasible"}
 

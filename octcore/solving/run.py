@@ -399,15 +399,19 @@ float or None
         return column_values(self, time_limit, cancel, node)
 
     def curve(
-        self, column: str, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+        self,
+        column: str,
+        time_limit: float = 60.0,
+        cancel: Callable[[], bool] | None = None,
+        node: int = 1,
     ) -> tuple[ThresholdValue, ...]:
-        """Value of every threshold of a raw column at the root.
+        """Value of every threshold of a raw column at a node.
 
         See `octcore.solving.column_values.threshold_values`, also for what is raised.
         """
         from octcore.solving.column_values import threshold_values
 
-        return threshold_values(self, column, time_limit, cancel)
+        return threshold_values(self, column, time_limit, cancel, node)
 
     def verify(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None

@@ -14,7 +14,7 @@ from octcore.data.samples import load_sample
 from octcore.selection.near_optimal import near_optimal
 from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve
-from tests.app.history_case import open_page, shown
+from tests.app.history_case import button, open_page, shown
 
 
 @pytest.fixture
@@ -152,3 +152,15 @@ def test_every_threshold_of_a_column_has_its_value(views):
     points = next(view.result for view in views.values() if view.task == "curve")["points"]
     best = max(points, key=lambda point: point["value"])
     assert f"Best between {best['low']:.4g} and {best['high']:.4g}." in shown(app)
+
+
+def test_explore_says_how_far_a_threshold_may_move(views):
+    app = open_page("explore", run="base")
+    run = views["base"].run
+    button(app, "How far may this threshold move?").click().run()
+    assert not app.exception
+    points = next(view.result for view in views.values() if view.task == "curve")["points"]
+    good = [p for p in points if p["value"] > run.objective - 0.01 + 1e-9]
+    assert f"Best between {max(points, key=lambda p: p['value'])['low']:.4g}" in shown(app)
+    ends = f"Between {good[0]['low']:.4g} and {good[-1]['high']:.4g} every threshold"
+    assert ends in shown(app)

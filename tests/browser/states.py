@@ -128,6 +128,13 @@ def _node(page) -> None:
     page.get_by_text("Reached when").first.wait_for()
 
 
+def _how_far(page) -> None:
+    _node(page)
+    at_rest(page)
+    page.get_by_role("button", name="How far may this threshold move?").click()
+    page.get_by_text(re.compile("every threshold costs less than")).wait_for()
+
+
 def _row(page) -> None:
     page.get_by_text("Path of one row").click()
     page.get_by_text(re.compile("Training row 1 ends in")).wait_for()
@@ -164,6 +171,7 @@ STATES: dict[str, Show] = {
     "explore-empty": _open("/explore"),
     "explore": _open("/explore", "tree"),
     "explore-node": _open("/explore", "tree", _node),
+    "explore-how-far": _open("/explore", "tree", _how_far),
     "explore-row": _open("/explore", "tree", _row),
     "explore-planes": _open("/explore", "planes"),
     "explore-replay": _open("/explore", "planes", _step("Replay")),

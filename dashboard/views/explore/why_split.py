@@ -15,7 +15,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server.job_view import JobView
 from dashboard.views.what_if import questions
-from dashboard.widgets import chart, live
+from dashboard.widgets import chart, live, threshold_curve
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
@@ -54,7 +54,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     from octcore.solving.column_values import ColumnValue
 
     values = [ColumnValue.from_dict(record) for record in (job.result or {})["values"]]
-    own = run.encoding.columns[run.tree.splits[node].features[0]].raw
+    own = threshold_curve.own_column(run, node)
     others = [v for v in values if v.column != own and v.value is not None]
     words = [*_threshold_words(run, node, own)]
     if others:
@@ -70,16 +70,22 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
             key=session.widget_key("node_values", run_id, node),
             alt=f"Best objective by feature at {place}; the best is {record[0].feature}",
         )
+    if own in threshold_curve.ordered_columns(run):
+        pressed = st.button(
+            "How far may this threshold move?",
+            icon=":material/swap_horiz:",
+            key=session.widget_key("how_far", run_id, node),
+            help="What every threshold of the column is worth here, proven; the rest of the tree "
+            "stays, what is below is searched again.",
+        )
+        threshold_curve.draw(run_id, run, own, node, pressed)
 
 
 def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
     """Between which values any threshold does the same, and the rows that hold it there."""
-    split = run.tree.splits[node]
     if run.train.column(column).kind != "numeric":
         return
-    X = run.encoding.transform(run.train.frame)
-    rows = run.tree.node_rows(X)[node]
-    values, right = run.train.frame[column].to_numpy(float)[rows], split.goes_right(X[rows])
+    rows, values, right = threshold_curve.sides(run, node)
     low, high = (
         f"{text.number(end, 6)} ({lines_words(run.train, rows[values == end])})"
         for end in (values[~right].max(), values[right].min())

@@ -1,7 +1,6 @@
 """The answer of a what-if: root values, price, and both trees with their differences."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,7 +10,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import chart, inputs, live, proof_file, run_summary
+from dashboard.widgets import chart, inputs, live, proof_file, run_summary, threshold_curve
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -22,22 +21,11 @@ from octcore.plotting.difference import (
     price_data,
     price_words,
 )
-from octcore.plotting.root_values import (
-    RootValue,
-    curve_figure,
-    root_values_data,
-    root_values_figure,
-)
+from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 
 MOST_LEAVES_BESIDE = 3
-CURVE_SECONDS = 30.0
-GRACE_SECONDS = 20.0
-"""The worker ends itself at its time limit; this much later it is ended."""
-AT_ONCE_SECONDS = 1.0
-ORDERED = {"above", "value", "scaled"}
-"""Kinds of columns that compare numbers."""
 COMPILING = "compiling kernels"
 """What a worker says while it does what is needed once per installation; takes up to a minute."""
 
@@ -216,11 +204,9 @@ def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...
 
 def _curve(run_id: str, run: SolvedRun) -> None:
     """Draw what every threshold of a chosen column is worth at the root."""
-    ordered = {c.raw for c in run.encoding.columns if c.kind in ORDERED and not c.levels}
-    names = [name for name in run.encoding.raw_features if name in ordered]
     column = st.selectbox(
         "Every threshold of",
-        names,
+        threshold_curve.ordered_columns(run),
         index=None,
         placeholder="choose a column",
         key=session.widget_key("curve_of", run_id),
@@ -228,37 +214,7 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     )
     if column is None:
         return
-    asked = {"column": column, "time_limit": CURVE_SECONDS}
-    seconds = CURVE_SECONDS + GRACE_SECONDS
-    task = live.ask("curve", run_id, run.train, asked, seconds, run=run)
-    if task is not None:
-        draw = partial(_drawn_curve, run, column)
-        live.task(task, draw, "Searching the best tree of every threshold", AT_ONCE_SECONDS)
-
-
-def _drawn_curve(run: SolvedRun, column: str, job: JobView) -> None:
-    from octcore.solving.column_values import ThresholdValue  # kernels take a while to import
-
-    points = [ThresholdValue(**point) for point in (job.result or {})["points"]]
-    if not points:
-        st.caption("No tree may start with this column.")
-        return
-    root, spans = run.tree.splits.get(1), run.extras.get("threshold_intervals", {})
-    span = {int(node): ends for node, ends in spans.items()}.get(1)
-    at_root = root is not None and run.encoding.columns[root.features[0]].raw == column
-    chosen = sum(span) / 2 if at_root and span else None
-    best = max(points, key=lambda point: point.value or -1e300)
-    chart.show(
-        curve_figure(points, column, session.palette(), chosen),
-        key=session.widget_key("curve", job.id),
-        alt=f"Best objective of a tree by the threshold of {column} at the root; the best is "
-        f"{best.value:.4g} between {best.low:.4g} and {best.high:.4g}",
-    )
-    open_points = sum(not point.is_exact for point in points)
-    st.caption(
-        f"Best between {best.low:.4g} and {best.high:.4g}."
-        + (f" {open_points} dotted values are upper bounds: the time was over." * (open_points > 0))
-    )
+    threshold_curve.draw(run_id, run, column, 1)
 
 
 def _answer(run_id: str) -> None:

@@ -15,7 +15,7 @@ from octcore.plotting.encoding_plot import (
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.node_histogram import node_histograms
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
-from octcore.plotting.tree_view import beside, component_data, tree_view_data
+from octcore.plotting.tree_view import beside, component_data, tree_view_data, with_spans
 from octcore.tree.tree import Split, Tree
 from tests.unit.hostile import HOSTILE
 
@@ -141,6 +141,17 @@ def test_branch_nodes_show_their_rows_with_the_threshold(univariate, oblique):
     tree, encoding, data = oblique
     low, high = node_histograms(tree, encoding, data)[2].band
     assert low < high
+
+
+def test_how_far_a_threshold_may_move_is_a_band_around_it(univariate):
+    tree, encoding, data = univariate
+    view = tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, "x"), "b", False)
+    plain = {n.node: n.histogram for n in view.nodes if n.histogram}
+    low, high = plain[1].ends
+    spans = {1: (low - 1.0, low + (high - low) / 2)}
+    shown = {n.node: n.histogram for n in with_spans(view, spans).nodes if n.histogram}
+    assert shown[1].band == (0.0, 0.5)  # what lies outside of the picture ends at its edge
+    assert {k: v for k, v in shown.items() if k > 1} == {k: v for k, v in plain.items() if k > 1}
 
 
 def test_questions_about_levels_have_no_histogram():

@@ -10,6 +10,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.solving.column_values import ThresholdValue, span_within
 from tests.stages import later
 
 PRICE = 0.02
@@ -144,6 +145,36 @@ def test_a_point_of_the_curve_is_the_optimum_with_its_split(table: Dataset) -> N
         assert point.value == pytest.approx(right - 2 * PRICE, abs=1e-12)
     over = run.curve("size", time_limit=0.0)
     assert all(a.value >= b.value - 1e-9 for a, b in zip(over, run.curve("size"), strict=True))
+
+
+@pytest.mark.parametrize("encoding", ["raw", "QT-5"])
+def test_the_curve_below_the_root_reaches_the_values_there(table: Dataset, encoding: str) -> None:
+    key = "threshold-search" if encoding == "raw" else "path-search"
+    run = octcore.solve(table, key, encoding=encoding, depth=3, params={"leaf_penalty": PRICE})
+    nodes = [node for node in run.tree.splits if node > 1]
+    assert nodes
+    for node in nodes:
+        for entry in run.values(node=node):
+            if entry.interval is not None:
+                curve = run.curve(entry.column, node=node)
+                spans = [(point.low, point.high) for point in curve]
+                assert sorted(set(spans)) == spans
+                assert max(point.value for point in curve) == pytest.approx(entry.value, abs=1e-12)
+                chosen = next(p for p in curve if p.low <= entry.threshold < p.high)
+                assert chosen.value == pytest.approx(entry.value, abs=1e-12)
+
+
+def test_a_threshold_moves_as_far_as_every_step_is_good_enough() -> None:
+    values = [0.7, 0.9, 0.95, None, 0.9, 0.9, 0.9]
+    points = [ThresholdValue(k, k + 1, v, k != 5) for k, v in enumerate(values)]
+    assert span_within(points, 2.5, 0.89) == (1, 3)
+    assert span_within(points, 2.0, 0.9) == (2, 3)  # equal is not above
+    assert span_within(points, 4.0, 0.8) == (4, 5)  # what is not exact ends it
+    assert span_within(points, 3.5, 0.0) is None
+    assert span_within(points, 0.5, 0.8) is None
+    assert span_within(points, 9.0, 0.0) is None
+    apart = [ThresholdValue(0, 1, 0.9, True), ThresholdValue(2, 3, 0.9, True)]
+    assert span_within(apart, 0.5, 0.8) == (0, 1)  # no tree splits between 1 and 2
 
 
 def test_what_has_no_curve_is_said(table: Dataset) -> None:

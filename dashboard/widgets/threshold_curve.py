@@ -1,0 +1,128 @@
+"""What every threshold of a column is worth at a node, and how far that of the tree may move."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from dashboard.widgets import chart, live
+from octcore.plotting.root_values import curve_figure
+from octcore.solving.run import SolvedRun
+
+if TYPE_CHECKING:
+    from octcore.solving.column_values import ThresholdValue
+
+TASK = "curve"
+TIME_LIMIT, GRACE_SECONDS = 30.0, 20.0
+"""For all thresholds of a column; the worker is ended so much later."""
+AT_ONCE_SECONDS = 1.0
+ORDERED = {"above", "value", "scaled"}
+"""Kinds of columns that compare numbers."""
+WITHIN = 0.01
+"""How much of the objective a moved threshold may cost at most, and not quite: one point, or the
+price of a leaf where that is less, since a split that changes no answer costs as much anywhere."""
+
+
+def draw(run_id: str, run: SolvedRun, column: str, node: int, pressed: bool | None = None) -> None:
+    """Draw the thresholds of a column at a node; `pressed` as in `live.ask`."""
+    asked, seconds = _asked(column, node), TIME_LIMIT + GRACE_SECONDS
+    task = live.ask(TASK, run_id, run.train, asked, seconds, pressed, run=run)
+    if task is not None:
+        answer = partial(_drawn, run, column, node)
+        live.task(task, answer, "Searching the best tree of every threshold", AT_ONCE_SECONDS)
+
+
+def spans(run_id: str, run: SolvedRun) -> dict[int, tuple[float, float]]:
+    """How far the thresholds of the tree may move, of the nodes of which that was asked."""
+    found = {}
+    for node in run.tree.splits:
+        column = own_column(run, node)
+        task = live.known(TASK, run_id, _asked(column, node))
+        result = None if task is None else jobs.task(task).result
+        if result is not None and (span := _span(run, column, node, _points(result))):
+            found[node] = span
+    return found
+
+
+def own_column(run: SolvedRun, node: int) -> str:
+    """The raw column that a split of one column tests."""
+    return run.encoding.columns[run.tree.splits[node].features[0]].raw
+
+
+def _asked(column: str, node: int) -> dict[str, Any]:
+    return {"column": column, "node": node, "time_limit": TIME_LIMIT}
+
+
+def _points(result: Mapping[str, Any]) -> "list[ThresholdValue]":
+    from octcore.solving.column_values import ThresholdValue  # kernels take a while to import
+
+    return [ThresholdValue(**point) for point in result["points"]]
+
+
+def ordered_columns(run: SolvedRun) -> list[str]:
+    """Raw columns whose splits compare numbers."""
+    columns = run.encoding.columns
+    ordered = {c.raw for c in columns if c.kind in ORDERED and not c.levels}
+    return [name for name in run.encoding.raw_features if name in ordered]
+
+
+def sides(run: SolvedRun, node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Training rows at a split of one number, their values, and whether they go right."""
+    X = run.encoding.transform(run.train.frame)
+    rows, split = run.tree.node_rows(X)[node], run.tree.splits[node]
+    values = run.train.frame[own_column(run, node)].to_numpy(float)[rows]
+    return rows, values, split.goes_right(X[rows])
+
+
+def _chosen(run: SolvedRun, column: str, node: int) -> float | None:
+    """Threshold of the tree at a node, in units of the column, if it tests that there."""
+    if node not in run.tree.splits or own_column(run, node) != column:
+        return None
+    _, values, right = sides(run, node)
+    return float(values[~right].max() + values[right].min()) / 2
+
+
+def _span(
+    run: SolvedRun, column: str, node: int, points: "list[ThresholdValue]"
+) -> tuple[float, float] | None:
+    from octcore.solving.column_values import span_within
+
+    chosen = _chosen(run, column, node)
+    if chosen is None or run.objective is None:
+        return None
+    return span_within(points, chosen, run.objective - _within(run))
+
+
+def _within(run: SolvedRun) -> float:
+    return min(WITHIN, run.params.get("leaf_penalty") or WITHIN)
+
+
+def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
+    place = "the root" if node == 1 else f"node {node}"
+    points = _points(job.result or {"points": []})
+    if not points:
+        st.caption(f"No tree may split by this column at {place}.")
+        return
+    best = max(points, key=lambda point: point.value or -1e300)
+    span = _span(run, column, node, points)
+    words = f"Best between {best.low:.4g} and {best.high:.4g}."
+    if span is not None and not run.asked.has_task:
+        words += (
+            f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
+            f"{100 * _within(run):.2g} points, what is below searched again; a band in the tree "
+            "shows it."
+        )
+    if open_points := sum(not point.is_exact for point in points):
+        words += f" {open_points} dotted values are upper bounds: the time was over."
+    st.caption(words)
+    chart.show(
+        curve_figure(points, column, session.palette(), _chosen(run, column, node), span, place),
+        key=session.widget_key("curve", job.id),
+        alt=f"Best objective of a tree by the threshold of {column} at {place}; the best is "
+        f"{best.value:.4g} between {best.low:.4g} and {best.high:.4g}",
+    )
