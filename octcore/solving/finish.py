@@ -26,7 +26,6 @@ from octcore.program import Program, Sense
 from octcore.solving.prepare import Prepared
 from octcore.solving.run import Certificate, Run
 from octcore.tree import metrics
-from octcore.tree.intervals import threshold_intervals
 from octcore.tree.planes import drop_pass_through
 from octcore.tree.tree import Tree
 
@@ -193,7 +192,7 @@ def _intervals(prepared: Prepared, tree: Tree | None) -> dict[str, Any]:
     """How far the thresholds on numbers may move, for trees with one column per split."""
     if tree is None or not tree.is_univariate or prepared.encoding.key not in ALL_THRESHOLDS:
         return {}
-    intervals = threshold_intervals(tree, prepared.problem.X, prepared.encoding)
+    intervals = metrics.threshold_intervals(tree, prepared.problem.X, prepared.encoding)
     return {"threshold_intervals": {node: list(ends) for node, ends in intervals.items()}}
 
 
