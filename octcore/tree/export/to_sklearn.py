@@ -68,8 +68,11 @@ def to_sklearn(
         If a split is oblique or, for raw rows, is not a threshold on a column of numbers.
     """
     rows = X if raw is None else np.asarray(raw, dtype=float)
-    tests = {node: _test(tree, encoding, node, raw is not None) for node in tree.splits}
-    tests = {node: _repaired(tests[node], rows[here]) for node, here in _branches(tree, X)}
+    tests = {
+        node: _repaired(_test(tree, encoding, node, raw is not None), rows[here])
+        for node, here in tree.node_rows(X).items()
+        if node in tree.splits
+    }
     order = list(_preorder(tree, tests))
     model = _model(tree, tests, order, X, y, rows.shape[1])
     wrong = int((model.predict(rows) != tree.predict(X)).sum())
@@ -83,10 +86,6 @@ def to_sklearn(
     return model
 
 
-def _branches(tree: Tree, X: Floats) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    return ((node, rows) for node, rows in tree.node_rows(X).items() if node in tree.splits)
-
-
 def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Test:
     split = tree.splits[node]
     if len(split.weights) != 1:
@@ -94,7 +93,7 @@ def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Tes
             "NOT_UNIVARIATE",
             f"Node {node} tests {len(split.weights)} columns; scikit-learn trees test exactly one.",
         )
-    j, weight = next(iter(split.weights))
+    ((j, weight),) = split.weights
     if not in_raw_units:
         return _Test(j, split.threshold / weight, weight < 0)
     column = encoding.columns[j]
