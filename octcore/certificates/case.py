@@ -6,7 +6,7 @@ gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -186,12 +186,8 @@ class Costs:
     def least(self, rows: np.ndarray, depth: int, limit: int | None, cap: int) -> int:
         """Least cost, or the cap where that is no more.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_patterns,), bool
-        limit : int or None
-            Most leaves, None where the depth allows no more; or most wrong rows of the class that
-            has a floor.
+        `rows` has the shape (n_patterns,), bool; `limit` is most leaves, None where the depth
+        allows no more, or most wrong rows of the class that has a floor.
         """
         if cap <= self.case.price:
             return cap
@@ -254,17 +250,6 @@ class Costs:
                     cap = min(cap, on_left + self.least(sides[1], depth - 1, b, cap - on_left))
             t = self.reach(rows, depth, limit, (j, t), cap) + 1
         return cap
-
-    def sweeps(
-        self, rows: np.ndarray, depth: int, limit: int | None, cost: int, columns: Iterable[int]
-    ) -> Iterator[tuple[int, int, int]]:
-        """Column, first and last threshold of all sweeps over trees that cost at least so much."""
-        for j in columns:
-            t = 0
-            while t < self.case.n_thresholds[j]:
-                last = self.reach(rows, depth, limit, (j, t), cost)
-                yield j, t, last
-                t = last + 1
 
     def reach(
         self, rows: np.ndarray, depth: int, limit: int | None, at: tuple[int, int], cost: int

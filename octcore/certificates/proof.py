@@ -88,8 +88,14 @@ def root_of(costs: Costs, tree: Tree) -> State:
 
 def sweeps_of(costs: Costs, state: State) -> list[tuple[int, int, int]]:
     """Column, first and last threshold of what is excluded together at a node."""
-    columns = _columns_of(costs, state)
-    return list(costs.sweeps(state.rows, state.depth, state.limit, state.cost, columns))
+    found = []
+    for j in _columns_of(costs, state):
+        first = 0
+        while first < costs.case.n_thresholds[j]:
+            last = costs.reach(state.rows, state.depth, state.limit, (j, first), state.cost)
+            found.append((j, first, last))
+            first = last + 1
+    return found
 
 
 def _columns_of(costs: Costs, state: State) -> Sequence[int]:
@@ -194,11 +200,13 @@ class Proof:
             denied = self._shortened(denied, given, terms, state.cost)
         for split in splits:
             self._exclude(denied, split)
-        self._exclude_labels(state.node)
+        for k in range(case.n_labels - 1):  # the last one the final contradiction excludes
+            self._line(f"u 1 {negated(p(state.node, k))} >= 1 ;")
         self._line("u >= 1 ;")
         self.write("c -1\nend")
         proven = self._line("end")
-        self._forget(splits)
+        if used := [number for split in splits for number in split.used]:
+            self.write(f"del id {' '.join(map(str, used))}")
         return proven
 
     def _shortened(self, denied: int, given: list[str], terms: Terms, cost: int) -> int:
@@ -219,12 +227,6 @@ class Proof:
         self.write(f"d {denied - 1} {denied}")
         return shorter
 
-    def _forget(self, splits: list[Split]) -> None:
-        """Delete what is not needed again."""
-        used = [number for split in splits for number in split.used]
-        if used:
-            self.write(f"del id {' '.join(map(str, used))}")
-
     def _exclude(self, denied: int, split: Split) -> None:
         """Exclude a sweep under the negation of a statement."""
         for line in split.sums:
@@ -232,11 +234,6 @@ class Proof:
         for clause in (*split.clauses, split.excluded):
             if clause:
                 self._line(f"u {clause} >= 1 ;")
-
-    def _exclude_labels(self, node: int) -> None:
-        """Exclude every label but the last, which the final contradiction excludes."""
-        for k in range(self.case.n_labels - 1):
-            self._line(f"u 1 {negated(p(node, k))} >= 1 ;")
 
     def _splits(self, state: State) -> Iterator[Split]:
         """All splits of a node, their statements proven."""
