@@ -154,17 +154,9 @@ class Database:
 
 
 class Checker:
-    """Follows a proof of a formula line by line.
+    """Follows a proof of a formula (in the format OPB) line by line.
 
-    Parameters
-    ----------
-    formula : str
-        In the format OPB.
-
-    Raises
-    ------
-    ProofError
-        At the first line that does not follow.
+    `ProofError` at the first line that does not follow.
     """
 
     def __init__(self, formula: str) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.certificates.case import Costs, Sides, Tree
+from octcore.certificates.case import Costs, Limits, Sides, Tree
 from octcore.certificates.checker import HEADER
 from octcore.certificates.formula import Formula, Terms, negated, p, u, words
 from octcore.errors import ProofError
@@ -109,16 +109,7 @@ def _columns_of(costs: Costs, state: State) -> Sequence[int]:
 
 
 class Proof:
-    """Writes a proof.
-
-    Parameters
-    ----------
-    formula : Formula
-    costs : Costs
-        Of its case.
-    write : callable
-        Takes every line.
-    """
+    """Writes a proof of a formula, with the costs of its case; `write` takes every line."""
 
     def __init__(self, formula: Formula, costs: Costs, write: Callable[[str], None]) -> None:
         self.formula, self.costs, self.case = formula, costs, formula.case
@@ -254,10 +245,8 @@ class Proof:
         costs, node, below = self.costs, state.node, state.depth - 1
         path = (u(node, column, last + 1), *([negated(u(node, column, first))] if first else ()))
         clause = words((1, negated(literal)) for literal in path)
-        sides = (
-            state.rows & (self.case.rank[column] <= first),
-            state.rows & (self.case.rank[column] > last),
-        )
+        rank = self.case.rank[column]
+        sides = state.rows & (rank <= first), state.rows & (rank > last)
         if not below:
             return Split(clause, [], self._label_pairs(state, clause, sides), [])
         pairs = costs.cover(sides, state.depth, state.limit, state.cost)
@@ -284,9 +273,7 @@ class Proof:
             used += self._shared_floor(state, sides, pairs)
         return Split(clause, sums, [], used)
 
-    def _shared_floor(
-        self, state: State, sides: Sides, pairs: list[tuple[int | None, int | None]]
-    ) -> list[int]:
+    def _shared_floor(self, state: State, sides: Sides, pairs: list[Limits]) -> list[int]:
         """Lines that both sides together get no more rows of the class wrong than their parent.
 
         If the left side gets more wrong than one pair says, the right side has what the next says.
@@ -304,9 +291,7 @@ class Proof:
                 found.append(self._line(f"p {at_most} {' '.join(more)}"))
         return found
 
-    def _shares(
-        self, cost: int, least: list[int], sides: tuple[np.ndarray, np.ndarray]
-    ) -> tuple[int, int]:
+    def _shares(self, cost: int, least: list[int], sides: Sides) -> tuple[int, int]:
         """What each side has to say: one alone, or the larger one no more than it must."""
         price, left_is_larger = self.case.price, sides[0].sum() > sides[1].sum()
         alone = cost - price
@@ -316,9 +301,7 @@ class Proof:
             return price, alone
         return (cost - least[1], least[1]) if left_is_larger else (least[0], cost - least[0])
 
-    def _label_pairs(
-        self, state: State, clause: str, sides: tuple[np.ndarray, np.ndarray]
-    ) -> list[str]:
+    def _label_pairs(self, state: State, clause: str, sides: Sides) -> list[str]:
         """Pairs of labels of two leaves; one label closes all its pairs if it costs enough."""
         n_labels = self.case.n_labels
         found = []

@@ -88,23 +88,10 @@ def repeated_splits(
 ) -> tuple[Split, ...]:
     """Hold out other rows again and again, and judge on them the trees that the rest gives.
 
-    Parameters
-    ----------
-    encoding, depth, constraints, test_size
-        As `octcore.penalty_path`.
-    seed : int
-        Of the first split; each further one has the next.
-    n_splits : int
-        As many as the time allows are made, in full.
-    focus : label or None
-        The class that matters, for its recall and precision.
-    on_split : callable or None
-        Told every split at once.
-
-    Raises
-    ------
-    SettingsError, DataError, CancelledError
-        As `octcore.penalty_path`; the last one where the time ends before the first split does.
+    Settings and errors are those of `octcore.penalty_path`; `CancelledError` also where the time
+    ends before the first split does.  As many splits as the time allows are made, in full, the
+    first with the seed, each further one with the next; `on_split` is told every one at once.
+    `focus`: the class that matters, for its recall and precision.
     """
     clock = Clock(time_limit)
     found: list[Split] = []

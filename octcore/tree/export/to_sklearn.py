@@ -47,25 +47,12 @@ def to_sklearn(
     y: npt.NDArray[np.int64],
     raw: Floats | None = None,
 ) -> DecisionTreeClassifier:
-    """Convert a univariate tree.
+    """Convert a univariate tree; ``feature_names_in_`` is left unset, names are in the encoding.
 
-    Parameters
-    ----------
-    X : array, shape (n_samples, n_features)
-        Encoded rows, for the counts that scikit-learn shows.
-    raw : array, shape (n_samples, n_raw_features), or None
-        The same rows in raw columns of numbers, in the order of ``encoding.raw_features``; given
-        them, the classifier takes raw rows instead of encoded ones.
-
-    Returns
-    -------
-    DecisionTreeClassifier
-        With ``feature_names_in_`` left unset; names are in ``encoding``.
-
-    Raises
-    ------
-    SettingsError
-        If a split is oblique or, for raw rows, is not a threshold on a column of numbers.
+    `X`, shape ``(n_samples, n_features)``, are encoded rows for the counts that scikit-learn shows.
+    Given the same rows as `raw`, in raw columns of numbers in the order of
+    ``encoding.raw_features``, the classifier takes raw rows instead of encoded ones.
+    `SettingsError` if a split is oblique or, for raw rows, no threshold on a column of numbers.
     """
     rows = X if raw is None else np.asarray(raw, dtype=float)
     tests = {
