@@ -73,8 +73,7 @@ def compare(
     wanted = [settings for plan in plans for settings in repetitions(plan, repeats)]
     for settings in wanted:
         check_against_data(check_settings(**settings), data)
-    # An interrupt ends all solves, not the one at hand.
-    calls = numbered(delayed(solve)(data, **settings, cancel=Cancel()) for settings in wanted)
+    calls = numbered(delayed(_solve)(data, settings) for settings in wanted)
     found: dict[int, Run] = {}
     for position, run in in_parallel(calls, n_jobs, backend):
         found[position] = run
@@ -82,3 +81,8 @@ def compare(
             on_run(run, len(found), len(wanted))
     runs = [found[position] for position in range(len(wanted))]
     return tuple(tuple(runs[k : k + repeats]) for k in range(0, len(runs), repeats))
+
+
+def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run:
+    """Solve one of them; an interrupt ends all solves, not this one."""
+    return solve(data, **settings, cancel=Cancel())

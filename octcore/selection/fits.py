@@ -203,7 +203,8 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
         inner,
         accuracy,
         run.accuracy or 0.0,
-        _features_summed(run),
+        # As the MARGOT paper counts them: at every branch node anew.
+        sum(map(len, metrics.feature_usage(run.tree, run.encoding.groups).values())),
         run.tree.n_leaves,
         run.status,
         run.gap,
@@ -215,11 +216,3 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
 def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
     candidate, outer, inner = job[:3]
     return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
-
-
-def _features_summed(run: Run) -> int:
-    """Raw features used, summed over branch nodes, as the MARGOT paper counts them."""
-    if run.tree is None or not run.tree.splits:
-        return 0
-    usage = metrics.feature_usage(run.tree, run.encoding.groups)
-    return sum(len(features) for features in usage.values())
