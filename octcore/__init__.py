@@ -9,52 +9,39 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from octcore.data.grouping import class_versus_rest
-    from octcore.data.reading import read_csv
-    from octcore.data.samples import list_samples, load_sample
-    from octcore.encoding.transformers import QuantileBuckets, QuantileThresholds
-    from octcore.errors import (
-        DataError,
-        ModelFileError,
-        OctError,
-        SettingsError,
-        TooLargeError,
-    )
-    from octcore.estimator.classifier import OptimalTreeClassifier
-    from octcore.estimator.named import (
-        AcceleratedBendOCTClassifier,
-        BendOCTClassifier,
-        BinOCTClassifier,
-        CARTClassifier,
-        FlowOCTClassifier,
-        HFSMargotClassifier,
-        MargotClassifier,
-        MMSVMOCTClassifier,
-        OCTBinaryClassifier,
-        OCTClassifier,
-        OCTHClassifier,
-        PathColumnsClassifier,
-        PathSearchClassifier,
-        SFSMargotClassifier,
-        SOCTClassifier,
-        SVM1ODTClassifier,
-        ThresholdSearchClassifier,
-    )
-    from octcore.formulations.base import list_formulations as formulations
-    from octcore.models.file import load_model
-    from octcore.selection.binarization import BinarizationPath, binarization_path
-    from octcore.selection.comparing import compare
-    from octcore.selection.data_selection import select_rows
-    from octcore.selection.near_optimal import NearOptimalTrees, near_optimal
-    from octcore.selection.one_vs_rest import solve_one_vs_rest
-    from octcore.selection.penalty_path import penalty_path
-    from octcore.selection.selected_training import solve_selected
-    from octcore.selection.tuning import tune
-    from octcore.solving.run import Run
-    from octcore.solving.solve import solve
-    from octcore.tasks import ASK
-    from octcore.tree.tree import Split, Tree
-    from octcore.verification import verify
+    from octcore.data.grouping import class_versus_rest as class_versus_rest
+    from octcore.data.reading import read_csv as read_csv
+    from octcore.data.samples import list_samples as list_samples
+    from octcore.data.samples import load_sample as load_sample
+    from octcore.encoding.transformers import QuantileBuckets as QuantileBuckets
+    from octcore.encoding.transformers import QuantileThresholds as QuantileThresholds
+    from octcore.errors import DataError as DataError
+    from octcore.errors import ModelFileError as ModelFileError
+    from octcore.errors import OctError as OctError
+    from octcore.errors import SettingsError as SettingsError
+    from octcore.errors import TooLargeError as TooLargeError
+    from octcore.estimator.classifier import OptimalTreeClassifier as OptimalTreeClassifier
+    from octcore.estimator.named import *  # noqa: F403 - a class for every formulation
+    from octcore.formulations.base import list_formulations
+    from octcore.models.file import load_model as load_model
+    from octcore.selection.binarization import BinarizationPath as BinarizationPath
+    from octcore.selection.binarization import binarization_path as binarization_path
+    from octcore.selection.comparing import compare as compare
+    from octcore.selection.data_selection import select_rows as select_rows
+    from octcore.selection.near_optimal import NearOptimalTrees as NearOptimalTrees
+    from octcore.selection.near_optimal import near_optimal as near_optimal
+    from octcore.selection.one_vs_rest import solve_one_vs_rest as solve_one_vs_rest
+    from octcore.selection.penalty_path import penalty_path as penalty_path
+    from octcore.selection.selected_training import solve_selected as solve_selected
+    from octcore.selection.tuning import tune as tune
+    from octcore.solving.run import Run as Run
+    from octcore.solving.solve import solve as solve
+    from octcore.tasks import ASK as ASK
+    from octcore.tree.tree import Split as Split
+    from octcore.tree.tree import Tree as Tree
+    from octcore.verification import verify as verify
+
+    formulations = list_formulations
 
 _HOME = {
     "ASK": "octcore.tasks",
@@ -87,56 +74,7 @@ _HOME = {
     "tune": "octcore.selection.tuning",
     "verify": "octcore.verification",
 }
-
-__all__ = [
-    "ASK",
-    "AcceleratedBendOCTClassifier",
-    "BendOCTClassifier",
-    "BinOCTClassifier",
-    "BinarizationPath",
-    "CARTClassifier",
-    "DataError",
-    "FlowOCTClassifier",
-    "HFSMargotClassifier",
-    "MMSVMOCTClassifier",
-    "MargotClassifier",
-    "ModelFileError",
-    "NearOptimalTrees",
-    "OCTBinaryClassifier",
-    "OCTClassifier",
-    "OCTHClassifier",
-    "OctError",
-    "OptimalTreeClassifier",
-    "PathColumnsClassifier",
-    "PathSearchClassifier",
-    "QuantileBuckets",
-    "QuantileThresholds",
-    "Run",
-    "SFSMargotClassifier",
-    "SOCTClassifier",
-    "SVM1ODTClassifier",
-    "SettingsError",
-    "Split",
-    "ThresholdSearchClassifier",
-    "TooLargeError",
-    "Tree",
-    "binarization_path",
-    "class_versus_rest",
-    "compare",
-    "formulations",
-    "list_samples",
-    "load_model",
-    "load_sample",
-    "near_optimal",
-    "penalty_path",
-    "read_csv",
-    "select_rows",
-    "solve",
-    "solve_one_vs_rest",
-    "solve_selected",
-    "tune",
-    "verify",
-]
+"""Where the public names are at home, but for the classes of the formulations."""
 
 
 def __getattr__(name: str) -> Any:
@@ -145,6 +83,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("octcore.estimator.named"), name)
     if name == "formulations":
         return importlib.import_module("octcore.formulations")  # a package that can be called
+    if name == "__all__":
+        return __dir__()
     if name not in _HOME:
         raise AttributeError(f"module 'octcore' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)
@@ -153,4 +93,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from octcore.formulations.base import list_formulations
+
+    return sorted([*_HOME, "formulations", *(info.class_name for info in list_formulations())])

@@ -24,8 +24,6 @@ from octcore.parameters import (
     NamePairs,
     Names,
     Parameter,
-    as_json,
-    to_json,
     unknown_name,
 )
 from octcore.tree import topology
@@ -67,6 +65,7 @@ class ParityLimit(Parameter):
 
     has_given: bool = False
     """Whether levels of another column are compared separately."""
+    bracket = "{"
 
     def check(self, value: Any) -> Fairness | None:
         """Return the limit."""
@@ -82,18 +81,14 @@ class ParityLimit(Parameter):
 
     def parse(self, text: str) -> object:
         """Read JSON, or the parts between colons."""
-        if text[:1] == "{":
-            return self.check(as_json(self, text))
-        if ":" in text:
+        if ":" in text and text[0] != "{":
             names = ("attribute", "max_gap", "given")
             return self.check(dict(zip(names, text.split(":"), strict=False)))
         return super().parse(text)
 
     def to_text(self, value: Any) -> str:
         """Write JSON: names may hold colons."""
-        if value is None:
-            return "none"
-        return to_json(value.to_dict() if isinstance(value, Fairness) else value)
+        return super().to_text(value.to_dict() if isinstance(value, Fairness) else value)
 
     def describe_range(self) -> str:
         """Say what is expected."""
@@ -152,10 +147,7 @@ _BY_NAME = {parameter.name: parameter for parameter in ACCEPTED}
 def side_constraint(name: str) -> Parameter:
     """Find the declaration of a side constraint, or of `class_weight`.
 
-    Raises
-    ------
-    SettingsError
-        If there is none; near matches are named.
+    `SettingsError` if there is none; near matches are named.
     """
     if name not in _BY_NAME:
         raise unknown_name("UNKNOWN_CONSTRAINT", "constraint", name, _BY_NAME, "octcore")
@@ -202,20 +194,12 @@ class Constraints:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any] | Constraints | None) -> Constraints:
-        """Check constraints given by name.
-
-        Raises
-        ------
-        SettingsError
-            For an unknown name or a value that makes no sense.
-        """
+        """Check constraints given by name; `SettingsError` for an unknown one or a wrong value."""
         if isinstance(given, Constraints):
             return given
-        checked: dict[str, Any] = {}
-        for name, value in (given or {}).items():
-            declared = side_constraint(name)
-            if value is not None:
-                checked[name] = declared.check(value)
+        # None is "not asked for" by whatever name, but the name must be one.
+        asked = [(side_constraint(name), value) for name, value in (given or {}).items()]
+        checked: dict[str, Any] = {p.name: p.check(v) for p, v in asked if v is not None}
         return cls(**{name: value for name, value in checked.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
@@ -258,13 +242,7 @@ class ConstraintContext:
     """Class index that counts as the favourable prediction."""
 
     def class_index(self, label: Any) -> int:
-        """Index of a class label; labels given as text match by their text.
-
-        Raises
-        ------
-        SettingsError
-            If no class has the label.
-        """
+        """Index of a class label, also by its text; `SettingsError` if no class has it."""
         for k, known in enumerate(self.classes):
             if known == label or str(known) == str(label):
                 return k
@@ -273,13 +251,7 @@ class ConstraintContext:
         )
 
     def raw_index(self, name: str) -> int:
-        """Index of a raw feature by name.
-
-        Raises
-        ------
-        SettingsError
-            If no feature has the name; near matches are named.
-        """
+        """Index of a raw feature; `SettingsError` if there is none, with near matches."""
         if name not in self.raw_features:
             raise unknown_name("UNKNOWN_COLUMN", "feature", name, self.raw_features, "the data")
         return self.raw_features.index(name)
@@ -329,11 +301,6 @@ def is_monotone(tree: Tree, context: ConstraintContext, name: str, way: str) -> 
 
     That holds for all rows that could be, not only for those at hand: of two leaves which a row
     can change between by a rise of this column alone, the upper one predicts no less.
-
-    Parameters
-    ----------
-    way : str
-        "up" or "down".
     """
     own = context.raw_index(name)
     nodes_of: dict[int, list[int]] = {}
@@ -372,7 +339,7 @@ def is_monotone(tree: Tree, context: ConstraintContext, name: str, way: str) -> 
 
 def _ways_to(leaf: int, passed: Mapping[int, Mapping[int, np.ndarray]]) -> dict[int, np.ndarray]:
     """Which of the ways to pass the splits of every column lead to a leaf."""
-    above = {leaf >> k: bool(leaf >> (k - 1) & 1) for k in range(1, leaf.bit_length())}
+    above = {node: bool(child & 1) for node, child in topology.path(leaf)}
     found = {}
     for raw, sides in passed.items():
         ways = np.ones(len(next(iter(sides.values()))), dtype=bool)

@@ -15,6 +15,8 @@
 
 from __future__ import annotations
 
+import copyreg
+
 
 class OctError(Exception):
     """Base of all errors that octcore raises on purpose.
@@ -34,47 +36,21 @@ class OctError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep errors with extra fields picklable (process pools send them back)."""
-        return (_rebuild, (type(self), dict(self.__dict__)))
-
-
-def _rebuild(kind: type[OctError], state: dict[str, object]) -> OctError:
-    error = kind.__new__(kind)
-    Exception.__init__(error, state.get("message", ""))
-    error.__dict__.update(state)
-    return error
+        return copyreg.__newobj__, (type(self), self.message), dict(vars(self))  # type: ignore
 
 
 class DataError(OctError, ValueError):
-    """A file or table cannot be used.
-
-    Parameters
-    ----------
-    code, message : str
-        See `OctError`.
-    line : int or None
-        Line of the file, counted from 1 with the header as line 1.
-    column : str or None
-        Name of the column.
-    """
+    """A file or table cannot be used; `line` counts from 1 with the header as line 1."""
 
     def __init__(
         self, code: str, message: str, line: int | None = None, column: str | None = None
     ) -> None:
         super().__init__(code, message)
-        self.line = line
-        self.column = column
+        self.line, self.column = line, column
 
 
 class SettingsError(OctError, ValueError):
-    """A setting is unknown, out of range or does not go with another one.
-
-    Parameters
-    ----------
-    code, message : str
-        See `OctError`.
-    setting : str or None
-        Name of the setting, as in the public interface.
-    """
+    """A setting, by its public name, is unknown, out of range or does not go with another one."""
 
     def __init__(self, code: str, message: str, setting: str | None = None) -> None:
         super().__init__(code, message)
@@ -84,12 +60,7 @@ class SettingsError(OctError, ValueError):
 class TooLargeError(OctError):
     """The model would not fit into memory, or not be built within the time limit.
 
-    Parameters
-    ----------
-    code, message : str
-        See `OctError`.
-    size : dict
-        Estimated ``rows``, ``columns``, ``binaries``, ``nonzeros`` and ``bytes``.
+    `size` estimates its ``rows``, ``columns``, ``binaries``, ``nonzeros`` and ``bytes``.
     """
 
     def __init__(self, code: str, message: str, size: dict[str, float]) -> None:

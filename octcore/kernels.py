@@ -61,25 +61,21 @@ _since: float | None = None
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile the decorated function when it is first called, and keep the machine code on disk.
 
-    Parameters
-    ----------
-    **options
-        Of `numba.njit`, in addition to those that all kernels share.
+    `options` are those of `numba.njit`, in addition to what all kernels share.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
 
-        shared: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
         folder = cache_folder()
-        if folder is None:
-            return _for_all_constants(numba.njit(**shared, **options)(function))
+        shared = {"nogil": True, "error_model": "numpy", "cache": folder is not None}
         # Numba looks for a writable place while it decorates, and gives up where there is none.
         config: Any = importlib.import_module("numba.core.config")
-        place = _place(folder, function.__module__)
-        before, config.CACHE_DIR = config.CACHE_DIR, str(place)
+        before = config.CACHE_DIR
+        if folder is not None:
+            config.CACHE_DIR = str(_place(folder, function.__module__))
         try:
-            return _for_all_constants(numba.njit(cache=True, **shared, **options)(function))
+            return _for_all_constants(numba.njit(**shared, **options)(function))
         finally:
             config.CACHE_DIR = before
 
@@ -166,17 +162,8 @@ def _is_ours(folder: Path) -> bool:
 def require(*names: str, stop: Callable[[], bool] = lambda: False) -> float:
     """Load sets of kernels, compiled first where that was never done; returns the seconds it took.
 
-    Parameters
-    ----------
-    *names : str
-        Names of the sets.
-    stop : callable
-        Asked while another process compiles.
-
-    Raises
-    ------
-    CancelledError
-        If `stop` said so; what compiles goes on.
+    `stop` is asked while another process compiles, which goes on all the same after the
+    `CancelledError`.
     """
     global _spent, _since
     with _lock:
@@ -291,18 +278,9 @@ def _state(module: str) -> str:
 
 
 def sources(module: str) -> frozenset[str]:
-    """A module of this package and all others that it imports, directly or not.
+    """A module of this package and all others that it imports, directly or not, by name.
 
     Read from the text: importing them all would take longer than the searches that need them.
-
-    Parameters
-    ----------
-    module : str
-
-    Returns
-    -------
-    frozenset of str
-        Names of modules.
     """
     found, ahead = set[str](), [module]
     while ahead:
@@ -366,13 +344,8 @@ def _alone(marker: Path) -> Iterator[None]:
 def delete_unused(folder: Path) -> None:
     """Delete machine code that nobody has used for a month, and what is beyond a number.
 
-    Any process may be using the folder: what it misses it compiles again, and what is deleted
-    twice is no error.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        As given by `cache_folder`.
+    Any process may be using the folder, which `cache_folder` gives: what it misses it compiles
+    again, and what is deleted twice is no error.
     """
     used: dict[Path, float] = {}
     for entry in folder.iterdir():

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from octcore.errors import SettingsError
 
@@ -43,6 +43,10 @@ class Parameter:
     """Whether forms may hide it behind "more settings"."""
     label: str = field(default="", kw_only=True)
     """Words above an input; made of the name by default."""
+    allowed: ClassVar[str] = "any"
+    """Which values are allowed, in words, where that is the same for all of a kind."""
+    bracket: ClassVar[str] = ""
+    """With which a text in JSON begins, for values that are written so: names may hold commas."""
 
     def check(self, value: object) -> object:
         """Return `value` in the parameter's own type.
@@ -56,10 +60,14 @@ class Parameter:
 
     def parse(self, text: str) -> object:
         """Read the value from command line text."""
+        if self.bracket and text[:1] == self.bracket:
+            return self.check(as_json(self, text))
         return self.check(None if text.strip().lower() in {"none", ""} else text)
 
-    def to_text(self, value: object) -> str:
+    def to_text(self, value: Any) -> str:
         """Write a value as command line text, from which `parse` reads it back."""
+        if self.bracket and value is not None and not isinstance(value, str):
+            return to_json(value)
         return "none" if value is None else str(value)
 
     @property
@@ -75,7 +83,7 @@ class Parameter:
 
     def describe_range(self) -> str:
         """Say in words which values are allowed."""
-        return "any"
+        return self.allowed
 
     def _refuse(self, value: object, code: str = "OUT_OF_RANGE") -> SettingsError:
         return SettingsError(
@@ -175,6 +183,8 @@ class Choice(Parameter):
 class Flag(Parameter):
     """A switch."""
 
+    allowed = "true or false"
+
     def check(self, value: object) -> bool:
         """Accept booleans and the usual words for them."""
         if isinstance(value, bool):
@@ -195,14 +205,12 @@ class Flag(Parameter):
         """Write a switch."""
         return "true" if self.check(value) else "false"
 
-    def describe_range(self) -> str:
-        """Name the two values."""
-        return "true or false"
-
 
 @dataclass(frozen=True)
 class Key(Parameter):
     """A key such as that of an encoding; whoever knows the keys checks that there is one."""
+
+    allowed = "a key"
 
     def check(self, value: object) -> str | None:
         """Return the key as text."""
@@ -216,14 +224,12 @@ class Key(Parameter):
         """Read a key; one may be called "none"."""
         return self.check(text)
 
-    def describe_range(self) -> str:
-        """Say what is expected."""
-        return "a key"
-
 
 @dataclass(frozen=True)
 class Column(Parameter):
     """The name of one raw column."""
+
+    allowed = "the name of a column"
 
     def check(self, value: object) -> str | None:
         """Return the name; columns may be called anything."""
@@ -236,16 +242,14 @@ class Column(Parameter):
     def to_text(self, value: object) -> str:
         """Write the name, quoted where it starts with a quote itself."""
         text = str(value)
-        return json.dumps(text, ensure_ascii=False) if text.startswith('"') else text
-
-    def describe_range(self) -> str:
-        """Say what is expected."""
-        return "the name of a column"
+        return to_json(text) if text.startswith('"') else text
 
 
 @dataclass(frozen=True)
 class Names(Parameter):
     """A list of names, such as columns; text is a JSON list, or split at commas."""
+
+    allowed, bracket = "a list of names", "["
 
     def check(self, value: object) -> tuple[str, ...] | None:
         """Return a tuple of distinct, non-empty names."""
@@ -261,22 +265,12 @@ class Names(Parameter):
         names = tuple(dict.fromkeys(str(part).strip() for part in parts))
         return tuple(name for name in names if name) or None
 
-    def parse(self, text: str) -> object:
-        """Read a JSON list, or names between commas."""
-        return self.check(as_json(self, text)) if text[:1] == "[" else super().parse(text)
-
-    def to_text(self, value: object) -> str:
-        """Write a JSON list: names may hold commas."""
-        return "none" if value is None else to_json(value)
-
-    def describe_range(self) -> str:
-        """Say what is expected."""
-        return "a list of names"
-
 
 @dataclass(frozen=True)
 class NamePairs(Parameter):
     """Pairs of names; text is a JSON list of pairs, or ``a:b,c:d``."""
+
+    allowed, bracket = "a list of pairs of names", "["
 
     def check(self, value: Any) -> tuple[tuple[str, str], ...] | None:
         """Return a tuple of pairs of names."""
@@ -289,22 +283,12 @@ class NamePairs(Parameter):
         except (TypeError, ValueError):
             raise self._refuse(value, "NOT_A_LIST") from None
 
-    def parse(self, text: str) -> object:
-        """Read JSON, or pairs between commas."""
-        return self.check(as_json(self, text)) if text[:1] == "[" else super().parse(text)
-
-    def to_text(self, value: object) -> str:
-        """Write a JSON list of pairs."""
-        return "none" if value is None else to_json(value)
-
-    def describe_range(self) -> str:
-        """Say what is expected."""
-        return "a list of pairs of names"
-
 
 @dataclass(frozen=True)
 class Directions(Parameter):
     """A direction for some columns; text is JSON, or ``income:up,age:down``."""
+
+    allowed, bracket = "columns with the word up or down, such as income:up", "{"
 
     def check(self, value: Any) -> dict[str, str] | None:
         """Return "up" or "down" by name."""
@@ -316,18 +300,6 @@ class Directions(Parameter):
             raise self._refuse(value, "NOT_A_DIRECTION")
         return {str(name).strip(): way for name, way in value.items()} or None
 
-    def parse(self, text: str) -> object:
-        """Read JSON, or names and directions between commas."""
-        return self.check(as_json(self, text)) if text[:1] == "{" else super().parse(text)
-
-    def to_text(self, value: object) -> str:
-        """Write JSON: names may hold commas and colons."""
-        return "none" if value is None else to_json(value)
-
-    def describe_range(self) -> str:
-        """Say what is expected."""
-        return "columns with the word up or down, such as income:up"
-
 
 @dataclass(frozen=True)
 class ByClass(Parameter):
@@ -337,6 +309,7 @@ class ByClass(Parameter):
     """Largest number; infinite for no limit."""
     words: tuple[str, ...] = ()
     """Words that may be given instead."""
+    bracket = "{"
 
     def check(self, value: Any) -> dict[Any, float] | str | None:
         """Return numbers by class, or the word."""
@@ -359,17 +332,15 @@ class ByClass(Parameter):
 
     def parse(self, text: str) -> object:
         """Read a JSON object, ``class:number,class:number``, or a word."""
-        if text[:1] == "{":
-            return self.check(as_json(self, text))
-        if text not in self.words and ":" in text:
+        if text not in self.words and ":" in text and text[0] != "{":
             return self.check(dict(part.rsplit(":", 1) for part in text.split(",")))
         return super().parse(text)
 
     def to_text(self, value: Any) -> str:
         """Write the word, or a JSON object whose keys are the classes as text."""
-        if not isinstance(value, Mapping):
-            return "none" if value is None else str(value)
-        return to_json({str(label): number for label, number in value.items()})
+        if isinstance(value, Mapping):
+            value = {str(label): number for label, number in value.items()}
+        return super().to_text(value)
 
     def describe_range(self) -> str:
         """Say what is expected."""
@@ -380,22 +351,10 @@ class ByClass(Parameter):
 def check_all(
     declared: Iterable[Parameter], given: Mapping[str, object] | None, owner: str
 ) -> dict[str, object]:
-    """Check given values against declarations and fill in the defaults.
+    """Check given values against declarations and fill in the defaults, in declared order.
 
-    Parameters
-    ----------
-    owner : str
-        Whose settings they are, for the message ("flow-oct").
-
-    Returns
-    -------
-    dict
-        Value for every declared name, in declared order.
-
-    Raises
-    ------
-    SettingsError
-        For an unknown name (near matches are listed) or a value out of range.
+    `SettingsError` for an unknown name of the `owner` ("flow-oct"), which lists near matches, and
+    for a value out of range.
     """
     by_name = {parameter.name: parameter for parameter in declared}
     given = dict(given or {})
@@ -413,12 +372,7 @@ def as_fraction(number: float, rows: float) -> Fraction:
 
     It is the nearest fraction whose denominator is at most `FINEST` times the rows, if that is
     within `READING` of the number; else the number is taken exactly as the computer holds it.
-
-    Parameters
-    ----------
-    number : float
-    rows : float
-        Number of rows, or their total weight where that is more.
+    `rows` is the number of rows, or their total weight where that is more.
     """
     exact = Fraction(number)
     near = exact.limit_denominator(int(FINEST * rows))
@@ -442,13 +396,7 @@ def unknown_name(
 
 
 def as_json(parameter: Parameter, text: str) -> Any:
-    """Read a value that was written as JSON.
-
-    Raises
-    ------
-    SettingsError
-        If the text is not JSON.
-    """
+    """Read a value that was written as JSON; `SettingsError` if the text is none."""
     try:
         return json.loads(text)
     except ValueError as error:

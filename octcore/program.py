@@ -155,7 +155,7 @@ class ModelSize:
 
     def to_dict(self) -> dict[str, int]:
         """Return plain data."""
-        return {k: getattr(self, k) for k in ("rows", "columns", "binaries", "nonzeros")}
+        return dict(vars(self))
 
 
 class Columns(Protocol):

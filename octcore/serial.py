@@ -60,13 +60,7 @@ def digest(*parts: bytes) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file of ours.
-
-    Raises
-    ------
-    ModelFileError
-        If the file cannot be read, is too large or is not JSON.
-    """
+    """Read a JSON file of ours; `ModelFileError` if it cannot be read, is too large or no JSON."""
     try:
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -76,8 +70,6 @@ def read_json(path: str | Path) -> Any:
     except OSError as error:
         raise ModelFileError("CANNOT_READ", f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError("NOT_JSON", f"{path} is not a JSON file: {error}.") from error
 
 
@@ -86,17 +78,8 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     """Open a file beside another, which it replaces once all is written and on the disk.
 
     Whatever happens before that, a full disk or a kill, leaves the other as it was.  A device or
-    pipe has nothing to lose and is written to as it is.
-
-    Parameters
-    ----------
-    path : str or pathlib.Path
-        A link means the file that it names.
-
-    Raises
-    ------
-    OSError
-        If the place cannot be written.
+    pipe has nothing to lose and is written to as it is.  A link means the file that it names;
+    `OSError` if the place cannot be written.
     """
     place = Path(os.path.realpath(path))
     if place.exists() or Path(path).exists():

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from octcore.errors import SettingsError
-from octcore.parameters import FloatRange, Parameter, as_fraction, as_json, to_json
+from octcore.parameters import FloatRange, Parameter, as_fraction
 
 ASK = "ask a person"
 """The answer of a leaf that leaves its rows to a person."""
@@ -34,6 +34,8 @@ FEW_ROWS = 1000
 class CostTable(Parameter):
     """Costs by true class and answer, or the word "ordinal"; text is JSON or the word."""
 
+    allowed, bracket = 'a table {true class: {answer: cost}}, or "ordinal"', "{"
+
     def check(self, value: Any) -> dict[str, dict[str, float]] | str | None:
         """Return the costs with labels as text; `task_of` holds them against the classes."""
         if value is None or value == ORDINAL:
@@ -48,32 +50,18 @@ class CostTable(Parameter):
         }
         return checked or None
 
-    def _cost(self, true: object, answer: object, cost: object) -> float:
-        between = FloatRange("cost", low=0.0, high=LARGEST)
+    def _cost(self, true: object, answer: object, cost: Any) -> float:
+        between = FloatRange("cost", default=1.0, low=0.0, high=LARGEST)
         try:
-            number = between.check(cost)
-        except SettingsError:
-            number = None
-        if number is None:
+            between.check(cost)
+        except SettingsError as error:
             raise SettingsError(
                 "BAD_COSTS",
                 f"Answering {answer!r} where {true!r} is true costs {cost!r} in the table; "
                 f"give {between.describe_range()}.",
                 self.name,
-            )
-        return number
-
-    def parse(self, text: str) -> object:
-        """Read JSON or the word."""
-        return self.check(as_json(self, text)) if text[:1] == "{" else super().parse(text)
-
-    def to_text(self, value: object) -> str:
-        """Write JSON or the word."""
-        return to_json(value) if isinstance(value, Mapping) else super().to_text(value)
-
-    def describe_range(self) -> str:
-        """Say what is expected."""
-        return 'a table {true class: {answer: cost}}, or "ordinal"'
+            ) from error
+        return float(cost)
 
 
 COSTS = CostTable(
@@ -146,12 +134,9 @@ class Task:
         return np.array_equal(self.matrix, 1.0 - np.eye(len(self.classes)))
 
     def copies(self, y: np.ndarray, weights: np.ndarray) -> Copies:
-        """Write every row as copies by answer; its own class comes first and counts it.
+        """Write rows of these classes and weights as copies by answer.
 
-        Parameters
-        ----------
-        y, weights : ndarray of shape (n_samples,)
-            Class indices and weights of the rows.
+        Of every row that of its own class comes first and counts it.
         """
         gains = np.array([[float(max(row) - cost) for cost in row] for row in self.costs])
         worth = gains[y] * weights[:, None]
@@ -191,11 +176,6 @@ class Task:
         return (f"asking a person costs {float(self.costs[0][-1]):g}",) if self.can_ask else ()
 
 
-def errors(n_classes: int) -> list[list[Fraction]]:
-    """Every wrong answer costs 1."""
-    return [[Fraction(c != a) for a in range(n_classes)] for c in range(n_classes)]
-
-
 def ordinal(n_classes: int) -> list[list[Fraction]]:
     """A wrong answer costs its distance from the true class, in the order of the classes."""
     return [[Fraction(abs(c - a)) for a in range(n_classes)] for c in range(n_classes)]
@@ -204,10 +184,7 @@ def ordinal(n_classes: int) -> list[list[Fraction]]:
 def cost_matrix(given: Mapping[str, Mapping[str, float]], classes: Sequence[Any]) -> list:
     """Errors, but for the answers that a table names.
 
-    Raises
-    ------
-    SettingsError
-        For an unknown class, and for a right answer that costs something.
+    `SettingsError` for an unknown class, and for a right answer that costs something.
     """
     place = {str(label): k for k, label in enumerate(classes)}
     for label in (str(name) for true, row in given.items() for name in (true, *row)):
@@ -217,7 +194,7 @@ def cost_matrix(given: Mapping[str, Mapping[str, float]], classes: Sequence[Any]
                 f"The costs name the class {label!r}; the classes are {list(classes)}.",
                 "costs",
             )
-    table = errors(len(classes))
+    table = [[Fraction(c != a) for a in range(len(classes))] for c in range(len(classes))]
     for true, row in given.items():
         for answer, cost in row.items():
             if true == answer and cost != 0:
@@ -237,11 +214,8 @@ def task_of(
 ) -> Task:
     """Make the task of checked settings.
 
-    Raises
-    ------
-    SettingsError
-        If a table names no class of these, all answers cost nothing, or a class has the name of
-        `ASK`.
+    `SettingsError` if a table names no class of these, all answers cost nothing, or a class has the
+    name of `ASK`.
     """
     if costs == ORDINAL:
         table = ordinal(len(classes))

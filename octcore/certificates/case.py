@@ -6,7 +6,7 @@ gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +16,8 @@ IMPOSSIBLE = 1 << 62
 """Cost of a tree that has a leaf with too few rows."""
 Sides = tuple[np.ndarray, np.ndarray]
 """Patterns on the left and on the right."""
+Limits = tuple[int | None, int | None]
+"""Of the trees on both sides of a split."""
 Tree = tuple[int, int, "Tree", "Tree"] | int
 """``(column, number, left, right)``: rows whose rank is below the number go left; or a label."""
 
@@ -137,9 +139,7 @@ class Costs:
             return None
         return limit
 
-    def pairs(
-        self, sides: Sides, depth: int, limit: int | None
-    ) -> list[tuple[int | None, int | None]]:
+    def pairs(self, sides: Sides, depth: int, limit: int | None) -> list[Limits]:
         """Limits of both sides of a split, of which a tree keeps one at least."""
         if limit is None:
             return [(None, None)]
@@ -152,9 +152,7 @@ class Costs:
             for a in range(max(1, limit - full), min(limit - 1, full) + 1)
         ]
 
-    def cover(
-        self, sides: Sides, depth: int, limit: int | None, cost: int
-    ) -> list[tuple[int | None, int | None]] | None:
+    def cover(self, sides: Sides, depth: int, limit: int | None, cost: int) -> list[Limits] | None:
         """Limits of both sides, of which a tree keeps one, and that cost enough together.
 
         Under a floor neighbours are one: if the left side gets at least a rows of the class wrong
@@ -168,7 +166,7 @@ class Costs:
         if self.case.floor is None or limit is None:
             pairs = self.pairs(sides, depth, limit)
             return pairs if all(is_enough(*pair) for pair in pairs) else None
-        found: list[tuple[int | None, int | None]] = []
+        found: list[Limits] = []
         first = 0
         while first <= limit:
             if not is_enough(first, limit - first):
@@ -186,12 +184,8 @@ class Costs:
     def least(self, rows: np.ndarray, depth: int, limit: int | None, cap: int) -> int:
         """Least cost, or the cap where that is no more.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_patterns,), bool
-        limit : int or None
-            Most leaves, None where the depth allows no more; or most wrong rows of the class that
-            has a floor.
+        `rows` has the shape (n_patterns,), bool; `limit` is most leaves, None where the depth
+        allows no more, or most wrong rows of the class that has a floor.
         """
         if cap <= self.case.price:
             return cap
@@ -254,17 +248,6 @@ class Costs:
                     cap = min(cap, on_left + self.least(sides[1], depth - 1, b, cap - on_left))
             t = self.reach(rows, depth, limit, (j, t), cap) + 1
         return cap
-
-    def sweeps(
-        self, rows: np.ndarray, depth: int, limit: int | None, cost: int, columns: Iterable[int]
-    ) -> Iterator[tuple[int, int, int]]:
-        """Column, first and last threshold of all sweeps over trees that cost at least so much."""
-        for j in columns:
-            t = 0
-            while t < self.case.n_thresholds[j]:
-                last = self.reach(rows, depth, limit, (j, t), cost)
-                yield j, t, last
-                t = last + 1
 
     def reach(
         self, rows: np.ndarray, depth: int, limit: int | None, at: tuple[int, int], cost: int

@@ -154,17 +154,9 @@ class Database:
 
 
 class Checker:
-    """Follows a proof of a formula line by line.
+    """Follows a proof of a formula (in the format OPB) line by line.
 
-    Parameters
-    ----------
-    formula : str
-        In the format OPB.
-
-    Raises
-    ------
-    ProofError
-        At the first line that does not follow.
+    `ProofError` at the first line that does not follow.
     """
 
     def __init__(self, formula: str) -> None:
@@ -244,7 +236,9 @@ class Checker:
         elif rule in {"o", "ov"}:
             cost = self._cost([self._literal(word) for word in rest])
             if rule == "o":
-                self._improve(cost)
+                self._expect(self.best is None or cost < self.best, "a solution is no better")
+                self.best = cost
+                self._add(Constraint(self.goal.terms, cost).negation())
         elif rule == "del":
             self._expect(rest[0] == "id", "only numbers are deleted")
             self._delete(rest[1:])
@@ -309,11 +303,6 @@ class Checker:
             reached = sum(c for lit, c in constraint.terms.items() if lit in chosen)
             self._expect(reached >= constraint.degree, "a solution breaks the formula")
         return sum(c for lit, c in self.goal.terms.items() if lit in chosen)
-
-    def _improve(self, cost: int) -> None:
-        self._expect(self.best is None or cost < self.best, "a solution is no better")
-        self.best = cost
-        self._add(Constraint(self.goal.terms, cost).negation())
 
     def _strengthen(self, words: list[str], source: Iterator[str]) -> None:
         end = words.index(";")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.certificates.case import Costs, Sides, Tree
+from octcore.certificates.case import Costs, Limits, Sides, Tree
 from octcore.certificates.checker import HEADER
 from octcore.certificates.formula import Formula, Terms, negated, p, u, words
 from octcore.errors import ProofError
@@ -88,8 +88,14 @@ def root_of(costs: Costs, tree: Tree) -> State:
 
 def sweeps_of(costs: Costs, state: State) -> list[tuple[int, int, int]]:
     """Column, first and last threshold of what is excluded together at a node."""
-    columns = _columns_of(costs, state)
-    return list(costs.sweeps(state.rows, state.depth, state.limit, state.cost, columns))
+    found = []
+    for j in _columns_of(costs, state):
+        first = 0
+        while first < costs.case.n_thresholds[j]:
+            last = costs.reach(state.rows, state.depth, state.limit, (j, first), state.cost)
+            found.append((j, first, last))
+            first = last + 1
+    return found
 
 
 def _columns_of(costs: Costs, state: State) -> Sequence[int]:
@@ -103,16 +109,7 @@ def _columns_of(costs: Costs, state: State) -> Sequence[int]:
 
 
 class Proof:
-    """Writes a proof.
-
-    Parameters
-    ----------
-    formula : Formula
-    costs : Costs
-        Of its case.
-    write : callable
-        Takes every line.
-    """
+    """Writes a proof of a formula, with the costs of its case; `write` takes every line."""
 
     def __init__(self, formula: Formula, costs: Costs, write: Callable[[str], None]) -> None:
         self.formula, self.costs, self.case = formula, costs, formula.case
@@ -194,11 +191,13 @@ class Proof:
             denied = self._shortened(denied, given, terms, state.cost)
         for split in splits:
             self._exclude(denied, split)
-        self._exclude_labels(state.node)
+        for k in range(case.n_labels - 1):  # the last one the final contradiction excludes
+            self._line(f"u 1 {negated(p(state.node, k))} >= 1 ;")
         self._line("u >= 1 ;")
         self.write("c -1\nend")
         proven = self._line("end")
-        self._forget(splits)
+        if used := [number for split in splits for number in split.used]:
+            self.write(f"del id {' '.join(map(str, used))}")
         return proven
 
     def _shortened(self, denied: int, given: list[str], terms: Terms, cost: int) -> int:
@@ -219,12 +218,6 @@ class Proof:
         self.write(f"d {denied - 1} {denied}")
         return shorter
 
-    def _forget(self, splits: list[Split]) -> None:
-        """Delete what is not needed again."""
-        used = [number for split in splits for number in split.used]
-        if used:
-            self.write(f"del id {' '.join(map(str, used))}")
-
     def _exclude(self, denied: int, split: Split) -> None:
         """Exclude a sweep under the negation of a statement."""
         for line in split.sums:
@@ -232,11 +225,6 @@ class Proof:
         for clause in (*split.clauses, split.excluded):
             if clause:
                 self._line(f"u {clause} >= 1 ;")
-
-    def _exclude_labels(self, node: int) -> None:
-        """Exclude every label but the last, which the final contradiction excludes."""
-        for k in range(self.case.n_labels - 1):
-            self._line(f"u 1 {negated(p(node, k))} >= 1 ;")
 
     def _splits(self, state: State) -> Iterator[Split]:
         """All splits of a node, their statements proven."""
@@ -257,10 +245,8 @@ class Proof:
         costs, node, below = self.costs, state.node, state.depth - 1
         path = (u(node, column, last + 1), *([negated(u(node, column, first))] if first else ()))
         clause = words((1, negated(literal)) for literal in path)
-        sides = (
-            state.rows & (self.case.rank[column] <= first),
-            state.rows & (self.case.rank[column] > last),
-        )
+        rank = self.case.rank[column]
+        sides = state.rows & (rank <= first), state.rows & (rank > last)
         if not below:
             return Split(clause, [], self._label_pairs(state, clause, sides), [])
         pairs = costs.cover(sides, state.depth, state.limit, state.cost)
@@ -287,9 +273,7 @@ class Proof:
             used += self._shared_floor(state, sides, pairs)
         return Split(clause, sums, [], used)
 
-    def _shared_floor(
-        self, state: State, sides: Sides, pairs: list[tuple[int | None, int | None]]
-    ) -> list[int]:
+    def _shared_floor(self, state: State, sides: Sides, pairs: list[Limits]) -> list[int]:
         """Lines that both sides together get no more rows of the class wrong than their parent.
 
         If the left side gets more wrong than one pair says, the right side has what the next says.
@@ -307,9 +291,7 @@ class Proof:
                 found.append(self._line(f"p {at_most} {' '.join(more)}"))
         return found
 
-    def _shares(
-        self, cost: int, least: list[int], sides: tuple[np.ndarray, np.ndarray]
-    ) -> tuple[int, int]:
+    def _shares(self, cost: int, least: list[int], sides: Sides) -> tuple[int, int]:
         """What each side has to say: one alone, or the larger one no more than it must."""
         price, left_is_larger = self.case.price, sides[0].sum() > sides[1].sum()
         alone = cost - price
@@ -319,9 +301,7 @@ class Proof:
             return price, alone
         return (cost - least[1], least[1]) if left_is_larger else (least[0], cost - least[0])
 
-    def _label_pairs(
-        self, state: State, clause: str, sides: tuple[np.ndarray, np.ndarray]
-    ) -> list[str]:
+    def _label_pairs(self, state: State, clause: str, sides: Sides) -> list[str]:
         """Pairs of labels of two leaves; one label closes all its pairs if it costs enough."""
         n_labels = self.case.n_labels
         found = []

@@ -10,7 +10,7 @@ from joblib import delayed
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
 from octcore.errors import SettingsError
-from octcore.selection.fits import in_parallel
+from octcore.selection.fits import in_parallel, numbered
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
@@ -19,15 +19,7 @@ from octcore.solving.solve import solve
 def repetitions(plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], ...]:
     """Settings of every repetition of one training: its seed, and the seeds that follow.
 
-    Parameters
-    ----------
-    repeats : int
-        Splits into training and held-out rows, 1 or more.
-
-    Raises
-    ------
-    SettingsError
-        If there is nothing to repeat: no rows are held out.
+    `SettingsError` if there is nothing to repeat: no rows are held out.
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise SettingsError(
@@ -81,13 +73,9 @@ def compare(
     wanted = [settings for plan in plans for settings in repetitions(plan, repeats)]
     for settings in wanted:
         check_against_data(check_settings(**settings), data)
+    calls = numbered(delayed(_solve)(data, settings) for settings in wanted)
     found: dict[int, Run] = {}
-    if n_jobs == 1 and backend is None:
-        finished: Any = (_numbered(k, data, settings) for k, settings in enumerate(wanted))
-    else:
-        calls = [delayed(_numbered)(k, data, settings) for k, settings in enumerate(wanted)]
-        finished = in_parallel(calls, n_jobs, backend)
-    for position, run in finished:
+    for position, run in in_parallel(calls, n_jobs, backend):
         found[position] = run
         if on_run is not None:
             on_run(run, len(found), len(wanted))
@@ -95,7 +83,6 @@ def compare(
     return tuple(tuple(runs[k : k + repeats]) for k in range(0, len(runs), repeats))
 
 
-def _numbered(position: int, data: Dataset, settings: Mapping[str, Any]) -> tuple[int, Run]:
-    """Solve one of them; a module function, so it can travel."""
-    # An interrupt ends all solves, not this one.
-    return position, solve(data, **settings, cancel=Cancel())
+def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run:
+    """Solve one of them; an interrupt ends all solves, not this one."""
+    return solve(data, **settings, cancel=Cancel())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import delayed
@@ -20,7 +20,7 @@ from octcore.data.distinct import distinct_rows
 from octcore.errors import CancelledError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.program import Problem
-from octcore.selection.fits import in_parallel
+from octcore.selection.fits import in_parallel, is_here, numbered
 from octcore.solving.prepare import prepare
 from octcore.solving.settings import SELECT_ROWS, check_settings
 from octcore.tree import metrics
@@ -138,17 +138,11 @@ def select_rows(
     share = np.inf if time_limit is None else DESCENT_SHARE * time_limit
     tree, X = heuristic_tree(problem, share), np.asarray(problem.X, dtype=np.float64)
     clusters = list(_clusters(problem, tree, LARGEST[rule]))
-    pick = _Picker(seed, thresholds or Thresholds(), rule, stop)
-    if n_jobs == 1:
-        found = (_kept(k, pick, tree, leaf, X[rows]) for k, (leaf, rows) in enumerate(clusters))
-    else:
-        there = replace(pick, stop=_Stop(stop.deadline, None))
-        calls = (
-            delayed(_kept)(k, there, tree, leaf, X[rows]) for k, (leaf, rows) in enumerate(clusters)
-        )
-        found = in_parallel(calls, n_jobs, None)
+    asked = stop if is_here(n_jobs, None) else _Stop(stop.deadline, None)  # which can travel
+    pick = _Picker(seed, thresholds or Thresholds(), rule, asked)
+    calls = numbered(delayed(pick.from_cluster)(tree, leaf, X[rows]) for leaf, rows in clusters)
     kept, records = [], {}
-    for k, chosen in found:
+    for k, chosen in in_parallel(calls, n_jobs, None):
         stop.if_cancelled()
         kept.append(clusters[k][1][chosen.rows])
         records[k] = chosen.record
@@ -258,11 +252,9 @@ class _Picker:
         rows = distinct_rows(points)[0]
         X = points[rows]
         try:
-            return (
-                self._balanced(rows, X)
-                if self.rule == "balanced"
-                else self._hull(tree, leaf, rows, X)
-            )
+            if self.rule == "balanced":
+                return self._balanced(rows, X)
+            return self._hull(tree, leaf, rows, X)
         except _OutOfTime:
             return self._nearest(tree, leaf, rows, X)
 
@@ -321,13 +313,6 @@ class _Picker:
         chosen = found if len(found) else np.arange(len(X))
         record = {"size": len(rows), "kept": len(chosen)}
         return _Chosen(rows[chosen], np.ones(len(chosen), dtype=bool), record)
-
-
-def _kept(
-    number: int, pick: _Picker, tree: Tree, leaf: int, points: np.ndarray
-) -> tuple[int, _Chosen]:
-    """Choose from one cluster; a module function, so it can travel."""
-    return number, pick.from_cluster(tree, leaf, points)
 
 
 def _halves(at: np.ndarray, X: np.ndarray, largest: int) -> Iterator[np.ndarray]:

@@ -74,8 +74,13 @@ class Runner:
         self, jobs: Sequence[Job], keep_runs: bool = False
     ) -> list[tuple[Fit, Run | None]]:
         """Train all of them, in any order; raises `CancelledError` when asked to stop."""
+        # What asks whether to stop cannot travel; where it need not, it ends a training early.
+        stop = self.cancel if is_here(self.n_jobs, self.backend) else None
+        calls = (
+            delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs, stop) for job in jobs
+        )
         results = []
-        for fit, run in self._finished(jobs, keep_runs):
+        for fit, run in in_parallel(calls, self.n_jobs, self.backend):
             if self.cancel is not None and self.cancel():
                 raise CancelledError("The tuning was stopped; no choice was made.")
             results.append((fit, run))
@@ -84,36 +89,32 @@ class Runner:
                 self.on_fit(fit, self.done, self.total)
         return results
 
-    def _finished(self, jobs: Sequence[Job], keep_runs: bool) -> Iterator[tuple[Fit, Run | None]]:
-        """Yield every training when it is done."""
-        if self.n_jobs == 1 and self.backend is None:
-            for job in jobs:
-                yield fit_one(self.data, self.plans[job[0]], job, keep_runs, self.cancel)
-            return
-        yield from in_parallel(
-            [delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs],
-            self.n_jobs,
-            self.backend,
-        )
+
+def is_here(n_jobs: int, backend: str | None) -> bool:
+    """Whether calls are done by this very process, one after the other."""
+    return n_jobs == 1 and backend is None
+
+
+def numbered(calls: Iterable[Any]) -> Iterator[Any]:
+    """Delayed calls whose results come with their position, as `in_parallel` keeps no order."""
+    return (delayed(_numbered)(k, *call) for k, call in enumerate(calls))
+
+
+def _numbered(position: int, work: Callable[..., Any], given: Any, named: Any) -> tuple[int, Any]:
+    """Do one of them; a module function, so it can travel."""
+    return position, work(*given, **named)
 
 
 def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Iterator[Any]:
     """Run joblib's delayed calls; yields every result when it is there, in any order.
 
-    Parameters
-    ----------
-    n_jobs : int
-        Calls at once, -1 for all that there is room for.
-    backend : str or None
-        As for `octcore.tune`.
-
-    Raises
-    ------
-    SettingsError
-        If there is no such backend, or its library or cluster is missing.
-    EngineError
-        If a process was ended from outside, on a cluster the work of one call again and again.
+    `n_jobs` at once, -1 for all that there is room for, and `backend` are those of `octcore.tune`.
+    `SettingsError` if there is no such backend, or its library or cluster is missing; `EngineError`
+    if a process was ended from outside, on a cluster the work of one call again and again.
     """
+    if is_here(n_jobs, backend):
+        yield from (work(*given, **named) for work, given, named in calls)
+        return
     with _backend(backend):
         if backend == "dask":
             finished = _on_cluster(calls)
@@ -145,13 +146,7 @@ def _on_cluster(calls: Iterable[Any]) -> Iterator[Any]:
 
 
 def _backend(name: str | None) -> contextlib.AbstractContextManager[Any]:
-    """Backend of joblib by name; what is around the call for None.
-
-    Raises
-    ------
-    SettingsError
-        If there is none, or its library or cluster is missing.
-    """
+    """Backend of joblib by name; what is around the call for None."""
     if name is None:
         return contextlib.nullcontext()
     try:
@@ -208,7 +203,8 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
         inner,
         accuracy,
         run.accuracy or 0.0,
-        _features_summed(run),
+        # As the MARGOT paper counts them: at every branch node anew.
+        sum(map(len, metrics.feature_usage(run.tree, run.encoding.groups).values())),
         run.tree.n_leaves,
         run.status,
         run.gap,
@@ -220,11 +216,3 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
 def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
     candidate, outer, inner = job[:3]
     return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
-
-
-def _features_summed(run: Run) -> int:
-    """Raw features used, summed over branch nodes, as the MARGOT paper counts them."""
-    if run.tree is None or not run.tree.splits:
-        return 0
-    usage = metrics.feature_usage(run.tree, run.encoding.groups)
-    return sum(len(features) for features in usage.values())

@@ -47,17 +47,8 @@ class OneVsRest:
 
     def to_dict(self) -> dict[str, Any]:
         """Every tree with its own numbers, and what they reach together."""
-        return jsonable(
-            {
-                "format": "octcore-one-vs-rest",
-                "version": 1,
-                "classes": list(self.classes),
-                "summary": self.summary,
-                "accuracy": self.accuracy,
-                "test_accuracy": self.test_accuracy,
-                "runs": [run.to_dict() for run in self.runs],
-            }
-        )
+        record = {"format": "octcore-one-vs-rest", "version": 1, "summary": self.summary}
+        return jsonable(record | vars(self) | {"runs": [run.to_dict() for run in self.runs]})
 
     def distances(self, frame: pd.DataFrame) -> np.ndarray:
         """Signed distance of every row for every class, shape ``(n_rows, n_classes)``.
@@ -78,17 +69,9 @@ class OneVsRest:
 
 
 def signed_distance(tree: Tree, X: np.ndarray, positive: int) -> np.ndarray:
-    """Distance to the split above each row's leaf, with the sign of the leaf's class.
+    """Distance to the split above each row's leaf, positive where the leaf has the positive class.
 
-    Parameters
-    ----------
-    positive : int
-        Class index that counts as positive.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n_rows,)``; infinite where the tree is a single leaf.
+    Shape ``(n_rows,)``; infinite where the tree is a single leaf.
     """
     leaves = tree.apply(X)
     distance = np.full(len(X), np.inf)

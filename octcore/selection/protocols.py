@@ -26,6 +26,9 @@ class OuterSplit:
     """Rows on which it is judged; empty when the protocol keeps none."""
 
 
+Make = Callable[[np.ndarray, int], tuple[OuterSplit, ...]]
+
+
 @dataclass(frozen=True)
 class Protocol:
     """A way to split."""
@@ -33,7 +36,7 @@ class Protocol:
     key: str
     title: str
     """`key`, `title`: key of the public interface and words."""
-    make: Callable[[np.ndarray, int], tuple[OuterSplit, ...]]
+    make: Make
     """``(y, seed) -> tuple of OuterSplit``."""
 
 
@@ -66,7 +69,7 @@ def _cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.n
     return np.asarray(first), np.asarray(second)
 
 
-def _k_fold(k: int) -> Callable[[np.ndarray, int], tuple[OuterSplit, ...]]:
+def _k_fold(k: int) -> Make:
     def make(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
         rows = np.arange(len(y))
         return (OuterSplit(_folds(y, rows, k, seed), _rows(rows), ()),)
@@ -93,19 +96,17 @@ def _nested(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
     return tuple(outer)
 
 
-def _five_cuts(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
-    """Split 75/25 five times; three folds inside the first part choose."""
-    outer = []
-    for repeat in range(5):
-        train, test = _cut(y, np.arange(len(y)), 0.25, seed + repeat)
-        outer.append(OuterSplit(_folds(y, train, 3, seed + repeat), _rows(train), _rows(test)))
-    return tuple(outer)
+def _cuts(share: float, repeats: int, k: int) -> Make:
+    """Keep a share for testing, some times; folds inside the other part choose."""
 
+    def make(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
+        outer = []
+        for own in range(seed, seed + repeats):
+            train, test = _cut(y, np.arange(len(y)), share, own)
+            outer.append(OuterSplit(_folds(y, train, k, own), _rows(train), _rows(test)))
+        return tuple(outer)
 
-def _margot(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
-    """Split 80/20 once; four folds inside the first part choose."""
-    train, test = _cut(y, np.arange(len(y)), 0.2, seed)
-    return (OuterSplit(_folds(y, train, 4, seed), _rows(train), _rows(test)),)
+    return make
 
 
 PROTOCOLS = {
@@ -114,21 +115,15 @@ PROTOCOLS = {
         Protocol("k-fold", "5-fold cross-validation", _k_fold(5)),
         Protocol("repeated", "50/25/25 train, validation, test, 5 repeats (FlowOCT)", _repeated),
         Protocol("nested", "3 outer x 2 inner folds (S-OCT)", _nested),
-        Protocol("75/25", "75/25 train, test, 5 repeats (SVM1-ODT)", _five_cuts),
-        Protocol("80/20", "80/20 train, test with 4 folds inside (MARGOT)", _margot),
+        Protocol("75/25", "75/25 train, test, 5 repeats (SVM1-ODT)", _cuts(0.25, 5, 3)),
+        Protocol("80/20", "80/20 train, test with 4 folds inside (MARGOT)", _cuts(0.2, 1, 4)),
     )
 }
 """The protocols of the papers by key."""
 
 
 def get_protocol(key: str) -> Protocol:
-    """Find a protocol, also ``"N-fold"`` for any N from 2.
-
-    Raises
-    ------
-    SettingsError
-        If there is none.
-    """
+    """Find a protocol, also ``"N-fold"`` for any N from 2; `SettingsError` if there is none."""
     number, _, word = str(key).partition("-")
     if word == "fold" and number.isdecimal() and int(number) >= 2:
         return Protocol(key, f"{number}-fold cross-validation", _k_fold(int(number)))

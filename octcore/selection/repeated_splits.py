@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from octcore import kernels
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
+from octcore.engines.events import Clock
 from octcore.formulations.base import baseline
 from octcore.selection.penalty_path import TIE, PathStep, penalty_path
 from octcore.solving.prepare import split_rows
@@ -89,34 +88,20 @@ def repeated_splits(
 ) -> tuple[Split, ...]:
     """Hold out other rows again and again, and judge on them the trees that the rest gives.
 
-    Parameters
-    ----------
-    encoding, depth, constraints, test_size
-        As `octcore.penalty_path`.
-    seed : int
-        Of the first split; each further one has the next.
-    n_splits : int
-        As many as the time allows are made, in full.
-    focus : label or None
-        The class that matters, for its recall and precision.
-    on_split : callable or None
-        Told every split at once.
-
-    Raises
-    ------
-    SettingsError, DataError, CancelledError
-        As `octcore.penalty_path`; the last one where the time ends before the first split does.
+    Settings and errors are those of `octcore.penalty_path`; `CancelledError` also where the time
+    ends before the first split does.  As many splits as the time allows are made, in full, the
+    first with the seed, each further one with the next; `on_split` is told every one at once.
+    `focus`: the class that matters, for its recall and precision.
     """
-    start = time.perf_counter() - kernels.spent()
+    clock = Clock(time_limit)
     found: list[Split] = []
     for number in range(n_splits):
-        spent = time.perf_counter() - kernels.spent() - start
-        if found and spent * (number + 1) / number > time_limit:
+        if found and clock.elapsed * (number + 1) / number > time_limit:
             break
         same = {"depth": depth, "test_size": test_size, "seed": seed + number}
         path = penalty_path(
-            data, encoding, constraints=constraints, time_limit=time_limit - spent, cancel=cancel,
-            **same,
+            data, encoding, constraints=constraints, time_limit=time_limit - clock.elapsed,
+            cancel=cancel, **same,
         )  # fmt: skip
         train, test, _ = split_rows(data, test_size, seed + number)
         assert test is not None

@@ -187,13 +187,7 @@ def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None
 
 
 def check_formulation(key: str) -> None:
-    """Refuse formulations whose splits are no hyperplanes.
-
-    Raises
-    ------
-    SettingsError
-        If splits test one column at a time.
-    """
+    """Refuse formulations whose splits are no hyperplanes, but test one column at a time."""
     if get_formulation(key).info.split_kind != "oblique":
         raise SettingsError(
             "SELECTION_NEEDS_PLANES",
@@ -208,8 +202,6 @@ def _accuracy(run: Run, tree: Tree, data: Dataset) -> float:
 
 
 def _with_claim(run: Run, selection: Selection) -> Run:
-    certificate = run.certificate
-    statements = (*certificate.statements, CLAIM)
     notes = [
         f"Trained on {len(selection.rows)} selected rows of {selection.n_samples}; objective, "
         "bound and gap are about those."
@@ -219,8 +211,5 @@ def _with_claim(run: Run, selection: Selection) -> Run:
             f"The time did not suffice to find the hulls of {selection.unfinished} of "
             f"{len(selection.clusters)} clusters; of those the rows nearest to a plane were kept."
         )
-    return replace(
-        run,
-        certificate=replace(certificate, statements=statements),
-        findings=(*run.findings, *notes),
-    )
+    certificate = replace(run.certificate, statements=(*run.certificate.statements, CLAIM))
+    return replace(run, certificate=certificate, findings=(*run.findings, *notes))

@@ -12,23 +12,21 @@ from typing import Any
 
 from octcore.data.dataset import Dataset
 
+Settings = Mapping[str, Any]
+Result = dict[str, Any]
 Tell = Callable[[Mapping[str, Any]], None]
 Cancelled = Callable[[], bool]
-Task = Callable[[Dataset, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]
+Task = Callable[[Dataset, Settings, Tell, Cancelled], Result]
 
 
-def run_path(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_path(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Compute the optimal tree of every size."""
     from octcore.selection.penalty_path import penalty_path
 
     return {"path": penalty_path(data, cancel=cancel, **settings).to_dict()}
 
 
-def run_tune(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_tune(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Choose hyperparameters by cross-validation; every training is told at once."""
     from octcore.selection.tuning import Fit, tune
     from octcore.serial import jsonable
@@ -42,9 +40,7 @@ def run_tune(
     return {key: value for key, value in result.to_dict().items() if key != "runs"}
 
 
-def run_select(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_select(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Select rows to train on."""
     from octcore.selection.data_selection import select_rows
 
@@ -58,9 +54,7 @@ def run_select(
     }
 
 
-def run_verify(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_verify(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Derive the optimum of a run again; the data are its training rows."""
     from octcore.solving.run import Run
     from octcore.solving.verified import verified
@@ -70,9 +64,7 @@ def run_verify(
     return {"verification": None if found is None else found.to_dict()}
 
 
-def run_alternatives(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_alternatives(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Count the near-optimal trees, and describe those that meet the conditions."""
     from octcore.selection.alternatives import alternatives
     from octcore.selection.near_optimal import near_optimal
@@ -81,9 +73,7 @@ def run_alternatives(
     return {"alternatives": alternatives(found, **settings["conditions"]).to_dict()}
 
 
-def run_shapes(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_shapes(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Count the near-optimal trees that meet the conditions by shape."""
     from octcore.selection.alternatives import shape_lines
     from octcore.selection.near_optimal import near_optimal
@@ -93,9 +83,7 @@ def run_shapes(
     return {"number": number, "lines": [vars(line) for line in lines]}
 
 
-def run_meeting(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_meeting(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Count the near-optimal trees that keep to side constraints."""
     from octcore.constraints import Constraints
     from octcore.selection.alternatives import meeting
@@ -105,9 +93,7 @@ def run_meeting(
     return {"meeting": vars(meeting(found, Constraints.parse(settings["constraints"])))}
 
 
-def run_binarization(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_binarization(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve on coarser and finer thresholds; every point is told at once, so a stop keeps it."""
     from octcore.selection.binarization import BinarizationPoint, binarization_path
     from octcore.serial import jsonable
@@ -119,9 +105,7 @@ def run_binarization(
     return {"is_complete": path.is_complete}
 
 
-def run_refer(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_refer(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve at several prices of asking a person; every point is told at once."""
     from octcore.selection.refer_path import ReferPoint, refer_path
 
@@ -132,9 +116,7 @@ def run_refer(
     return {"points": [vars(point) for point in points]}
 
 
-def run_repeats(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_repeats(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Judge the trees of further random splits on their held-out rows; every split is told."""
     from dataclasses import asdict
 
@@ -146,9 +128,7 @@ def run_repeats(
     return {"n_splits": len(found)}
 
 
-def run_curve(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_curve(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every threshold of a column at a node of a run; the data are its training rows."""
     from octcore.solving.run import Run
 
@@ -157,9 +137,7 @@ def run_curve(
     return {"points": [vars(point) for point in points]}
 
 
-def run_values(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_values(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every column at a node of a run; the data are its training rows."""
     from octcore.serial import jsonable
     from octcore.solving.run import Run
@@ -171,9 +149,7 @@ def run_values(
     return {"values": jsonable(values)}
 
 
-def run_prove(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_prove(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Write the proof of a run, follow it, and pack its files; the data are its training rows."""
     import base64
     import io
@@ -193,9 +169,7 @@ def run_prove(
     return {"zip": zipped, "objective": written.objective, "accepted_by": written.accepted_by}
 
 
-def run_excluded(
-    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
-) -> dict[str, Any]:
+def run_excluded(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve, and tell the proof by the cuts at the root."""
     from octcore.solving.proving import excluded_cuts
     from octcore.solving.solve import solve

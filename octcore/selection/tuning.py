@@ -73,23 +73,14 @@ class TuneResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return jsonable(
-            {
-                "format": "octcore-tune",
-                "version": 1,
-                "formulation": self.formulation,
-                "protocol": self.protocol,
-                "choice": self.choice,
-                "seed": self.seed,
-                "fits": [{**vars(fit), "candidate": dict(fit.candidate)} for fit in self.fits],
-                "chosen": [dict(candidate) for candidate in self.chosen],
-                "test_accuracies": self.test_accuracies,
-                "runs": [run.to_dict() for run in self.runs],
-                "splits": [
-                    {"inner": s.inner, "train": s.train, "test": s.test} for s in self.splits
-                ],
-            }
-        )
+        record = {
+            "fits": [{**vars(fit), "candidate": dict(fit.candidate)} for fit in self.fits],
+            "chosen": [dict(candidate) for candidate in self.chosen],
+            "test_accuracies": self.test_accuracies,
+            "runs": [run.to_dict() for run in self.runs],
+            "splits": [vars(split) for split in self.splits],
+        }
+        return jsonable({"format": "octcore-tune", "version": 1, **vars(self), **record})
 
 
 def tune(
@@ -209,13 +200,7 @@ def _validated(
 
 
 def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:
-    """All combinations of the values, in the order given.
-
-    Raises
-    ------
-    SettingsError
-        If a name has no values.
-    """
+    """All combinations of the values, in the order given; `SettingsError` if a name has none."""
     for name, values in grid.items():
         if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
             raise SettingsError(
@@ -255,12 +240,7 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     By accuracy: best mean validation accuracy, or least mean cost where answers have costs, first
     in the grid on ties.  By features: among the candidates within `NEAR_BEST` of the best, the
     fewest features, then the best accuracy.  By one error: the same among those within a standard
-    error of the best, over its folds.
-
-    Raises
-    ------
-    SettingsError
-        If no candidate could be trained.
+    error of the best, over its folds.  `SettingsError` if no candidate could be trained.
     """
     scores: dict[Candidate, tuple[float, float]] = {}
     errors: dict[Candidate, float] = {}

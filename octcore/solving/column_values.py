@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from octcore import kernels
+from octcore.engines.events import Clock
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
@@ -89,13 +88,14 @@ def column_values(
     encoding, answers = run.encoding, run.needed.tree.classes
     here, rest = np.ones(len(problem.y), dtype=bool), 1.0
     if node != 1:
-        here, rest = _rows_and_rest(run.needed.tree, problem, asked, node)
-        asked = _below(
-            asked, here, node.bit_length() - 1, _leaves_left(run.needed.tree, asked, node)
-        )
+        outside = sum(not _is_below(leaf, node) for leaf in run.needed.tree.labels)
+        here, rest = _rows_and_rest(run.needed.tree, problem, node)
+        rest -= asked.leaf_penalty * outside
+        left = None if asked.max_leaves is None else asked.max_leaves - outside
+        asked = _below(asked, here, node.bit_length() - 1, left)
     share = _share(problem.weights, here)
     required = asked.roots
-    end = time.perf_counter() - kernels.spent() + time_limit
+    clock = Clock(time_limit)
     found = []
     for number, name in enumerate(encoding.raw_features):
         columns = tuple(np.flatnonzero(problem.groups == number).tolist())
@@ -103,8 +103,8 @@ def column_values(
         if not columns or asked.depth == 0:
             found.append(ColumnValue(name, None, True, None, None, None))
             continue
-        left = max(0.0, end - (time.perf_counter() - kernels.spent()))
-        best = answer(replace(asked, roots=columns), cancel=cancel, time_limit=left)
+        asked_here = replace(asked, roots=columns)
+        best = answer(asked_here, cancel=cancel, time_limit=clock.remaining)
         value = None
         if best.bound is not None:
             worth = rest - share * (1 - best.bound)
@@ -121,24 +121,15 @@ def column_values(
     return tuple(found)
 
 
-def _rows_and_rest(
-    tree: Tree, problem: Problem, asked: Question, node: int
-) -> tuple[np.ndarray, float]:
-    """Which rows arrive at a node, and what a tree is worth if all below it were free and right."""
+def _rows_and_rest(tree: Tree, problem: Problem, node: int) -> tuple[np.ndarray, float]:
+    """Which rows arrive at a node, and the share that is right if all of these were."""
     here = np.zeros(len(problem.y), dtype=bool)
     if node in tree.splits:
         here[tree.node_rows(problem.X)[node]] = True
     if not problem.weights[here].any():
         raise SettingsError("NO_SPLIT", f"The tree splits no rows at node {node}.", "node")
     wrong = tree.predict_codes(problem.X) != problem.y
-    outside = sum(not _is_below(leaf, node) for leaf in tree.labels)
-    return here, 1 - _share(problem.weights, wrong & ~here) - asked.leaf_penalty * outside
-
-
-def _leaves_left(tree: Tree, asked: Question, node: int) -> int | None:
-    """Most leaves that a node may have below it when the rest of a tree stays."""
-    outside = sum(not _is_below(leaf, node) for leaf in tree.labels)
-    return None if asked.max_leaves is None else asked.max_leaves - outside
+    return here, 1 - _share(problem.weights, wrong & ~here)
 
 
 def _is_below(leaf: int, node: int) -> bool:
@@ -205,7 +196,7 @@ def threshold_values(
             "NO_CURVE", "A limit on leaves ties both sides of a split together; solve without.",
             "max_leaves",
         )  # fmt: skip
-    end = time.perf_counter() - kernels.spent() + time_limit
+    clock = Clock(time_limit)
     here, rest = np.ones(len(problem.y), dtype=bool), 1.0
     allowed = problem.groups == encoding.raw_features.index(column)
     if node != 1:
@@ -226,7 +217,7 @@ def threshold_values(
                 )
             if span in found:  # another 0/1 column parts the rows of the node alike
                 continue
-            left = max(0.0, end - (time.perf_counter() - kernels.spent()))
+            left = clock.remaining
             sides = [
                 _side(asked, here & rows, node.bit_length(), left, cancel)
                 for rows in (~right, right)
@@ -309,19 +300,10 @@ def _below(
 def univariate_question(
     run: Run, refusal: str, beside: frozenset[str] = frozenset()
 ) -> tuple[Problem, UnivariateObjective, Question]:
-    """What the exact search is asked for the rows and columns of a run.
+    """What the exact search is asked for the rows and columns of a run; raises as `column_values`.
 
-    Parameters
-    ----------
-    refusal : str
-        How the sentence begins that says what the run is not about.
-    beside : frozenset of str
-        Side constraints that the question leaves out.
-
-    Raises
-    ------
-    SettingsError, ModelFileError
-        As `column_values`.
+    `refusal` begins the sentence that says what the run is not about; `beside` are side constraints
+    that the question leaves out.
     """
     refuse_other_questions(run, refusal, beside)
     problem = problem_of(run)
@@ -350,12 +332,8 @@ def _interval(
 ) -> tuple[float, float] | None:
     """Raw values between which the threshold of a split lies; None where it tests no order.
 
-    Parameters
-    ----------
-    right : ndarray of bool of shape (n_samples,)
-        Rows of the problem that the split on column `j` sends to the right.
-    here : ndarray of bool of shape (n_samples,) or None
-        Rows that arrive at the split; None for all.
+    `right`: which rows of the problem the split on column `j` sends to the right; `here`: which
+    arrive at it, None for all.
     """
     column = run.encoding.columns[j]
     if column.kind not in {"above", "value", "scaled"} or column.levels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,26 +26,18 @@ from octcore.program import Program, Sense
 from octcore.solving.prepare import Prepared
 from octcore.solving.run import Certificate, Run
 from octcore.tree import metrics
-from octcore.tree.intervals import threshold_intervals
 from octcore.tree.planes import drop_pass_through
 from octcore.tree.tree import Tree
 
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings that keep every threshold of the numeric columns."""
+SCORES = ("accuracy", "balanced_accuracy", "mean_cost", "referred")
 REACHED = "the bound is what so many leaves, each of one class, can get right"
 
 
 def named(tree: Tree, prepared: Prepared) -> Tree:
     """Return the tree carrying the class labels and column names of the request."""
     return tree.named(prepared.task.answers, prepared.encoding.names)
-
-
-@dataclass(frozen=True)
-class _Scores:
-    accuracy: float | None = None
-    balanced: float | None = None
-    mean_cost: float | None = None
-    referred: float | None = None
 
 
 def finish(
@@ -57,12 +49,8 @@ def finish(
 ) -> Run:
     """Make the run of a trace: route all rows through the last incumbent and recompute everything.
 
-    Parameters
-    ----------
-    events : tuple of Event
-        The trace, at least up to the last incumbent; may come from a killed process.
-    outcome : Outcome
-        Why it stopped and what proves the bound.
+    The events go at least up to the last incumbent and may come from a killed process; the outcome
+    says why it stopped and what proves the bound.
     """
     program = program or get_formulation(prepared.settings.formulation).build(prepared.problem)
     problem = prepared.problem
@@ -75,15 +63,17 @@ def finish(
     status = _status(outcome, tree)
     if status == "infeasible":  # there is nothing that a bound would be about
         bound = None
-    scores = _scores(prepared, tree, problem.context.X, prepared.train)
-    test = _Scores()
-    if prepared.test is not None and prepared.test.y is not None:
-        X = prepared.encoding.transform(prepared.test.frame)
-        test = _scores(prepared, tree, X, prepared.test)
+    train, test = prepared.train, prepared.test
+    scores = dict.fromkeys(SCORES) | _scores(prepared, tree, problem.context.X, train)
+    held_out = dict.fromkeys(SCORES)
+    if test is not None and test.y is not None:
+        held_out |= _scores(prepared, tree, prepared.encoding.transform(test.frame), test)
     counts = np.bincount(problem.context.y)
     remarks = dict.fromkeys(str(e.details["text"]) for e in events if e.kind == "note")
     return Run(
         settings={**prepared.settings.to_dict(), "data": _data_record(prepared)},
+        **scores,
+        **{f"test_{name}": score for name, score in held_out.items()},
         status=status,
         stop_reason=outcome.stop_reason.value,
         objective=objective,
@@ -94,10 +84,6 @@ def finish(
         tree=None if tree is None else named(tree, prepared),
         encoding=prepared.encoding,
         trace=Trace(events),
-        accuracy=scores.accuracy,
-        balanced_accuracy=scores.balanced,
-        test_accuracy=test.accuracy,
-        test_balanced_accuracy=test.balanced,
         accuracy_ceiling=None
         if prepared.task.can_ask
         else metrics.accuracy_ceiling(problem.context.X, problem.context.y),
@@ -105,22 +91,13 @@ def finish(
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
         extras={**outcome.values, **_intervals(prepared, tree)},
-        findings=(
-            *prepared.findings,
-            *program.findings,
-            *_spread(problem.weights),
-            *remarks,
-        ),
-        train=prepared.train,
-        test=prepared.test,
-        n_train=prepared.train.n_samples,
-        n_test=0 if prepared.test is None else prepared.test.n_samples,
-        classes=prepared.train.classes,
+        findings=(*prepared.findings, *program.findings, *_spread(problem.weights), *remarks),
+        train=train,
+        test=test,
+        n_train=train.n_samples,
+        n_test=0 if test is None else test.n_samples,
+        classes=train.classes,
         sample_weight=prepared.sample_weight,
-        mean_cost=scores.mean_cost,
-        referred=scores.referred,
-        test_mean_cost=test.mean_cost,
-        test_referred=test.referred,
     )
 
 
@@ -171,29 +148,28 @@ def _status(outcome: Outcome, tree: Tree | None) -> str:
     return by_reason.get(outcome.stop_reason, "no_solution")
 
 
-def _scores(prepared: Prepared, tree: Tree | None, X: np.ndarray, rows: Dataset) -> _Scores:
+def _scores(
+    prepared: Prepared, tree: Tree | None, X: np.ndarray, rows: Dataset
+) -> dict[str, float | None]:
     """Scores on some rows, each of which counts once: accuracy of those that get a class."""
     if tree is None:
-        return _Scores()
+        return {}
     tree = named(tree, prepared)
     answers = tree.predict_codes(X)
-    mean_cost = prepared.task.mean_cost(rows.codes, answers)
-    referred = float((answers >= tree.n_targets).mean())
-    if referred == 1.0:
-        return _Scores(mean_cost=mean_cost, referred=referred)
-    return _Scores(
-        metrics.accuracy(tree, X, rows.codes),
-        metrics.balanced_accuracy(tree, X, rows.codes),
-        mean_cost,
-        referred,
-    )
+    cost = prepared.task.mean_cost(rows.codes, answers)
+    found: dict[str, float | None] = {"mean_cost": cost}
+    found["referred"] = float((answers >= tree.n_targets).mean())
+    if found["referred"] < 1.0:
+        found["accuracy"] = metrics.accuracy(tree, X, rows.codes)
+        found["balanced_accuracy"] = metrics.balanced_accuracy(tree, X, rows.codes)
+    return found
 
 
 def _intervals(prepared: Prepared, tree: Tree | None) -> dict[str, Any]:
     """How far the thresholds on numbers may move, for trees with one column per split."""
     if tree is None or not tree.is_univariate or prepared.encoding.key not in ALL_THRESHOLDS:
         return {}
-    intervals = threshold_intervals(tree, prepared.problem.X, prepared.encoding)
+    intervals = metrics.threshold_intervals(tree, prepared.problem.X, prepared.encoding)
     return {"threshold_intervals": {node: list(ends) for node, ends in intervals.items()}}
 
 

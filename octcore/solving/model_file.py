@@ -124,10 +124,7 @@ def model_files(
 
 
 def _built(run: Run, program: Program) -> PyomoModel:
-    def guard() -> None:
-        pass
-
     if program.big_m is not None:
-        return program.big_m.build(guard, program.big_m.choose(run.objective))
+        return program.big_m.build(lambda: None, program.big_m.choose(run.objective))
     assert program.build is not None
-    return program.build(guard)
+    return program.build(lambda: None)

@@ -73,16 +73,7 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     has_quantiles = settings.encoding.startswith(("QB", "QT"))
     fitted_on = _repeated(train, sample_weight) if has_quantiles else train
     encoding = fit_encoding(settings.encoding, fitted_on)
-    X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
-    is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
-    if info.needs_binary_features and not is_binary:
-        raise SettingsError(
-            "ENCODING_NOT_BINARY",
-            f"{info.key} needs features of 0 and 1, but encoding {settings.encoding} gives other "
-            "numbers; use QT-5 or QB-5.",
-            "encoding",
-        )
-    problem = make_problem(settings, train, encoding, sample_weight, X)
+    problem = make_problem(settings, train, encoding, sample_weight)
     seconds = time.perf_counter() - start
     findings += encoding.findings
     return Prepared(
@@ -91,16 +82,18 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
 
 
 def make_problem(
-    settings: Settings,
-    train: Dataset,
-    encoding: Encoding,
-    sample_weight: np.ndarray | None,
-    X: np.ndarray | None = None,
+    settings: Settings, train: Dataset, encoding: Encoding, sample_weight: np.ndarray | None
 ) -> Problem:
-    """Make the problem of training rows; `X` are the encoded ones, where they are at hand."""
-    if X is None:
-        X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
+    """Make the problem of training rows; `SettingsError` if the settings do not fit them."""
+    X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
+    if get_formulation(settings.formulation).info.needs_binary_features and not is_binary:
+        raise SettingsError(
+            "ENCODING_NOT_BINARY",
+            f"{settings.formulation} needs features of 0 and 1, but encoding {settings.encoding} "
+            "gives other numbers; use QT-5 or QB-5.",
+            "encoding",
+        )
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight

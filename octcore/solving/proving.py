@@ -157,22 +157,10 @@ def check_proof(
 ) -> None:
     """Have a written proof followed to its end; the formula is made again.
 
-    Parameters
-    ----------
-    run : Run
-        Which the proof is about, with its rows.
-    guard : callable
-        Asked often; raises to stop.
-    checker : str or None
-        A program that is called as VeriPB is; None for the checker of the package.
-
-    Raises
-    ------
-    SettingsError
-        If there is no such program.
-    ProofError
-        If the formula is not that of the run, or the proof does not prove its optimum; of a program
-        also if it warns or the proof has an assumption.
+    `checker` is a program that is called as VeriPB is, None for the checker of the package, and
+    `guard` raises to stop.  `SettingsError` if there is no such program; `ProofError` if the
+    formula is not that of the run, or the proof does not prove its optimum; of a program also if it
+    warns or the proof has an assumption.
     """
     _refuse_missing(checker)
     case, tree = case_of(run)
@@ -246,19 +234,10 @@ def follow_with(checker: str, formula: Path, proof: Path, guard: Callable[[], No
 def excluded_cuts(
     run: Run, cancel: Callable[[], bool] | None = None
 ) -> tuple[float, tuple[ExcludedCuts, ...]]:
-    """Tell the proof of a run by the cuts at its root.
+    """Tell the proof of a run by the cuts at its root; raises as `prove`.
 
-    Returns
-    -------
-    float
-        What the tree costs, as a share of all weight.
-    tuple of ExcludedCuts
-        Every cut is in one of them, and the sides of each cost together as much at least.
-
-    Raises
-    ------
-    SettingsError, ProofError, CancelledError
-        As `prove`.
+    Returns what the tree costs, as a share of all weight, and the cuts: every one is in one of the
+    `ExcludedCuts`, and the sides of each cost together as much at least.
     """
     case, tree = case_of(run)
     costs = Costs(case, _guard(cancel))
@@ -286,12 +265,8 @@ def excluded_cuts(
 def case_of(run: Run) -> tuple[Case, Nested]:
     """Write rows, weights and limits of a run in whole numbers, and its tree beside them.
 
-    Raises
-    ------
-    SettingsError
-        If the run is not proven optimal, or the formula cannot say what it asks for.
-    ProofError
-        If its tree has another objective than it claims.
+    `SettingsError` if the run is not proven optimal, or the formula cannot say what it asks for;
+    `ProofError` if its tree has another objective than it claims.
     """
     refuse_unproven(run)
     problem, objective, asked = univariate_question(run, REFUSAL, RECALL)

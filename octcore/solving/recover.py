@@ -36,18 +36,9 @@ def run_from_incumbent(
     """Make the run of a solve that ended early out of what it had sent.
 
     Its status is ``"feasible"`` when there is a tree.  Without any incumbent a stopped or late
-    solve gets the majority leaf if the constraints admit it; a failed one gets no tree.
-
-    Parameters
-    ----------
-    data : Dataset
-        The rows that were given to the solve.
-    events : sequence of Event
-        Everything that arrived; the last tree is the incumbent.
-    stop_reason : StopReason or str
-        ``"cancelled"``, ``"time_limit"`` or ``"error"``.
-    note : str
-        One sentence for the user about the end.
+    solve gets the majority leaf if the constraints admit it; a failed one gets no tree.  `data` are
+    all rows that were given to the solve, `events` all that arrived, and `note` is a sentence for
+    the user about the end, which was "cancelled", "time_limit" or "error".
     """
     reason = StopReason(stop_reason)
     prepared = prepare(data, check_settings(**settings), sample_weight)

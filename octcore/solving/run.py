@@ -200,13 +200,7 @@ float or None
 
     @property
     def needed(self) -> SolvedRun:
-        """`solved`, where tree and training rows must be there.
-
-        Raises
-        ------
-        ModelFileError
-            If one is missing.
-        """
+        """`solved`, where tree and training rows must be there; else `ModelFileError`."""
         if self.solved is None:
             what = "no tree" if self.tree is None else "come without its training rows"
             raise ModelFileError("NO_TREE", f"This run has {what}.")
@@ -214,13 +208,7 @@ float or None
 
     @property
     def final_tree(self) -> Tree:
-        """`tree`, where there must be one.
-
-        Raises
-        ------
-        ModelFileError
-            If the run has no tree.
-        """
+        """`tree`, where there must be one; else `ModelFileError`."""
         if self.tree is None:
             raise ModelFileError("NO_TREE", "This run has no tree.")
         return self.tree
@@ -288,16 +276,10 @@ float or None
         return f"Best found, {self._room_words()}"
 
     def bounded_by(self, bound: float, source: str) -> Run:
-        """Return the run with a bound that another run of the same question has proven.
+        """Return the run with a bound that another run of the same question, `source`, has proven.
 
-        The run stays as it is where the bound is no tighter, or contradicts its tree.
-
-        Parameters
-        ----------
-        bound : float
-            In the formulation's own sense.
-        source : str
-            Name of the other run.
+        The bound is in the formulation's own sense; the run stays as it is where it is no tighter,
+        or contradicts the tree.
         """
         if self.objective is None or self.is_optimal or self.certificate.verified is False:
             return self
@@ -470,21 +452,10 @@ float or None
         return write_model(self, path)
 
     def steps_of_proof(self, bound: float, stop: Callable[[], Any]) -> Iterator[Any]:
-        """Search again for what proves a bound; `octcore.verify` checks it.
+        """Search again for what proves a bound, in the formulation's own sense.
 
-        Parameters
-        ----------
-        bound : float
-            In the formulation's own sense.
-        stop : callable
-            Asked often; it raises or says when the search has to end.
-
-        Yields
-        ------
-        float
-            Seconds that it may take, first of all.
-        Any
-            The steps, see `octcore.program.Program.prove`.
+        First come the seconds that it may take, then the steps of `octcore.program.Program.prove`
+        for `octcore.verify` to check.  `stop` raises or says when the search has to end.
         """
         program = get_formulation(self.formulation).build(problem_of(self))
         if program.prove is None:
@@ -552,10 +523,7 @@ float or None
     ) -> Run:
         """Read a run back; rows and trace are kept apart from it and given here.
 
-        Raises
-        ------
-        ModelFileError
-            If the record is no run, or of another version.
+        `ModelFileError` if the record is no run, or of another version.
         """
         if record.get("format") != "octcore-run" or record.get("version") != 1:
             raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")

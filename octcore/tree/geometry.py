@@ -30,10 +30,7 @@ class Region:
 def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:
     """Return the regions of all leaves in a view; they fill its box without overlap.
 
-    Raises
-    ------
-    SettingsError
-        If the tree uses a column that is neither on an axis nor held fixed.
+    `SettingsError` if the tree uses a column that is neither on an axis nor held fixed.
     """
     pieces = node_cells(tree, view)
     return tuple(
@@ -66,10 +63,9 @@ def strips(cell: Polygon, cuts: Sequence[Sequence[float]]) -> list[Polygon]:
     """Cut a cell at raw x values (first entry of `cuts`) and raw y values (second entry)."""
     pieces: list[Polygon] = [cell]
     for axis, values in enumerate(cuts):
-        for value in values:
-            line = axis_line(axis, value)
-            halves = [(clip(piece, line), clip(piece, line.flipped())) for piece in pieces]
-            pieces = [half for pair in halves for half in pair if area(half) > 0]
+        for line in (axis_line(axis, value) for value in values):
+            halves = [clip(piece, side) for piece in pieces for side in (line, line.flipped())]
+            pieces = [half for half in halves if area(half) > 0]
     return pieces
 
 

@@ -75,12 +75,8 @@ def node_margins(
 ) -> dict[int, NodeMargin]:
     """Return the margins of all branch nodes that test something and have rows.
 
-    Parameters
-    ----------
-    y : array of int, shape (n_samples,), or None
-        Class codes; needed for slacks of unit margins.
-    positive : int
-        Class code that the formulation codes as +1; all others are -1.
+    Slacks of unit margins need the class codes `y`, of which the formulation takes `positive` as +1
+    and all others as -1.
     """
     margins = {}
     for node, rows in tree.node_rows(X).items():
@@ -103,7 +99,7 @@ def _unit_margin(
     side = np.where(projected > split.threshold, 1.0, -1.0) if signs is None else signs
     value = side * scores
     slack = np.zeros(len(rows)) if signs is None else np.maximum(0.0, 1.0 - value)
-    low, high = -1.0 - split.solved_offset, 1.0 - split.solved_offset
+    low, high = _unit_lines(split)
     support = value <= 1 + SUPPORT_TOLERANCE
     return NodeMargin(node, "unit", low, high, 2 / length, rows, scores / length, support, slack)
 
@@ -124,6 +120,11 @@ def _geometric_margin(
     )
 
 
+def _unit_lines(split: Split) -> tuple[float, float]:
+    """Values of ``w.x`` where ``w.x + b`` is -1 and 1."""
+    return -1.0 - split.solved_offset, 1.0 - split.solved_offset
+
+
 def _length(split: Split) -> float:
     return float(np.linalg.norm([value for _, value in split.weights]))
 
@@ -131,17 +132,9 @@ def _length(split: Split) -> float:
 def split_lines(
     tree: Tree, view: PlaneView, margins: dict[int, NodeMargin] | None = None
 ) -> dict[int, SplitLines]:
-    """Return what to draw for every branch node whose plane crosses its cell in a view.
+    """Return what to draw for every node that has weights and a plane that crosses its cell.
 
-    Parameters
-    ----------
-    margins : dict of int to NodeMargin, or None
-        From `node_margins`, for the lines of geometric margins; unit margins need none.
-
-    Returns
-    -------
-    dict
-        By node; nodes without weights are left out.
+    `margins` are those of `node_margins`, for lines of geometric margins; unit margins need none.
     """
     drawn = {}
     for node, cell in node_cells(tree, view).items():
@@ -159,7 +152,11 @@ def _lines_of(
 ) -> SplitLines:
     if all(view.is_stepwise(view.encoding.columns[j]) for j, _ in split.weights):
         return SplitLines(node, "none", _condition_edges(split, cell, view))
-    kind, levels = _margin_levels(split, margin)
+    kind, levels = "none", None
+    if split.unit_margin:
+        kind, levels = "unit", _unit_lines(split)
+    elif margin is not None and np.isfinite([margin.low, margin.high]).all():
+        kind, levels = "geometric", (margin.low, margin.high)
     main = -split.solved_offset if split.unit_margin else split.threshold
     line: list[Segment] = []
     low: list[Segment] = []
@@ -179,16 +176,6 @@ def _lines_of(
         if area(between) > 0:
             band.append(between)
     return SplitLines(node, kind, tuple(line), tuple(low), tuple(high), tuple(band))
-
-
-def _margin_levels(
-    split: Split, margin: NodeMargin | None
-) -> tuple[str, tuple[float, float] | None]:
-    if split.unit_margin:
-        return "unit", (-1.0 - split.solved_offset, 1.0 - split.solved_offset)
-    if margin is None or not np.isfinite([margin.low, margin.high]).all():
-        return "none", None
-    return "geometric", (margin.low, margin.high)
 
 
 def _condition_edges(
@@ -212,15 +199,12 @@ def _changes_side(split: Split, view: PlaneView, edge: Segment, axis: int, value
 
     The ends of the edge were interpolated; only `value` is exactly where the side changes.
     """
-    low = [(edge[0][0] + edge[1][0]) / 2, (edge[0][1] + edge[1][1]) / 2]
-    low[axis] = value
-    high = list(low)
-    high[axis] = float(np.nextafter(high[axis], np.inf))
-    sides = [
-        view.score_line(split, split.threshold, (point[0], point[1])).c >= 0
-        for point in (low, high)
-    ]
-    return sides[0] != sides[1]
+    x, y = ((start + end) / 2 for start, end in zip(*edge, strict=True))
+    sides = {
+        view.score_line(split, split.threshold, (x, at) if axis else (at, y)).c >= 0
+        for at in (value, float(np.nextafter(value, np.inf)))
+    }
+    return len(sides) == 2
 
 
 def _append(segments: list[Segment], segment: Segment | None) -> None:

@@ -7,11 +7,12 @@ weights of rows, both of shape ``(n_samples,)``; without weights every row count
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from octcore.data.distinct import distinct_rows
+from octcore.encoding.base import Encoding
 from octcore.encoding.quantile import short_threshold
 from octcore.tree.tree import Split, Tree
 
@@ -86,25 +87,15 @@ def node_summaries(tree: Tree, X: np.ndarray, y: np.ndarray) -> dict[int, NodeSu
 
 
 def feature_usage(tree: Tree, groups: np.ndarray) -> dict[int, dict[int, float]]:
-    """Absolute weight of every raw feature at every branch node.
+    """``usage[node][raw_feature]``: the sum of its absolute weights at every branch node.
 
-    Parameters
-    ----------
-    groups : numpy.ndarray
-        Raw feature index of every encoded column, shape ``(n_features,)``.
-
-    Returns
-    -------
-    dict of int to dict of int to float
-        ``usage[node][raw_feature]``, the sum of absolute weights.
+    `groups`: raw feature index of every encoded column, shape ``(n_features,)``.
     """
-    usage: dict[int, dict[int, float]] = {}
+    usage: dict[int, dict[int, float]] = {node: {} for node in tree.splits}
     for node, split in tree.splits.items():
-        here: dict[int, float] = {}
         for j, value in split.weights:
             raw = int(groups[j])
-            here[raw] = here.get(raw, 0.0) + abs(value)
-        usage[node] = here
+            usage[node][raw] = usage[node].get(raw, 0.0) + abs(value)
     return usage
 
 
@@ -134,7 +125,7 @@ def centre_thresholds(tree: Tree, X: np.ndarray) -> Tree:
     for node, rows in tree.node_rows(X).items():
         if node in tree.splits:
             splits[node] = _centred(tree.splits[node], X[rows])
-    return Tree(splits, tree.labels, tree.n_features, tree.n_classes, tree.classes, tree.features)
+    return replace(tree, splits=splits)
 
 
 def _centred(split: Split, X: np.ndarray) -> Split:
@@ -148,10 +139,28 @@ def _centred(split: Split, X: np.ndarray) -> Split:
     else:
         high = float(values[right].min())
         threshold = low + (high - low) / 2
-        if (
-            not low <= threshold < high
-        ):  # neighbours in floating point: the left value itself routes
-            threshold = low
+        if not low <= threshold < high:
+            threshold = low  # neighbours in floating point: the left value itself routes
         elif split.is_univariate:
             threshold = short_threshold(threshold, low, high)
-    return Split(split.weights, threshold, split.offset, split.unit_margin)
+    return replace(split, threshold=threshold)
+
+
+def threshold_intervals(
+    tree: Tree, X: np.ndarray, encoding: Encoding
+) -> dict[int, tuple[float, float]]:
+    """Largest value left and smallest value right at every branch node, in raw units.
+
+    Any threshold from the first value up to, but without, the second one sends the same training
+    rows left.  For a category the values are those of its indicator, 0 and 1; for ordered
+    categories they are ranks.  Nodes that send no rows one way are left out.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    rows = tree.node_rows(X)
+    for node, split in tree.splits.items():
+        right = split.goes_right(X, rows[node])
+        if right.any() and not right.all():
+            column, values = encoding.columns[split.features[0]], X[rows[node], split.features[0]]
+            low, high = float(values[~right].max()), float(values[right].min())
+            found[node] = (column.shift + column.scale * low, column.shift + column.scale * high)
+    return found

@@ -61,13 +61,7 @@ class PlaneView:
         return {self.x: 0, self.y: 1}.get(column.raw)
 
     def fixed_value(self, column: EncodedColumn) -> float:
-        """Encoded value of a column that is held fixed.
-
-        Raises
-        ------
-        SettingsError
-            If no value is given for its raw column.
-        """
+        """Encoded value of a column that is held fixed; `SettingsError` if none is given."""
         if column.raw not in self.fixed:
             raise SettingsError(
                 "NOT_FIXED",
@@ -84,18 +78,16 @@ class PlaneView:
     def cuts(self, split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Values of x and y at which a stepwise column of a split may change."""
         found: tuple[set[float], set[float]] = (set(), set())
-        for j, _ in split.weights:
-            column = self.encoding.columns[j]
+        for column in (self.encoding.columns[j] for j in split.features):
             axis = self.axis_of(column)
-            if axis is not None and self.is_stepwise(column):
-                found[axis].update(self._breaks(column))
+            if axis is None or not self.is_stepwise(column):
+                continue
+            if column.raw in self.levels:
+                steps = np.flatnonzero(np.diff(self._at_levels(column)))
+                found[axis].update(float(k) + 0.5 for k in steps)
+            else:
+                found[axis].update(e for e in (column.lower, column.upper) if e is not None)
         return tuple(sorted(found[0])), tuple(sorted(found[1]))
-
-    def _breaks(self, column: EncodedColumn) -> list[float]:
-        if column.raw not in self.levels:
-            return [end for end in (column.lower, column.upper) if end is not None]
-        steps = np.diff(self._at_levels(column))
-        return [float(k) + 0.5 for k in np.flatnonzero(steps)]
 
     def _at_levels(self, column: EncodedColumn) -> npt.NDArray[np.float64]:
         """Encoded value of a column at every category of its axis."""
@@ -104,10 +96,8 @@ class PlaneView:
     def _value_at(self, column: EncodedColumn, value: float) -> float:
         """Encoded value of a stepwise column at a place of its axis."""
         if column.raw in self.levels:
-            strip = int(np.ceil(value - 0.5))
-            return float(
-                self._at_levels(column)[min(max(strip, 0), len(self.levels[column.raw]) - 1)]
-            )
+            values = self._at_levels(column)
+            return float(values[np.clip(int(np.ceil(value - 0.5)), 0, len(values) - 1)])
         lower = -np.inf if column.lower is None else column.lower
         upper = np.inf if column.upper is None else column.upper
         return float(lower < value <= upper)

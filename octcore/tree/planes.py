@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,14 +25,8 @@ def tree_from_planes(
     """Make a tree from planes with the convention "right when ``w.x + b >= 0``".
 
     The routing threshold is put between the nearest training rows of the two sides, so that the
-    package's rule (``w.x <= t`` goes left) routes every training row alike.
-
-    Parameters
-    ----------
-    planes : mapping of int to (numpy.ndarray, float)
-        Weights of shape ``(n_features,)`` and offset of every branch node.
-    tolerance : float
-        Scores of at least ``-tolerance`` go right.
+    package's rule (``w.x <= t`` goes left) routes every training row alike.  `planes` are weights
+    of shape ``(n_features,)`` and offset by node; scores of at least ``-tolerance`` go right.
     """
     splits: dict[int, Split] = {}
     rows = {1: np.arange(len(X))}
@@ -79,4 +74,4 @@ def drop_pass_through(tree: Tree) -> Tree:
         else:
             splits[new] = tree.splits[old]
             stack += [(2 * old, 2 * new), (2 * old + 1, 2 * new + 1)]
-    return Tree(splits, labels, tree.n_features, tree.n_classes, tree.classes, tree.features)
+    return replace(tree, splits=splits, labels=labels)

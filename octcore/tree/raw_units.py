@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from octcore.encoding.base import Encoding
 from octcore.tree.conditions import Condition, Levels, Numbers, below, condition_of, everything
@@ -52,8 +51,7 @@ def left_condition(
     Equal weights on levels of one column ask for a set of levels.
     """
     if not split.weights:
-        anything = everything(Numbers(ANY_ROW, ()))
-        return anything if split.threshold >= 0 else anything.negated()
+        return _two_way(Numbers(ANY_ROW, ()), 0.0, split.threshold)
     if len(split.weights) > 1:
         return _level_set_condition(split, encoding)
     j, weight = next(iter(split.weights))
@@ -69,10 +67,8 @@ def left_condition(
 def _level_set_condition(split: Split, encoding: Encoding) -> Condition | None:
     columns = [encoding.columns[j] for j in split.features]
     weight = split.weights[0][1]
-    one_column = len({column.raw for column in columns}) == 1
-    if not one_column or any(column.kind != "level" for column in columns):
-        return None
-    if any(value != weight for _, value in split.weights):
+    is_one_set = {(c.raw, c.kind) for c in columns} == {(columns[0].raw, "level")}
+    if not is_one_set or any(value != weight for _, value in split.weights):
         return None
     levels = Levels(columns[0].raw, tuple(column.level for column in columns), True)
     return _two_way(levels, weight, split.threshold)
@@ -96,7 +92,6 @@ def raw_plane(split: Split, encoding: Encoding) -> RawPlane:
     with equal weights become one term.
     """
     slopes: dict[str, float] = {}
-    levels: dict[str, tuple[Any, ...]] = {}
     conditional: dict[tuple[str, Condition], float] = {}
     constant = 0.0
     for j, weight in split.weights:
@@ -106,7 +101,6 @@ def raw_plane(split: Split, encoding: Encoding) -> RawPlane:
             conditional[key] = conditional.get(key, 0.0) + weight
         else:
             slopes[column.raw] = slopes.get(column.raw, 0.0) + weight / column.scale
-            levels[column.raw] = column.levels
             constant -= weight * column.shift / column.scale
     terms = [RawTerm(raw, weight) for raw, weight in slopes.items() if weight]
     terms += _merged([RawTerm(raw, w, condition) for (raw, condition), w in conditional.items()])
@@ -115,15 +109,11 @@ def raw_plane(split: Split, encoding: Encoding) -> RawPlane:
 
 def _merged(terms: Sequence[RawTerm]) -> list[RawTerm]:
     """Join the levels of one column that have the same weight."""
-    joined: dict[tuple[str, float], RawTerm] = {}
-    others = []
+    joined: dict[tuple[str, float], list[Levels]] = {}
     for term in terms:
-        if not isinstance(term.condition, Levels):
-            others.append(term)
-            continue
-        key = (term.raw, term.weight)
-        known = joined.get(key)
-        before = known.condition.levels if known and isinstance(known.condition, Levels) else ()
-        levels = Levels(term.raw, before + term.condition.levels, True, term.condition.pair)
-        joined[key] = RawTerm(term.raw, term.weight, levels)
-    return others + list(joined.values())
+        if isinstance(term.condition, Levels):
+            joined.setdefault((term.raw, term.weight), []).append(term.condition)
+    return [term for term in terms if not isinstance(term.condition, Levels)] + [
+        RawTerm(raw, w, Levels(raw, sum((c.levels for c in same), ()), True, same[-1].pair))
+        for (raw, w), same in joined.items()
+    ]

@@ -202,13 +202,7 @@ class Tree:
         return tuple(sorted({j for split in self.splits.values() for j in split.features}))
 
     def node_rows(self, X: np.ndarray) -> dict[int, np.ndarray]:
-        """Row indices that visit every node.
-
-        Returns
-        -------
-        dict of int to numpy.ndarray
-            Row indices by node, parents before children.
-        """
+        """Row indices that visit every node, parents before children."""
         rows = {1: np.arange(len(X))}
         for node in self.splits:
             here = rows[node]
@@ -228,10 +222,10 @@ class Tree:
 
     def predict_codes(self, X: np.ndarray) -> np.ndarray:
         """Class index of every row, shape ``(n_samples,)``."""
-        leaves = self.apply(X)
-        codes = np.zeros(len(leaves), dtype=np.int64)
+        X = np.asarray(X)
+        codes, rows = np.zeros(len(X), dtype=np.int64), self.node_rows(X)
         for node, label in self.labels.items():
-            codes[leaves == node] = label
+            codes[rows[node]] = label
         return codes
 
     @property
@@ -313,13 +307,7 @@ class Tree:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Tree:
-        """Read a tree from plain data.
-
-        Raises
-        ------
-        ModelFileError
-            If the format, the version or the structure is not ours.
-        """
+        """Read a tree from plain data; `ModelFileError` if format, version or structure differ."""
         if record.get("format") != FORMAT or record.get("version") != VERSION:
             raise ModelFileError(
                 "NOT_A_TREE",
@@ -327,15 +315,11 @@ class Tree:
                 f"{record.get('version')!r}.",
             )
         try:
-            splits, labels = {}, {}
-            for entry in record["nodes"]:
-                if entry["kind"] == "leaf":
-                    labels[int(entry["node"])] = int(entry["label"])
-                else:
-                    splits[int(entry["node"])] = _split_from(entry)
+            nodes = {int(e["node"]): e for e in record["nodes"]}
+            labels = {m: int(e["label"]) for m, e in nodes.items() if e["kind"] == "leaf"}
+            splits = {m: _split_from(e) for m, e in nodes.items() if m not in labels}
             classes, n_classes = tuple(record.get("classes", ())), int(record["n_classes"])
-            known = len(classes) in (0, n_classes) and set(labels.values()) <= set(range(n_classes))
-            if not known:
+            if len(classes) not in (0, n_classes) or not {*labels.values()} <= {*range(n_classes)}:
                 raise ValueError("a leaf has a class that does not exist")
             return cls(
                 splits,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from octcore.data.findings import count
 from octcore.data.text import clean_text
 from octcore.encoding.base import Encoding
 from octcore.tree import topology
@@ -59,7 +60,7 @@ class Rule:
     def text(self) -> str:
         """The rule as one sentence."""
         given = " and ".join(self.conditions) or "anything"
-        rows = "" if self.n_samples is None else f" ({_rows(self.n_samples)})"
+        rows = "" if self.n_samples is None else f" ({count(self.n_samples, 'row')})"
         return f"IF {given} THEN {clean_text(str(self.label))}{rows}"
 
     def __str__(self) -> str:
@@ -208,27 +209,18 @@ def rules(
 ) -> tuple[Rule, ...]:
     """Write every leaf as an IF-THEN rule, from left to right.
 
-    Parameters
-    ----------
-    X, y : numpy.ndarray or None
-        Encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or none.
-    max_name : int or None
-        See `split_words`.
+    `X`, `y`: encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or
+    none.  `max_name` is that of `split_words`.
     """
     counts = {} if X is None or y is None else node_summaries(tree, X, y)
     found = []
     for leaf in (node for node in tree.walk() if node in tree.labels):
-        summary = counts.get(leaf)
-        found.append(
-            Rule(
-                leaf,
-                path_words(tree, encoding, leaf, merge=True, max_name=max_name),
-                class_name(tree, tree.labels[leaf]),
-                None if summary is None else summary.n_samples,
-                () if summary is None else summary.class_counts,
-                0 if summary is None else summary.right(tree.labels[leaf]),
-            )
-        )
+        conditions = path_words(tree, encoding, leaf, merge=True, max_name=max_name)
+        rule = Rule(leaf, conditions, class_name(tree, tree.labels[leaf]))
+        if rows := counts.get(leaf):
+            told = (rows.n_samples, rows.class_counts, rows.right(tree.labels[leaf]))
+            rule = Rule(leaf, conditions, rule.label, *told)
+        found.append(rule)
     return tuple(found)
 
 
@@ -241,15 +233,8 @@ def path_words(
 ) -> tuple[str, ...]:
     """Word the way from the root to a node.
 
-    Parameters
-    ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
-    merge : bool
-        Whether to join the conditions on one raw column, such as ``2 < x`` and ``x <= 3``;
-        otherwise there is one text per split.
-    max_name : int or None
-        See `split_words`.
+    `merge` joins the conditions on one raw column, such as ``2 < x`` and ``x <= 3``; otherwise
+    there is one text per split.  `max_name` is that of `split_words`.
     """
     merged: dict[str, Condition] = {}
     texts: list[str | Condition] = []
@@ -318,7 +303,3 @@ def _level_text(level: Any, max_name: int | None) -> str:
     if isinstance(level, float):
         return format_number(level)
     return shorten(level, max_name) or "(empty)"
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number:,} rows"

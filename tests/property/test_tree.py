@@ -19,10 +19,13 @@ from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError
 from octcore.tree import topology
 from octcore.tree.conditions import Condition, Levels, meet
-from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.export.code import to_code
+from octcore.tree.export.dot import to_graphviz
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
+from octcore.tree.export.records import node_records
+from octcore.tree.export.svg import to_svg
+from octcore.tree.export.text import to_text
 from octcore.tree.geometry import leaf_regions
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView

@@ -72,23 +72,9 @@ class Dialect:
     """Characters that an expression may have."""
 
 
-def _python(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-    return (
-        "def predict(row):\n"
-        '    """Class of a row, a mapping from column to number or text; None for gaps."""\n'
-        f"    return {expression}\n"
-    )
-
-
-def _javascript(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-    return (
-        "// Class of a row, an object from column to number or text; null for gaps.\n"
-        f"function predict(row) {{\n  return {expression};\n}}\n"
-    )
-
-
-def _sql(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-    return f'SELECT *, {expression} AS prediction\nFROM "rows";\n'
+def _around(text: str) -> Any:
+    """Frame of a language in which an expression finds the columns of a row by name."""
+    return lambda expression, _: text.format(expression)
 
 
 def _declared(head: str, text: str, number: str, tail: str) -> Any:
@@ -106,13 +92,6 @@ def _declared(head: str, text: str, number: str, tail: str) -> Any:
         )
 
     return frame
-
-
-def _r(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-    return (
-        "# Classes of the rows of a data frame; NA for gaps.\n"
-        f"predict_rows <- function(rows) {{\n  rep_len({expression}, nrow(rows))\n}}\n"
-    )
 
 
 def _excel(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
@@ -151,13 +130,22 @@ DIALECTS = {
         choose="({1} if {0} else {2})", both="{0} and {1}", either="{0} or {1}", neither="not {0}",
         equal="{0} == {1}", equal_text="{0} == {1}",
         gap="({0} is None or {0} != {0})", gap_text="({0} is None or {0} != {0})", none="None",
-        column=lambda _, name: f"row[{name!r}]", text=repr, frame=_python,
+        column=lambda _, name: f"row[{name!r}]", text=repr,
+        frame=_around(
+            "def predict(row):\n"
+            '    """Class of a row, a mapping from column to number or text; None for gaps."""\n'
+            "    return {0}\n"
+        ),
     ),
     "js": Dialect(
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} === {1}", equal_text="{0} === {1}",
         gap="({0} == null || {0} !== {0})", gap_text="({0} == null)", none="null",
-        column=lambda _, name: f"row[{json.dumps(name)}]", text=json.dumps, frame=_javascript,
+        column=lambda _, name: f"row[{json.dumps(name)}]", text=json.dumps,
+        frame=_around(
+            "// Class of a row, an object from column to number or text; null for gaps.\n"
+            "function predict(row) {{\n  return {0};\n}}\n"
+        ),
     ),
     "sql": Dialect(
         choose="CASE WHEN {0} THEN {1} ELSE {2} END",
@@ -165,7 +153,8 @@ DIALECTS = {
         equal="{0} = {1}", equal_text="{0} = {1}",
         gap="{0} IS NULL", gap_text="{0} IS NULL", none="NULL",
         column=lambda _, name: '"' + name.replace('"', '""') + '"',
-        text=lambda value: "'" + value.replace("'", "''") + "'", frame=_sql,
+        text=lambda value: "'" + value.replace("'", "''") + "'",
+        frame=_around('SELECT *, {0} AS prediction\nFROM "rows";\n'),
     ),
     "c": Dialect(
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
@@ -197,7 +186,10 @@ DIALECTS = {
         equal="{0} %in% {1}", equal_text="{0} %in% {1}",
         gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
         column=lambda _, name: f"rows[[{_r_text(name)}]]", text=_r_text,
-        frame=_r,
+        frame=_around(
+            "# Classes of the rows of a data frame; NA for gaps.\n"
+            "predict_rows <- function(rows) {{\n  rep_len({0}, nrow(rows))\n}}\n"
+        ),
     ),
     "tsv": Dialect(
         choose="IF({0},{1},{2})", both="AND({0},{1})", either="OR({0},{1})", neither="NOT({0})",
@@ -210,18 +202,10 @@ DIALECTS = {
 
 
 def to_code(tree: Tree, encoding: Encoding, language: str | Dialect) -> str:
-    """Write a tree as code.
+    """Write a tree as a function ``predict`` of a row; classes are written as text.
 
-    Parameters
-    ----------
-    language : str or Dialect
-        A key of `DIALECTS`, or how a further language is written.  Classes are written as text.
-
-    Returns
-    -------
-    str
-        A function ``predict`` of a row; in SQL a query of the table ``rows``, in R a function of a
-        data frame, as ``tsv`` a header and a formula for spreadsheets.
+    In SQL it is a query of the table ``rows``, in R a function of a data frame, as ``tsv`` a header
+    and a formula for spreadsheets.  `language`: a key of `DIALECTS`, or how another is written.
     """
     dialect = DIALECTS[language] if isinstance(language, str) else language
     return Writer(tree, encoding, dialect).text()

@@ -76,12 +76,8 @@ def node_records(
 ) -> tuple[NodeRecord, ...]:
     """List the nodes of a tree in preorder, left before right.
 
-    Parameters
-    ----------
-    X, y : numpy.ndarray or None
-        Encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or none.
-    max_name, max_terms : int or None
-        See `octcore.tree.wording.split_words`.
+    `X`, `y`: encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or
+    none.  `max_name` and `max_terms` are those of `octcore.tree.wording.split_words`.
     """
     words = {
         node: split_words(split, encoding, max_name=max_name, max_terms=max_terms)

@@ -137,8 +137,9 @@ def _box(box: Box, fill: str) -> str:
         f"{_escape(line)}</text>"
         for i, line in enumerate(box.lines)
     ]
+    arrival = f": {with_signs(box.record.arrival)}" if box.record.arrival else ""
     return (
-        f'<g data-node="{box.record.node}"><title>{_escape(_tooltip(box.record))}</title>'
+        f'<g data-node="{box.record.node}"><title>node {box.record.node}{_escape(arrival)}</title>'
         f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
         f'height="{box.height:.1f}"{round_corners} fill="{_escape(fill)}" stroke="#333"/>'
         f"{''.join(lines)}</g>"
@@ -156,10 +157,6 @@ def _edge(parent: Box, child: Box) -> str:
         f'stroke="#333" fill="none"/><text x="{x + shift:.1f}" y="{y:.1f}" font-size="11" '
         f'text-anchor="{anchor}">{"yes" if yes else "no"}</text></g>'
     )
-
-
-def _tooltip(record: NodeRecord) -> str:
-    return f"node {record.node}" + (f": {with_signs(record.arrival)}" if record.arrival else "")
 
 
 def _escape(text: object) -> str:

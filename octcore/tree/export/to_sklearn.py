@@ -47,29 +47,19 @@ def to_sklearn(
     y: npt.NDArray[np.int64],
     raw: Floats | None = None,
 ) -> DecisionTreeClassifier:
-    """Convert a univariate tree.
+    """Convert a univariate tree; ``feature_names_in_`` is left unset, names are in the encoding.
 
-    Parameters
-    ----------
-    X : array, shape (n_samples, n_features)
-        Encoded rows, for the counts that scikit-learn shows.
-    raw : array, shape (n_samples, n_raw_features), or None
-        The same rows in raw columns of numbers, in the order of ``encoding.raw_features``; given
-        them, the classifier takes raw rows instead of encoded ones.
-
-    Returns
-    -------
-    DecisionTreeClassifier
-        With ``feature_names_in_`` left unset; names are in ``encoding``.
-
-    Raises
-    ------
-    SettingsError
-        If a split is oblique or, for raw rows, is not a threshold on a column of numbers.
+    `X`, shape ``(n_samples, n_features)``, are encoded rows for the counts that scikit-learn shows.
+    Given the same rows as `raw`, in raw columns of numbers in the order of
+    ``encoding.raw_features``, the classifier takes raw rows instead of encoded ones.
+    `SettingsError` if a split is oblique or, for raw rows, no threshold on a column of numbers.
     """
     rows = X if raw is None else np.asarray(raw, dtype=float)
-    tests = {node: _test(tree, encoding, node, raw is not None) for node in tree.splits}
-    tests = {node: _repaired(tests[node], rows[here]) for node, here in _branches(tree, X)}
+    tests = {
+        node: _repaired(_test(tree, encoding, node, raw is not None), rows[here])
+        for node, here in tree.node_rows(X).items()
+        if node in tree.splits
+    }
     order = list(_preorder(tree, tests))
     model = _model(tree, tests, order, X, y, rows.shape[1])
     wrong = int((model.predict(rows) != tree.predict(X)).sum())
@@ -83,10 +73,6 @@ def to_sklearn(
     return model
 
 
-def _branches(tree: Tree, X: Floats) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    return ((node, rows) for node, rows in tree.node_rows(X).items() if node in tree.splits)
-
-
 def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Test:
     split = tree.splits[node]
     if len(split.weights) != 1:
@@ -94,7 +80,7 @@ def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Tes
             "NOT_UNIVARIATE",
             f"Node {node} tests {len(split.weights)} columns; scikit-learn trees test exactly one.",
         )
-    j, weight = next(iter(split.weights))
+    ((j, weight),) = split.weights
     if not in_raw_units:
         return _Test(j, split.threshold / weight, weight < 0)
     column = encoding.columns[j]
