@@ -30,8 +30,6 @@ def make_program(family: MargotFamily) -> Program:
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,) if family.is_linear else exact,
-        n_features=family.problem.n_features,
-        n_classes=2,
         evaluate=family.evaluate,
         size=model.size,
         build=lambda guard: model.build(guard, model.big_m.asked),
@@ -63,8 +61,6 @@ def _decided_program(family: MargotFamily) -> Program:
             Capability.CONVEX_QUADRATIC,
             Capability.LINEAR,
         ),
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=family.evaluate,
         tolerance=GAP,
         bound=family.evaluate(leaf),
