@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from octcore.errors import EngineError
-from octcore.numerics.linear import run
+from octcore.numerics.linear import add_rows, run
 
 INFINITY = highspy.kHighsInf
 SLICE_SECONDS = 1.0
@@ -89,15 +89,7 @@ class PersistentLp:
         matrix = matrix.copy()
         matrix.sum_duplicates()
         count = len(rhs)
-        self._highs.addRows(
-            count,
-            np.full(count, -INFINITY),
-            np.asarray(rhs, float),
-            matrix.nnz,
-            matrix.indptr[:-1].astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(float),
-        )
+        add_rows(self._highs, matrix, np.full(count, -INFINITY), rhs)
         ids = np.arange(self._next_id, self._next_id + count)
         self._next_id += count
         self.row_ids = np.concatenate([self.row_ids, ids])

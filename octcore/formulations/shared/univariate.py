@@ -195,10 +195,11 @@ def weight_unit(weights: np.ndarray) -> float:
     positive = np.unique(weights[weights > 0])
     if not len(positive):
         return 0.0
-    multiples = positive / positive[0]
-    if np.abs(multiples - np.round(multiples)).max() > INTEGER_TOLERANCE:
-        return 0.0
-    return float(positive[0]) * math.gcd(*(round(float(m)) for m in multiples))
+    for base in (1.0, float(positive[0])):
+        multiples = positive / base
+        if np.abs(multiples - np.round(multiples)).max() <= INTEGER_TOLERANCE:
+            return base * math.gcd(*(round(float(m)) for m in multiples))
+    return 0.0
 
 
 def smallest_step(unit: float, offsets: list[float]) -> float:
