@@ -313,9 +313,6 @@ class Program:
     """One formulation on one problem, ready for an engine."""
 
     sense: Sense
-    n_features: int
-    n_classes: int
-    """`n_features`, `n_classes`: shape of the trees."""
     evaluate: Callable[[Tree], float | None]
     """Objective of a tree in the paper's own terms, recomputed by routing all rows; None when the
     tree breaks a side constraint."""

@@ -33,9 +33,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from octcore.search.assignment import search as assignment
         from octcore.search.margot import search as routing
         from octcore.separation import chains
-        from octcore.warmstart import strip_search as strips
 
-        for names in (routing.ALL, (*_SEARCHES, *assignment.ALL, *chains.ALL, *strips.ALL)):
+        for names in (routing.ALL, (*_SEARCHES, *assignment.ALL, *chains.ALL)):
             if not kernels.are_ready(*names):
                 kernels.prepare_later(*names)
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from octcore.engines.compile import CompiledModel
 from octcore.engines.events import finite
 from octcore.errors import EngineError
-from octcore.numerics.linear import linear_program, run
+from octcore.numerics.linear import add_rows, linear_program, run
 from octcore.program import Sense
 
 CALLBACK_SECONDS = 0.25
@@ -107,15 +107,7 @@ class HighsModel:
 
     def add_rows(self, matrix: csr_matrix, lower: np.ndarray, upper: np.ndarray) -> None:
         """Add rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
-        self._highs.addRows(
-            len(lower),
-            np.asarray(lower, dtype=np.float64),
-            np.asarray(upper, dtype=np.float64),
-            matrix.nnz,
-            matrix.indptr[:-1].astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(np.float64),
-        )
+        add_rows(self._highs, matrix, lower, upper)
 
     def run(self, settings: SolverSettings, hooks: SolverHooks | None = None) -> SolverResult:
         """Solve within the limits.

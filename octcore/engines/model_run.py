@@ -65,8 +65,12 @@ class ModelRun:
     constant: float | None = None
     """Big-M of the model that was built, where the program has one."""
 
-    def supervise(self, solve: Callable[[], Outcome]) -> Outcome:
-        """Call `solve` unless nothing is left to do; what ends it early becomes an outcome.
+    def solve(self) -> Outcome:
+        """Build, compile and solve; each engine does it in its own way."""
+        raise NotImplementedError
+
+    def supervise(self) -> Outcome:
+        """Solve unless nothing is left to do; what ends it early becomes an outcome.
 
         Raises
         ------
@@ -78,7 +82,7 @@ class ModelRun:
             return self.outcome(StopReason.OPTIMAL)
         check_size(self.program.size)
         try:
-            return solve()
+            return self.solve()
         except TimeUpError:
             return self.outcome(StopReason.TIME_LIMIT)
         except CancelledError:
@@ -203,6 +207,27 @@ class ModelRun:
             "The solver found the model infeasible although a feasible tree is known."
         )
         return self.outcome(StopReason.ERROR)
+
+
+class ModelEngine:
+    """Solves programs that have a model, each by a run of its own."""
+
+    key = ""
+    run: Callable[..., ModelRun]
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Build and solve; trees and bounds go to the recorder.
+
+        Raises
+        ------
+        EngineError
+            If the program has no model, or the solver fails.
+        TooLargeError
+            If the model does not fit into memory.
+        """
+        return self.run(program, limits, recorder, cancel).supervise()
 
 
 def check_size(size: ModelSize | None, budget: float | None = None) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from octcore import kernels
-from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
+from octcore.engines.base import Outcome, StopReason, offer
 from octcore.engines.compile import CompiledModel, with_rows
-from octcore.engines.events import CLAIM_TOLERANCE, Recorder
+from octcore.engines.events import CLAIM_TOLERANCE
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
@@ -18,8 +17,8 @@ from octcore.engines.highs import (
     SolverSettings,
     SolverStatus,
 )
-from octcore.engines.model_run import ModelRun
-from octcore.program import Cuts, Point, Program, PyomoModel, SearchState, Sense
+from octcore.engines.model_run import ModelEngine, ModelRun
+from octcore.program import Cuts, Point, PyomoModel, SearchState, Sense
 from octcore.tree.tree import Tree
 
 EXPLAINED_GAP = 1e-4
@@ -34,19 +33,6 @@ ROOT_STALL = 1e-3
 """A round that improves the bound by a smaller share is the last."""
 ROOT_TIME_SHARE = 0.25
 """Share of the time left that separation before the MIP may take."""
-
-
-class HighsEngine:
-    """HiGHS' own branch and bound on the complete model."""
-
-    key = "highs"
-
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
-        """Build, compile and solve; trees and bounds go to the recorder."""
-        run = _MonolithicRun(program, limits, recorder, cancel)
-        return run.supervise(run.solve)
 
 
 @dataclass(eq=False)
@@ -293,3 +279,9 @@ class _MonolithicRun(ModelRun):
         close = abs(bound - objective) <= allowed
         if self.recorder.is_closed or (proven and close):
             self.prove(objective)
+
+
+class HighsEngine(ModelEngine):
+    """HiGHS' own branch and bound on the complete model."""
+
+    key, run = "highs", _MonolithicRun

@@ -9,7 +9,7 @@ tangents at both points make sure that no routing has to be visited twice (Fletc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,8 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
+from octcore.engines.base import Outcome, StopReason, offer
 from octcore.engines.compile import CompiledModel, with_rows
-from octcore.engines.events import Recorder
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
@@ -28,9 +27,9 @@ from octcore.engines.highs import (
     SolverSettings,
     SolverStatus,
 )
-from octcore.engines.model_run import ModelRun
+from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.errors import EngineError
-from octcore.program import Cuts, Point, Program, PyomoModel
+from octcore.program import Cuts, Point, PyomoModel
 
 FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1))
 """Points of the first tangents: 0.25 to 64 on both sides; 0 is implied by the bound."""
@@ -38,20 +37,6 @@ ROUND_GAP_SHARE = 0.1
 """A master is solved to this share of the current gap; exact masters early on are wasted."""
 TANGENT_SHARE = 0.1
 """Squares under-estimated by less than this share of the tolerance, together, need no tangent."""
-CLAIM = "by outer approximation"
-
-
-class OuterApproximationEngine:
-    """HiGHS on a sequence of linear masters."""
-
-    key = "outer-approximation"
-
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
-        """Build the master, then solve it again and again with more tangents."""
-        run = _Rounds(program, limits, recorder, cancel, claims=(CLAIM,))
-        return run.supervise(run.solve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +67,7 @@ class Squares:
 class _Rounds(ModelRun):
     """State of one solve: the tangents so far."""
 
+    claims: tuple[str, ...] = ("by outer approximation",)
     tangents: list[Cuts] = field(default_factory=list)
     is_exact: bool = False
     """Whether masters are solved to the tolerance, because tangents no longer help."""
@@ -209,6 +195,12 @@ class _Rounds(ModelRun):
         self, squares: Squares, compiled: CompiledModel, points: Iterable[tuple[int, float]]
     ) -> None:
         self.tangents.append(squares.tangents(points, len(compiled.cost)))
+
+
+class OuterApproximationEngine(ModelEngine):
+    """HiGHS on a sequence of linear masters, each with more tangents."""
+
+    key, run = "outer-approximation", _Rounds
 
 
 def _linearise(model: Any) -> None:

@@ -73,8 +73,7 @@ class PyomoSolverEngine:
                 f"has one); run pip install 'octcore[{self.key}]' or choose engine 'highs'.",
                 "engine",
             )
-        run = _Run(program, limits, recorder, cancel)
-        return run.supervise(lambda: run.solve(solver))
+        return _Run(program, limits, recorder, cancel, solver=solver).supervise()
 
 
 class ScipEngine(PyomoSolverEngine):
@@ -97,13 +96,15 @@ class GurobiEngine(PyomoSolverEngine):
 class _Run(ModelRun):
     """State of one solve."""
 
-    def solve(self, solver: Any) -> Outcome:
+    solver: Any = None
+
+    def solve(self) -> Outcome:
         built = self.build()
         variables = list(built.model.component_data_objects(pyo.Var, active=True))
         self._count(built, variables)
         with self.phase("solve"):
             try:
-                results = self._run(solver, built)
+                results = self._run(built)
             except InfeasibleConstraintException:
                 return self.infeasible()
         claimed = self._read(built, variables, results)
@@ -116,7 +117,8 @@ class _Run(ModelRun):
         estimated = 0 if self.program.size is None else self.program.size.nonzeros
         self.see_size(ModelSize(rows, len(variables), int(binaries), estimated))
 
-    def _run(self, solver: Any, built: PyomoModel) -> Results:
+    def _run(self, built: PyomoModel) -> Results:
+        solver = self.solver
         solver.config.warmstart_discrete_vars = self.recorder.tree is not None
         if self.recorder.tree is not None:
             for component, array in built.start_values(self.recorder.tree):

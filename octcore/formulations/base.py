@@ -39,6 +39,15 @@ class Reference:
         return f"{self.authors} ({self.year}). {self.title}.{venue}{doi}"
 
 
+BERTSIMAS_DUNN = Reference(
+    "Bertsimas, D., Dunn, J.",
+    2017,
+    "Optimal classification trees",
+    "Machine Learning 106, 1039-1082",
+    "10.1007/s10994-017-5633-9",
+)
+
+
 @dataclass(frozen=True)
 class TeachingText:
     """What stands beside the picture of a tree."""
@@ -51,7 +60,7 @@ class TeachingText:
     """What to look at in the picture."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FormulationInfo:
     """The declaration of a formulation."""
 
@@ -63,9 +72,9 @@ class FormulationInfo:
     reference: Reference
     split_kind: str
     """``"univariate"`` or ``"oblique"``."""
-    needs_binary_features: bool
+    needs_binary_features: bool = False
     """Whether all encoded columns must be 0 or 1."""
-    default_encoding: str
+    default_encoding: str = "scaled"
     """What ``encoding="auto"`` means."""
     hyperparameters: tuple[Parameter, ...]
     constraints: frozenset[str]

@@ -41,7 +41,7 @@ from octcore.formulations.shared.error_weights import (
 )
 from octcore.formulations.shared.rows import MergedRows, linear
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.shared.univariate import read_splits, weight_unit
+from octcore.formulations.shared.univariate import weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
@@ -62,8 +62,6 @@ INFO = FormulationInfo(
         "10.1609/aaai.v33i01.33011624",
     ),
     split_kind="univariate",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(),
     constraints=constraint_kinds.ALL - {"max_leaves", "max_splits", "feature_once_per_path"},
     capabilities=(Capability.LINEAR,),
@@ -106,8 +104,6 @@ def build(problem: Problem) -> Program:
     model = BinOCT(problem)
     return Program(
         sense=Sense.MINIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=model.evaluate,
         size=model.size,
         build=model.build,
@@ -287,8 +283,7 @@ class BinOCT:
         problem, rows, sets = self.problem, self.rows, self.sets
         wanted = problem.constraints
         side.add_structural_rows(model, problem, model.f, sets.columns)
-        terminals.add_recall_rows(model, problem, rows, model.z, model.h)
-        terminals.add_parity_rows(model, problem, rows, model.z, model.h, guard)
+        terminals.add_prediction_rows(model, problem, rows, model.z, model.h, guard)
         if wanted.min_samples_leaf is None:
             return
         model.a = pyo.Var(sets.L, domain=pyo.Binary, doc="a_q: terminal q holds rows")
@@ -303,34 +298,27 @@ class BinOCT:
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and threshold indices; idle splits are dropped."""
         sets, place = self.sets, 2 ** np.arange(len(self.bits))[::-1]
-        tested = sets.tested_columns(point.table(model.f, len(sets.B), len(sets.columns)))
+        f = point.table(model.f, len(sets.B), len(sets.columns))
         bits = point.table(model.t, len(sets.B), len(self.bits)) > 0.5
         h = point.table(model.h, len(sets.L), len(sets.K))
 
-        def threshold_of(m: int) -> float:
-            candidates = self.thresholds[tested[m]]
+        def threshold_of(m: int, j: int) -> float:
+            candidates = self.thresholds[j]
             return float(candidates[min(int(bits[m - 1] @ place), len(candidates) - 1)])
 
-        return read_splits(
-            tested.get,
-            lambda m: int(h[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
-            self.problem,
-            threshold_of,
-        )
+        return terminals.read_tree(sets, self.problem, f, h, threshold_of)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; below a leaf the first column is tested idly."""
         sets = self.sets
         padded = self._balanced(tree) if sets.columns else tree
-        values = terminals.TerminalValues(padded, self.problem, self.rows)
+        values = terminals.TerminalValues(padded, self.problem, sets)
         bits = np.zeros((len(sets.B), len(self.bits)))
         for m, split in padded.splits.items():
             candidates = self.thresholds[split.features[0]]
             index = int(np.argmin(np.abs(candidates - split.threshold)))
             bits[m - 1] = [(index >> (len(self.bits) - 1 - k)) & 1 for k in self.bits]
         wrong = values.z * (1.0 - values.c.T[self.rows.y])
-        labels = values.c.copy()
-        labels[values.used == 0, 0] = 1.0  # every terminal predicts something
         by_class = [
             (self.rows.weights * (self.rows.y == k)) @ wrong for k in range(values.c.shape[1])
         ]
@@ -338,13 +326,12 @@ class BinOCT:
             (model.f, sets.tests_of(padded)),
             (model.t, bits),
             (model.z, values.z),
-            (model.h, labels),
+            (model.h, values.labels),
             (model.e, np.stack(by_class, axis=1)),
-            *values.of(model, self.problem),
-            *side.structural_start_values(model, self.problem, padded, sets.columns),
+            *values.of(model),
         ]
         if hasattr(model, "a"):
-            start.append((model.a, (values.z.sum(axis=0) > 0).astype(np.float64)))
+            start.append((model.a, values.held))
         return start
 
     def _balanced(self, tree: Tree) -> Tree:

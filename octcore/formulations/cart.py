@@ -36,8 +36,6 @@ INFO = FormulationInfo(
         "10.1201/9781315139470",
     ),
     split_kind="univariate",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(
         FloatRange(
             "leaf_penalty",
@@ -87,8 +85,6 @@ def build(problem: Problem) -> Program:
 
     return Program(
         sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=objective.evaluate,
         starts=starts,
         claims=("a greedy tree: nothing is proven about it", *objective.reading),

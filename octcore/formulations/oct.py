@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_equations as equations
@@ -36,7 +36,7 @@ from octcore.formulations.shared.error_weights import (
 )
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.shared.univariate import read_splits, smallest_step, weight_unit
+from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree.tree import Tree
@@ -52,16 +52,8 @@ INFO = FormulationInfo(
     title="OCT",
     summary="Thresholds on the numeric columns themselves, no binarization: variables say which "
     "column a node tests, at which value, and where every row ends.",
-    reference=Reference(
-        "Bertsimas, D., Dunn, J.",
-        2017,
-        "Optimal classification trees",
-        "Machine Learning 106, 1039-1082",
-        "10.1007/s10994-017-5633-9",
-    ),
+    reference=BERTSIMAS_DUNN,
     split_kind="univariate",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(
         FloatRange(
             "alpha",
@@ -110,8 +102,6 @@ def build(problem: Problem) -> Program:
     steps = [float(model.alpha) * extra for extra in range(2**problem.depth)]
     return Program(
         sense=Sense.MINIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=model.evaluate,
         size=model.size,
         build=model.build,
@@ -193,8 +183,7 @@ class OCT:
         z, c, sets, rows = model.z, model.c, self.sets, self.sets.rows
         terminals.add_leaf_size_rows(model, self.problem, rows, z, model.l)
         terminals.add_error_rows(model, self.problem, rows, z, c)
-        terminals.add_recall_rows(model, self.problem, rows, z, c)
-        terminals.add_parity_rows(model, self.problem, rows, z, c, guard)
+        terminals.add_prediction_rows(model, self.problem, rows, z, c, guard)
         side.add_structural_rows(model, self.problem, model.a, sets.columns)
         self._both_sides(model)
         model.objective = pyo.Objective(
@@ -293,34 +282,29 @@ class OCT:
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and thresholds; thresholds move to the middle of their gap."""
         sets = self.sets
-        tested = sets.tested_columns(point.table(model.a, len(sets.B), len(sets.columns)))
+        a = point.table(model.a, len(sets.B), len(sets.columns))
         c = point.table(model.c, len(sets.L), len(sets.K))
         beta = point.array(model.beta)
-        return read_splits(
-            tested.get,
-            lambda m: int(c[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
-            self.problem,
-            lambda m: float(beta[m - 1]) - self.gaps[tested[m]] / 2,
+        return terminals.read_tree(
+            sets, self.problem, a, c, lambda m, j: float(beta[m - 1]) - self.gaps[j] / 2
         )
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         sets = self.sets
-        values = terminals.TerminalValues(tree, self.problem, sets.rows)
+        values = terminals.TerminalValues(tree, self.problem, sets)
         a, beta = sets.tests_of(tree), np.zeros(len(sets.B))
         node_rows = tree.node_rows(sets.rows.X)
         for node, split in tree.splits.items():
             there = split.project(sets.rows.X[node_rows[node]])
             right = there[there > split.threshold]
             beta[node - 1] = right.min() if len(right) else 1.0
-        used = (values.z.sum(axis=0) > 0).astype(np.float64)
         return [
             (model.a, a),
             (model.beta, beta),
             (model.d, a.sum(axis=1)),
-            (model.l, used),
-            (model.c, values.c * used[:, None]),
+            (model.l, values.held),
+            (model.c, values.c * values.held[:, None]),
             (model.z, values.z),
-            *values.of(model, self.problem),
-            *side.structural_start_values(model, self.problem, tree, sets.columns),
+            *values.of(model),
         ]

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_equations as equations
@@ -35,7 +35,6 @@ from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import (
     REGULARISERS,
     UnivariateObjective,
-    read_splits,
 )
 from octcore.parameters import Flag
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
@@ -49,13 +48,7 @@ INFO = FormulationInfo(
     title="OCT on binary features",
     summary="Variables say at which terminal node every row ends and how many rows are wrong "
     "there. The classical model, on the same binary columns as FlowOCT.",
-    reference=Reference(
-        "Bertsimas, D., Dunn, J.",
-        2017,
-        "Optimal classification trees",
-        "Machine Learning 106, 1039-1082",
-        "10.1007/s10994-017-5633-9",
-    ),
+    reference=BERTSIMAS_DUNN,
     split_kind="univariate",
     needs_binary_features=True,
     default_encoding="QT-5",
@@ -160,8 +153,7 @@ class OCTBinary:
             model.l = pyo.Var(sets.L, domain=pyo.Binary, doc="l_t: terminal t holds rows")
             terminals.add_leaf_size_rows(model, self.problem, sets.rows, z, model.l)
             self._both_sides(model)
-        terminals.add_recall_rows(model, self.problem, sets.rows, z, c)
-        terminals.add_parity_rows(model, self.problem, sets.rows, z, c, guard)
+        terminals.add_prediction_rows(model, self.problem, sets.rows, z, c, guard)
 
     def _both_sides(self, model: Any) -> None:
         """A split needs N_min rows on each side, otherwise a leaf of the tree would be empty."""
@@ -231,25 +223,18 @@ class OCTBinary:
         sets = self.sets
         b = point.table(model.b, len(sets.B), len(sets.columns))
         c = point.table(model.c, len(sets.L), len(sets.K))
-        return read_splits(
-            sets.tested_columns(b).get,
-            lambda m: int(c[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
-            self.problem,
-        )
+        return terminals.read_tree(sets, self.problem, b, c)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        values = terminals.TerminalValues(tree, self.problem, self.sets.rows)
+        values = terminals.TerminalValues(tree, self.problem, self.sets)
         b = self.sets.tests_of(tree)
-        labels = values.c.copy()
-        labels[values.used == 0, 0] = 1.0  # every terminal predicts something
         start = [
             (model.b, b),
             (model.d, b.sum(axis=1)),
-            (model.c, labels),
+            (model.c, values.labels),
             (model.z, values.z),
-            *values.of(model, self.problem),
-            *side.structural_start_values(model, self.problem, tree, self.sets.columns),
+            *values.of(model),
         ]
         if hasattr(model, "l"):
             start.append((model.l, values.used))

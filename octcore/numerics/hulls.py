@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse import bmat, csr_matrix, identity
 
 from octcore.errors import EngineError
 from octcore.numerics.linear import linear_program, quiet_solver, solved
@@ -163,14 +163,7 @@ def soft_margin_plane(
     # columns: a = plus - minus (both at least 0), b, slacks
     scores = csr_matrix(np.column_stack([side[:, None] * X, -side[:, None] * X, side]))
     norm = csr_matrix(np.append(np.ones(2 * p), 0.0)[None, :])
-    rows = csr_matrix(
-        vstack(
-            [
-                hstack([scores, csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), (n, n))]),
-                hstack([norm, csr_matrix((1, n))]),
-            ]
-        )
-    )
+    rows = csr_matrix(bmat([[scores, identity(n)], [norm, None]]))
     reach = largest_norm * max(1.0, float(np.abs(X).max())) + 1.0
     highs = quiet_solver()
     highs.passModel(

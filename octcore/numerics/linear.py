@@ -75,3 +75,18 @@ def linear_program(
     lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
     lp.a_matrix_.value_ = matrix.data.astype(np.float64)
     return lp
+
+
+def add_rows(
+    highs: highspy.Highs, matrix: csr_matrix, lower: FloatArray, upper: FloatArray
+) -> None:
+    """Append rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
+    highs.addRows(
+        len(lower),
+        np.asarray(lower, dtype=np.float64),
+        np.asarray(upper, dtype=np.float64),
+        matrix.nnz,
+        matrix.indptr[:-1].astype(np.int32),
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(np.float64),
+    )

@@ -31,7 +31,6 @@ from octcore.warmstart.points import (
     to_tree,
 )
 from octcore.warmstart.soft_tree import TROUBLE, SoftTree, SoftTrees
-from octcore.warmstart.strip_search import StripSearch
 from octcore.warmstart.svm_greedy import GreedySvmTrees, fit_machine
 from octcore.warmstart.tree_gaps import (
     SOFT_MARGIN_SIZE,
@@ -52,9 +51,6 @@ KICKS = 8
 """Kicks of a soft tree without gain after which the search starts again."""
 DESCENDED = 8
 """Trees of a batch of the descent that are gone on with, the best ones."""
-MOST_ANNEALED_LEVELS = 3
-"""Deeper trees gained nothing by it (blood transfusion at depth 4).  At depth 2 the other starts
-end at 601 rows in 10 s of CPU; runs of 30 s with it reach 606."""
 SHALLOWER_SHARE = 0.3
 """Share of the time for trees of one level less, which are starts as well."""
 
@@ -70,9 +66,9 @@ class TreeSearch(LocalSearch):
         Best value of any tree seen, whatever its gaps.
     """
 
-    def __init__(self, goal: TreeGoal, anneals: bool = True) -> None:
+    def __init__(self, goal: TreeGoal) -> None:
         super().__init__(goal)
-        self.goal, self._anneals = goal, anneals and goal.depth <= MOST_ANNEALED_LEVELS
+        self.goal = goal
         self.thin_value = -np.inf
         self.ceiling = goal.points.conflict_bound
         self._norm = largest_norm(goal.epsilon)
@@ -85,9 +81,8 @@ class TreeSearch(LocalSearch):
         self._thin: PlaneTree | None = None
         self._descent = Descent(goal.points, goal.depth, goal.split_limit, goal.epsilon, self.rng)
         self._descended: list[PlaneTree] = []
-        self._strips: StripSearch | None = None
         self._shallower = (
-            TreeSearch(replace(goal, depth=goal.depth - 1), False) if goal.depth > 1 else None
+            TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 1 else None
         )
 
     @property
@@ -165,8 +160,6 @@ class TreeSearch(LocalSearch):
             self._shallower.restart(deadline)
             if self._take_shallower():
                 return True
-        if self._count % 2 == 0 and self._is_far:
-            return self._anneal(deadline)
         if self._count % 4 == 2:
             return self._descend_anew(deadline)
         return self._search(self._next_start(deadline), deadline)
@@ -183,27 +176,6 @@ class TreeSearch(LocalSearch):
         """Weight of so few rows that kicks of soft trees pay."""
         return FEW_ERRORS * self.goal.points.total / max(1, len(self.goal.points))
 
-    @property
-    def _is_far(self) -> bool:
-        """Whether trees have errors anyway, so that strips cost some more of them."""
-        return (
-            self._anneals
-            and self.goal.epsilon > 0
-            and self.ceiling - self.thin_value > self._few_errors
-        )
-
-    def _anneal(self, deadline: float) -> bool:
-        """Go on with a tree of empty strips; returns as `restart`."""
-        if self._strips is None:
-            self._strips = StripSearch(self.goal.points, self.goal.epsilon, self.rng)
-        if not self._strips.is_running:
-            self._descended = self._descended or self._let_descend(deadline)
-            self._strips.begin(
-                self._descended.pop(0) if self._descended else self._next_start(deadline)
-            )
-        found = self._strips.go_on(min(deadline, time.perf_counter() + SLICE_SECONDS))
-        return found is not None and self._settle(found, polish=False)
-
     def _let_descend(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:
         """Best trees of a new batch of the descent, the very best one first."""
         found = self._descent.trees(deadline, levels)
@@ -211,7 +183,7 @@ class TreeSearch(LocalSearch):
 
     def _next_start(self, deadline: float) -> PlaneTree:
         """Starts of all kinds by turns."""
-        if self._count % 4 == 1 or (self._count % 2 and not self._is_far):
+        if self._count % 2:
             if not self._descended:
                 self._descended = self._let_descend(deadline)
             if self._descended:
@@ -232,7 +204,7 @@ class TreeSearch(LocalSearch):
 
     def _search(self, start: PlaneTree, deadline: float) -> bool:
         """Alternate from a start, then soften what comes out."""
-        planes = self.alternate(start, deadline)
+        planes = climb(self.goal, start, self._trials, deadline, self.ceiling)
         if self._soft is None or time.perf_counter() > deadline:
             return self._settle(planes)
         self._note(planes)
@@ -300,11 +272,8 @@ class TreeSearch(LocalSearch):
 
     # -- alternating re-assignment -----------------------------------------------------------
 
-    def alternate(self, planes: PlaneTree, deadline: float) -> PlaneTree:
-        """Improve one plane at a time against the labels that the rest of the tree gives."""
-        return climb(self.goal, planes, self._trials, deadline, self.ceiling)
-
     def _trials(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
+        """Trees with another plane, better against the labels that the rest of the tree gives."""
         rows, gains = side_gains(self.goal.points, planes, node)
         matters = gains != 0
         if matters.any():

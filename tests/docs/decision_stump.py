@@ -51,8 +51,6 @@ def build(problem: Problem) -> Program:
 
     return Program(
         sense=Sense.MAXIMISE,
-        n_features=p,
-        n_classes=classes,
         evaluate=evaluate,
         size=ModelSize(4 * n + 3, p + 2 * (classes + n), p + 2 * classes, n * (p + 6)),
         build=lambda guard: _model(problem, guard),

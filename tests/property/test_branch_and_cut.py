@@ -151,7 +151,7 @@ def program_of(lazy: Lazy, rng: np.random.Generator) -> Program:
         )
 
     return Program(
-        sense=lazy.sense, n_features=n, n_classes=2, evaluate=evaluate, build=build, scale=scale,
+        sense=lazy.sense, evaluate=evaluate, build=build, scale=scale,
         capabilities=(Capability.SEPARATION,), granularity=lazy.step if helps[2] else 0.0,
         shift=shift,
     )  # fmt: skip

@@ -8,49 +8,17 @@ knows no formulation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from octcore.engines.base import Outcome, SolveLimits
-from octcore.engines.branch_and_cut.lp import LpData
+from octcore.engines.base import Outcome
 from octcore.engines.branch_and_cut.search import BranchAndCut, Relaxation, SearchOptions
 from octcore.engines.compile import CompiledModel
-from octcore.engines.events import Recorder
-from octcore.engines.model_run import ModelRun
+from octcore.engines.model_run import ModelEngine, ModelRun
+from octcore.numerics.linear import linear_program
 from octcore.program import Program, Sense
-
-
-class BranchAndCutEngine:
-    """Solves mixed-integer linear programs whose rows arrive from separators.
-
-    Parameters
-    ----------
-    options : SearchOptions or None
-        How to search; None for the defaults.
-    """
-
-    key = "branch-and-cut"
-
-    def __init__(self, options: SearchOptions | None = None) -> None:
-        self.options = options or SearchOptions()
-
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
-        """Solve, sending incumbents and bounds to the recorder.
-
-        Raises
-        ------
-        EngineError
-            If the program has no model or HiGHS fails on a linear program.
-        TooLargeError
-            If the model would not fit into memory.
-        """
-        limits.say_one_thread(recorder, "Branch and cut")
-        run = _SearchRun(program, limits, recorder, cancel, options=self.options)
-        return run.supervise(run.solve)
 
 
 @dataclass(eq=False)
@@ -58,6 +26,11 @@ class _SearchRun(ModelRun):
     """State of one solve."""
 
     options: SearchOptions = field(default_factory=SearchOptions)
+
+    def supervise(self) -> Outcome:
+        """Say first what is not obeyed."""
+        self.limits.say_one_thread(self.recorder, "Branch and cut")
+        return super().supervise()
 
     def solve(self) -> Outcome:
         model = self.build()
@@ -86,10 +59,19 @@ class _SearchRun(ModelRun):
         return self.outcome(reason)
 
 
+class BranchAndCutEngine(ModelEngine):
+    """Solves mixed-integer linear programs whose rows arrive from separators."""
+
+    key = "branch-and-cut"
+
+    def __init__(self, options: SearchOptions | None = None) -> None:
+        self.run = partial(_SearchRun, options=options or SearchOptions())
+
+
 def relax(compiled: CompiledModel, program: Program) -> Relaxation:
     """Drop the integrality and turn the model into a minimisation."""
     sign = -1.0 if compiled.sense is Sense.MAXIMISE else 1.0
-    data = LpData(
+    lp = linear_program(
         sign * compiled.cost,
         compiled.lower,
         compiled.upper,
@@ -98,7 +80,7 @@ def relax(compiled: CompiledModel, program: Program) -> Relaxation:
         compiled.row_upper,
     )
     return Relaxation(
-        data,
+        lp,
         compiled.columns,
         np.flatnonzero(compiled.integer),
         program.scale * sign,

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from octcore.errors import EngineError
-from octcore.numerics.linear import linear_program, run
+from octcore.numerics.linear import add_rows, run
 
 INFINITY = highspy.kHighsInf
 SLICE_SECONDS = 1.0
@@ -41,21 +41,6 @@ class LpStatus(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class LpData:
-    """A linear program ``min cost @ x`` with two-sided rows and boxed columns."""
-
-    cost: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    """`cost`, `lower`, `upper`: shape ``(n_columns,)``."""
-    matrix: csr_matrix
-    """Shape ``(n_rows, n_columns)``."""
-    row_lower: np.ndarray
-    row_upper: np.ndarray
-    """`row_lower`, `row_upper`: shape ``(n_rows,)``; infinite where there is no limit."""
-
-
-@dataclass(frozen=True, eq=False)
 class Basis:
     """A simplex basis and the identities of the rows it was stored with."""
 
@@ -68,14 +53,13 @@ class PersistentLp:
 
     Parameters
     ----------
-    data : LpData
-        The first rows; they are never deleted.
+    lp : highspy.HighsLp
+        Boxed columns and the first rows, which are never deleted.
     """
 
-    def __init__(self, data: LpData, threads: int = 1, seed: int = 0) -> None:
-        self.n_columns = len(data.cost)
-        self.lower, self.upper = data.lower.astype(float), data.upper.astype(float)
-        self.n_base = len(data.row_lower)
+    def __init__(self, lp: highspy.HighsLp, threads: int = 1, seed: int = 0) -> None:
+        self.n_columns, self.n_base = lp.num_col_, lp.num_row_
+        self.lower, self.upper = np.array(lp.col_lower_), np.array(lp.col_upper_)
         self.row_ids = np.arange(self.n_base)
         self._next_id = self.n_base
         self._is_perturbed, self._solved_ids = False, 0
@@ -83,11 +67,7 @@ class PersistentLp:
         self.value = -np.inf
         self.x = np.zeros(self.n_columns)
         self._highs = _new_solver(threads, seed)
-        self._highs.passModel(
-            linear_program(
-                data.cost, data.lower, data.upper, data.matrix, data.row_lower, data.row_upper
-            )
-        )
+        self._highs.passModel(lp)
 
     @property
     def n_rows(self) -> int:
@@ -109,15 +89,7 @@ class PersistentLp:
         matrix = matrix.copy()
         matrix.sum_duplicates()
         count = len(rhs)
-        self._highs.addRows(
-            count,
-            np.full(count, -INFINITY),
-            np.asarray(rhs, float),
-            matrix.nnz,
-            matrix.indptr[:-1].astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(float),
-        )
+        add_rows(self._highs, matrix, np.full(count, -INFINITY), rhs)
         ids = np.arange(self._next_id, self._next_id + count)
         self._next_id += count
         self.row_ids = np.concatenate([self.row_ids, ids])

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import highspy
 import numpy as np
 
 from octcore.engines.base import SolveLimits, StopReason, TimeUpError, offer
 from octcore.engines.branch_and_cut.branching import default_children, fixings
-from octcore.engines.branch_and_cut.lp import LpData, LpStatus, PersistentLp
+from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
 from octcore.engines.branch_and_cut.nodes import Node, OpenNodes
 from octcore.engines.branch_and_cut.rows import CutPool
 from octcore.engines.events import Recorder
 from octcore.errors import CancelledError
-from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState
+from octcore.program import Child, Columns, Point, Program, PyomoModel, SearchState
 from octcore.tree.tree import Tree
 
 INTEGRAL = 1e-6
@@ -44,7 +45,8 @@ class SearchOptions:
 class Relaxation:
     """The compiled model and the way from LP values to objective values."""
 
-    data: LpData
+    lp: highspy.HighsLp
+    """A minimisation."""
     columns: Columns
     integer: np.ndarray
     factor: float
@@ -75,10 +77,9 @@ class BranchAndCut:
     ) -> None:
         self.relaxation, self.model, self.program = relaxation, model, program
         self.limits, self.recorder, self.cancel, self.options = limits, recorder, cancel, options
-        data = relaxation.data
-        self.lp = PersistentLp(data, limits.threads, limits.seed)
-        self.pool = CutPool(self.lp, least=max(200, len(data.cost) // 5))
-        self.lower, self.upper = data.lower.astype(float), data.upper.astype(float)
+        self.lp = PersistentLp(relaxation.lp, limits.threads, limits.seed)
+        self.pool = CutPool(self.lp, least=max(200, self.lp.n_columns // 5))
+        self.lower, self.upper = self.lp.lower.copy(), self.lp.upper.copy()
         self.step = program.granularity / abs(relaxation.factor)
         self.nodes = 0
         self.root_value: float | None = None
@@ -211,7 +212,8 @@ class BranchAndCut:
                     break
             last = value
             state = SearchState(is_root, integral, rounds)
-            found = self.pool.add(self._separate(point, state))
+            separators = self.model.separators
+            found = self.pool.add([c for sep in separators for c in sep.separate(point, state)])
             rounds += 1
             self._flush()
             if not found:
@@ -242,12 +244,6 @@ class BranchAndCut:
         reach, kept = self.model.probing(self.relaxation.columns, lower, upper, needed)
         bound = max(node.bound, self.relaxation.value(reach))
         return replace(node, bound=bound, changes=(*node.changes, kept))
-
-    def _separate(self, point: Point, state: SearchState) -> list[Cuts]:
-        found: list[Cuts] = []
-        for separator in self.model.separators:
-            found += separator.separate(point, state)
-        return found
 
     def _is_integral(self, x: np.ndarray) -> bool:
         values = x[self.relaxation.integer]

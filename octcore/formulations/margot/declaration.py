@@ -113,8 +113,6 @@ def declare(
         summary=summary,
         reference=REFERENCE,
         split_kind="oblique",
-        needs_binary_features=False,
-        default_encoding="scaled",
         hyperparameters=(*PENALTIES, *extra, EPSILON, BIG_M),
         constraints=frozenset({"class_weight"}),
         capabilities=capabilities,

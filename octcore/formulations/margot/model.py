@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.margot.family import GAP, MargotFamily
 from octcore.formulations.shared.oblique import is_decided
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows, score_terms
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
 from octcore.search.margot.search import kernel_set
@@ -30,8 +30,6 @@ def make_program(family: MargotFamily) -> Program:
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,) if family.is_linear else exact,
-        n_features=family.problem.n_features,
-        n_classes=2,
         evaluate=family.evaluate,
         size=model.size,
         build=lambda guard: model.build(guard, model.big_m.asked),
@@ -63,8 +61,6 @@ def _decided_program(family: MargotFamily) -> Program:
             Capability.CONVEX_QUADRATIC,
             Capability.LINEAR,
         ),
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=family.evaluate,
         tolerance=GAP,
         bound=family.evaluate(leaf),
@@ -83,11 +79,6 @@ class MargotModel:
         """Rows merged by features and class; y is 1 for the positive class."""
         family = self.family
         return merge_rows(family.X, (family.signs > 0).astype(np.int64), family.problem.weights)
-
-    @cached_property
-    def signs(self) -> np.ndarray:
-        """y_i of the merged rows."""
-        return np.where(self.rows.y > 0, 1.0, -1.0)
 
     @property
     def size(self) -> ModelSize:
@@ -134,11 +125,6 @@ class MargotModel:
             range(n), family.last, domain=pyo.Binary, doc="z_it: row i reaches last-level node t"
         )
 
-    def _score(self, model: Any, i: int, t: int) -> tuple[list[float], list[Any]]:
-        used = np.flatnonzero(self.rows.X[i])
-        coefficients = [float(v) for v in self.rows.X[i][used]]
-        return [*coefficients, 1.0], [*(model.w[t, int(j)] for j in used), model.b[t]]
-
     def _below(self, node: int) -> list[int]:
         """S''(t): last-level nodes below (or equal to) a node."""
         return list(topology.terminals_below(node, self.family.depth - 1))
@@ -148,9 +134,9 @@ class MargotModel:
 
         def margin(_: Any, t: int, i: int) -> Any:
             guard()
-            sign, (coefficients, variables) = float(self.signs[i]), self._score(model, i, t)
-            below = self._below(t)
-            coefficients = [sign * c for c in coefficients] + [1.0] + [-big_m] * len(below)
+            sign, below = float(self.rows.signs[i]), self._below(t)
+            coefficients, variables = score_terms(model, self.rows.X[i], t, sign)
+            coefficients = [*coefficients, 1.0, *[-big_m] * len(below)]
             variables = [*variables, model.xi[t, i], *(model.z[i, s] for s in below)]
             return 1.0 - big_m, linear(coefficients, variables), None
 
@@ -173,14 +159,14 @@ class MargotModel:
         def right(_: Any, t: int, i: int) -> Any:
             guard()
             below = self._below(2 * t + 1)
-            coefficients, variables = self._score(model, i, t)
+            coefficients, variables = score_terms(model, self.rows.X[i], t)
             terms = [*variables, *(model.z[i, s] for s in below)]
             return -big_m, linear([*coefficients, *[-big_m] * len(below)], terms), None
 
         def left(_: Any, t: int, i: int) -> Any:
             guard()
             below = self._below(2 * t)
-            coefficients, variables = self._score(model, i, t)
+            coefficients, variables = score_terms(model, self.rows.X[i], t)
             terms = [*variables, *(model.z[i, s] for s in below)]
             return None, linear([*coefficients, *[big_m] * len(below)], terms), big_m - epsilon
 
@@ -266,7 +252,7 @@ class MargotModel:
         for t in family.T:
             here = visited[t]
             scores = self.rows.X[here] @ w[t - 1] + b[t - 1]
-            xi[t - 1, here] = np.maximum(0.0, 1.0 - self.signs[here] * scores)
+            xi[t - 1, here] = np.maximum(0.0, 1.0 - self.rows.signs[here] * scores)
             if t in family.last:
                 z[here, t - family.last[0]] = 1.0
         values = [(model.w, w), (model.b, b), (model.xi, xi), (model.z, z)]

@@ -40,8 +40,6 @@ INFO = FormulationInfo(
         "10.1007/s11634-021-00467-2",
     ),
     split_kind="oblique",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(
         FloatRange("c1", 10.0, "c_1", "Price of slack at a node.", low=0.0, high=1e6, log=True),
         FloatRange(
@@ -113,8 +111,6 @@ def build(problem: Problem) -> Program:
     leaf = problem.majority_leaf if is_decided(problem) else None
     return Program(
         sense=Sense.MINIMISE,
-        n_features=problem.n_features,
-        n_classes=2,
         evaluate=judge.evaluate,
         size=model.size,
         build=lambda guard: model.build(guard, model.big_m.asked),

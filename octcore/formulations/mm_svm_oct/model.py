@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows, score_terms
 from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -43,11 +43,6 @@ class MMSVMModel:
         """Rows merged by features and class; y is 1 for the positive class."""
         judge = self.judge
         return merge_rows(judge.X, (judge.signs > 0).astype(np.int64), judge.problem.weights)
-
-    @cached_property
-    def signs(self) -> np.ndarray:
-        """y_i of the merged rows."""
-        return np.where(self.rows.y > 0, 1.0, -1.0)
 
     @property
     def relabels(self) -> bool:
@@ -122,18 +117,13 @@ class MMSVMModel:
             self.inner, rule=lambda _, t: model.d[t] <= model.d[t // 2], doc="d_t <= d_parent"
         )
 
-    def _score(self, model: Any, i: int, t: int, sign: float) -> tuple[list[float], list[Any]]:
-        used = np.flatnonzero(self.rows.X[i])
-        values = [sign * float(v) for v in self.rows.X[i][used]]
-        return [*values, sign], [*(model.w[t, int(j)] for j in used), model.b[t]]
-
     def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.rows)
 
         def margin(i: int, t: int, sign: float, flip: float) -> Any:
             """Slack row of a label; it holds where i passes t and (flip) its label is as said."""
             guard()
-            values, variables = self._score(model, i, t, sign)
+            values, variables = score_terms(model, self.rows.X[i], t, sign)
             low = 1.0
             values, variables = [*values, 1.0], [*variables, model.e[i, t]]
             if t > 1:
@@ -146,14 +136,14 @@ class MMSVMModel:
         model.margin = pyo.Constraint(
             range(n),
             self.T,
-            rule=lambda _, i, t: margin(i, t, float(self.signs[i]), 1.0),
+            rule=lambda _, i, t: margin(i, t, float(self.rows.signs[i]), 1.0),
             doc="y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it",
         )
         if self.relabels:
             model.flipped = pyo.Constraint(
                 range(n),
                 self.T,
-                rule=lambda _, i, t: margin(i, t, -float(self.signs[i]), -1.0),
+                rule=lambda _, i, t: margin(i, t, -float(self.rows.signs[i]), -1.0),
                 doc="-y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)",
             )
 
@@ -164,12 +154,12 @@ class MMSVMModel:
 
         def right(_: Any, i: int, t: int) -> Any:
             guard()
-            values, variables = self._score(model, i, t, 1.0)
+            values, variables = score_terms(model, self.rows.X[i], t)
             return -big_m, linear([*values, -big_m], [*variables, model.th[i, t]]), None
 
         def left(_: Any, i: int, t: int) -> Any:
             """The strip binds rows that pass t only: s <= M th - eps (1 - th) + eps (1 - z)."""
-            values, variables = self._score(model, i, t, 1.0)
+            values, variables = score_terms(model, self.rows.X[i], t)
             values, variables = [*values, -big_m - epsilon], [*variables, model.th[i, t]]
             if t == 1:
                 return None, linear(values, variables), -epsilon
@@ -260,7 +250,7 @@ class MMSVMModel:
         for t in self.inner:
             way = right[:, t // 2 - 1] == (t % 2 == 1)
             passes[:, t - 1] = passes[:, t // 2 - 1] * way
-        signs = self.signs[:, None]
+        signs = self.rows.signs[:, None]
         slack = np.maximum(0.0, 1.0 - signs * scores) * passes
         flip = np.zeros_like(slack)
         if self.relabels:

@@ -103,14 +103,14 @@ class MMSVMTrees:
 
     def node_cost(self, signs: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Slack and relabelling of every row at a node, before weights."""
-        kept = self.price("c1") * np.maximum(0.0, 1.0 - signs * scores)
+        kept = self._slack(signs, scores)
         if not self.problem.params["relabel"]:
             return kept
-        return np.minimum(kept, self.price("c2") + self.flipped_cost(signs, scores))
+        return np.minimum(kept, self.price("c2") + self._slack(-signs, scores))
 
-    def flipped_cost(self, signs: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Slack of every row with its label flipped."""
-        return self.price("c1") * np.maximum(0.0, 1.0 + signs * scores)
+    def _slack(self, signs: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Price of the slack of every row with such a label."""
+        return self.price("c1") * np.maximum(0.0, 1.0 - signs * scores)
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing all rows; None for a tree outside the model."""
@@ -236,8 +236,7 @@ class MMSVMTrees:
         """Labels at a node, flipped where the present plane makes that cheaper."""
         split, signs = tree.splits[node], self.signs[here]
         scores = split.project(self.X[here]) + split.solved_offset
-        kept = self.price("c1") * np.maximum(0.0, 1.0 - signs * scores)
-        flip = self.price("c2") + self.flipped_cost(signs, scores) < kept
+        flip = self.price("c2") + self._slack(-signs, scores) < self._slack(signs, scores)
         return np.where(flip, -signs, signs)
 
     def _reassigned(self, tree: Tree, node: int) -> Tree | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.oct_h.model import OCTHModel
 from octcore.formulations.oct_h.trees import OCTHTrees, with_leaf_size
 from octcore.formulations.shared.oblique import START_SECONDS
@@ -38,16 +38,8 @@ INFO = FormulationInfo(
     title="OCT-H",
     summary="Optimal trees whose splits are hyperplanes; every feature that a hyperplane uses has "
     "a price, so that planes stay readable.",
-    reference=Reference(
-        "Bertsimas, D., Dunn, J.",
-        2017,
-        "Optimal classification trees",
-        "Machine Learning 106, 1039-1082",
-        "10.1007/s10994-017-5633-9",
-    ),
+    reference=BERTSIMAS_DUNN,
     split_kind="oblique",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(
         FloatRange(
             "alpha",
@@ -135,8 +127,6 @@ def build(problem: Problem) -> Program:
         if task is None
         else lambda bound, stop: task.prove(bound * judge.majority_errors, stop),
         kernels=ALL,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,

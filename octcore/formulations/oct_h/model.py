@@ -190,7 +190,7 @@ class OCTHModel:
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         sets = self.sets
-        values = terminals.TerminalValues(tree, self.problem, sets.rows)
+        values = terminals.TerminalValues(tree, self.problem, sets)
         a, b = np.zeros((len(sets.B), len(sets.columns))), np.zeros(len(sets.B))
         d = np.zeros(len(sets.B))
         visited = tree.node_rows(sets.rows.X)
@@ -207,8 +207,8 @@ class OCTHModel:
             (model.b, b),
             (model.s, (a != 0).astype(np.float64)),
             (model.d, d),
-            (model.l, (values.z.sum(axis=0) > 0).astype(np.float64)),
+            (model.l, values.held),
             (model.c, values.c),
             (model.z, values.z),
-            *values.of(model, self.problem),
+            *values.of(model),
         ]

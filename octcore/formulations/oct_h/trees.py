@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from octcore.constraints import Constraints, violations
-from octcore.formulations.oct_h.fixed_routing import fewest_features
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.error_weights import majority_errors
 from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import drop_idle_splits, weight_unit
+from octcore.numerics.hulls import Gap, widest_gap
 from octcore.program import Problem
 from octcore.search.assignment.search import (
     AssignmentProblem,
@@ -26,15 +26,14 @@ from octcore.search.assignment.search import (
 )
 from octcore.search.assignment.states import LEAST_WEIGHT
 from octcore.tree import topology
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.points import ClassCounts, count_classes, node_gaps, tree_leaves
 from octcore.warmstart.sparse_search import SparseSearch
 from octcore.warmstart.svm_tree import TreeSearch
+from octcore.warmstart.tree_gaps import GAP_SLACK
 
-GAP_SLACK = 1e-3
-"""Relative: a solver keeps the strip of width mu only up to its feasibility tolerance."""
 LEAF_SHARE = 0.05
 """Smallest leaf when none is asked for: the share of the rows used in the comparisons."""
 SPARSE_SHARE = 0.4
@@ -220,3 +219,63 @@ class OCTHTrees:
         if self.alpha == 0 and search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
             candidates.append(search.best_tree())
         return least(self.evaluate, *candidates)
+
+
+def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
+    """Same routing, fewer features: backward elimination at every split by the widest-gap LP.
+
+    A split whose sides are not `epsilon` apart keeps its plane.
+
+    Parameters
+    ----------
+    epsilon : float
+        Width of the empty strip that every split must keep, for weights of 1-norm 1.
+    """
+    rows = tree.node_rows(X)
+    splits = dict(tree.splits)
+    for node, split in tree.splits.items():
+        left, right = X[rows[2 * node]], X[rows[2 * node + 1]]
+        if len(split.weights) > 1 and len(left) and len(right):
+            left, right = np.unique(left, axis=0), np.unique(right, axis=0)
+            found = _eliminate(left, right, np.array(split.features), epsilon)
+            if found is not None:
+                columns, gap = found
+                weights = np.zeros(X.shape[1])
+                weights[columns] = gap.weights
+                splits[node] = Split.on_plane(weights, -(gap.low + gap.high) / 2)
+    return replace(tree, splits=splits)
+
+
+def _eliminate(
+    left: np.ndarray, right: np.ndarray, columns: np.ndarray, epsilon: float
+) -> tuple[np.ndarray, Gap] | None:
+    """Drop features of small weight, many at a time first, as long as the gap stays."""
+    best = _gap_on(left, right, columns, epsilon)
+    if best is None:
+        return None
+    needed: set[int] = set()
+    block = max(1, len(columns) // 2)
+    while True:
+        columns, gap = best
+        order = [int(columns[k]) for k in np.argsort(np.abs(gap.weights))]
+        free = [j for j in order if j not in needed]
+        if not free or len(columns) == 1:
+            return best
+        block = min(block, len(free), len(columns) - 1)
+        smaller = _gap_on(left, right, np.setdiff1d(columns, free[:block]), epsilon)
+        if smaller is not None:
+            best = smaller
+        elif block > 1:
+            block //= 2
+        else:
+            needed.add(free[0])
+
+
+def _gap_on(
+    left: np.ndarray, right: np.ndarray, columns: np.ndarray, epsilon: float
+) -> tuple[np.ndarray, Gap] | None:
+    gap = widest_gap(left[:, columns], right[:, columns])
+    if gap is None or gap.width < epsilon:
+        return None
+    used = np.abs(gap.weights) > 0
+    return columns[used], Gap(gap.weights[used], gap.low, gap.high)

@@ -72,8 +72,6 @@ INFO = FormulationInfo(
         "10.1007/978-3-031-08011-1_7",
     ),
     split_kind="oblique",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(
         Choice(
             "cuts",
@@ -145,8 +143,6 @@ def build(problem: Problem) -> Program:
     return Program(
         sense=objective.sense,
         capabilities=(Capability.SEPARATION if variant.is_lazy else Capability.LINEAR,),
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=objective.evaluate,
         size=model.size,
         build=model.build,

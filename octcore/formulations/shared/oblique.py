@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 
 from octcore.constraints import violations
 from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.univariate import drop_idle_splits
+from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
 from octcore.parameters import FloatRange
 from octcore.program import Problem, Sense
 from octcore.tree import metrics, topology
@@ -109,7 +109,7 @@ class CountObjective:
 
     def best_with(self, correct: float) -> float:
         """Best objective of trees that get no more than this weight right."""
-        step = self._row_step
+        step = weight_unit(self.problem.weights)
         if step > 0:
             correct = step * math.floor(correct / step + 1e-6)
         if self.alpha == 0:
@@ -119,23 +119,12 @@ class CountObjective:
 
     @property
     def granularity(self) -> float:
-        """Smallest difference of two values; 0 when rows and splits have no common measure."""
-        if self.alpha == 0 or self._row_step == 0:
-            return self._row_step
-        row = 1.0 / self.points.total
-        ratio = self.alpha / row
-        for large, step in ((ratio, row), (1 / ratio, self.alpha)):
-            if round(large) >= 1 and abs(large - round(large)) < 1e-9 * large:
-                return step
-        return 0.0
-
-    @property
-    def _row_step(self) -> float:
-        """Common measure of the weights of rows; 0 when there is none."""
-        weights = self.problem.weights
-        if not np.allclose(weights, np.round(weights), rtol=0, atol=1e-9):
-            return 0.0
-        return float(math.gcd(*np.round(weights).astype(int).tolist())) or 1.0
+        """Smallest difference of two values; 0 when rows have no common measure."""
+        unit = weight_unit(self.problem.weights)
+        if self.alpha == 0:
+            return unit
+        prices = [self.alpha * splits for splits in range(self.max_splits + 1)]
+        return smallest_step(unit / self.points.total, prices)
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing; None if a gap is below epsilon or a side constraint is broken."""
@@ -226,12 +215,8 @@ class Starts:
 def leaf_table(leaf: IntArray, depth: int) -> np.ndarray:
     """Which nodes every point visits, shape ``(n_points, 2**(depth + 1) - 1)``, node 1 first."""
     visits = np.zeros((len(leaf), 2 ** (depth + 1) - 1))
-    node = leaf.copy()
-    while (node >= 1).any():
-        visits[np.arange(len(leaf)), node - 1] = 1.0
-        node = node >> 1
-        if not node.any():
-            break
+    for up in range(depth + 1):
+        visits[np.arange(len(leaf)), (leaf >> up) - 1] = 1.0
     return visits
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ class MergedRows:
         """Number of groups."""
         return len(self.y)
 
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """-1 and +1 for the two classes 0 and 1, shape ``(n_groups,)``."""
+        return np.where(self.y > 0, 1.0, -1.0)
+
 
 def merge_rows(
     X: np.ndarray, y: np.ndarray, weights: np.ndarray, counts: np.ndarray | None = None
@@ -51,3 +57,12 @@ def linear(coefficients: Sequence[float], variables: Sequence[Any]) -> LinearExp
     return LinearExpression(
         constant=0.0, linear_coefs=list(coefficients), linear_vars=list(variables)
     )
+
+
+def score_terms(
+    model: Any, x: np.ndarray, t: int, sign: float = 1.0
+) -> tuple[list[float], list[Any]]:
+    """Coefficients and variables of the score ``w_t.x + b_t`` of a row, times a sign."""
+    used = np.flatnonzero(x).tolist()
+    values = [sign * float(x[j]) for j in used]
+    return [*values, sign], [*(model.w[t, j] for j in used), model.b[t]]

@@ -15,6 +15,7 @@ import pyomo.environ as pyo
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.univariate import read_splits
 from octcore.program import Problem
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -58,11 +59,24 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
     )
 
 
-def add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
+def add_prediction_rows(
+    model: Any,
+    problem: Problem,
+    rows: MergedRows,
+    z: Any,
+    c: Any,
+    guard: Callable[[], None],
+) -> None:
+    """Add the rows of the side constraints on predictions: recall, then parity."""
+    if problem.constraints.min_recall:
+        _add_recall_rows(model, problem, rows, z, c)
+    if problem.constraints.fairness:
+        _add_parity_rows(model, problem, rows, z, c, guard)
+
+
+def _add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
     """Add ``s[t, k]``, rows of class k that are right at t (never overstated), and the floors."""
     L, least = topology.terminal_nodes(problem.depth), side.recall_floors(problem)
-    if not least:
-        return
     of_class = {k: np.flatnonzero(rows.y == k) for k in least}
     model.right = pyo.Var(L, list(least), domain=pyo.NonNegativeReals, doc="s_tk: right at t")
 
@@ -83,7 +97,7 @@ def add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: A
     )
 
 
-def add_parity_rows(
+def _add_parity_rows(
     model: Any,
     problem: Problem,
     rows: MergedRows,
@@ -92,8 +106,6 @@ def add_parity_rows(
     guard: Callable[[], None],
 ) -> None:
     """Add ``v[i, t]``, row i ends at t and is predicted positive, and the parity limits."""
-    if not problem.constraints.fairness:
-        return
     L, positive = topology.terminal_nodes(problem.depth), problem.context.positive_class
     I = range(len(rows))
     model.positive = pyo.Var(I, L, bounds=(0, 1), doc="v_it: at t and predicted positive")
@@ -137,25 +149,64 @@ def rightmost_terminal(node: int, depth: int) -> int:
     return topology.terminals_below(node, depth)[-1]
 
 
+def read_tree(
+    sets: TreeSets,
+    problem: Problem,
+    tests: np.ndarray,
+    labels: np.ndarray,
+    threshold_of: Callable[[int, int], float] | None = None,
+) -> Tree:
+    """Read the tree of a solution; a leaf has the label of its rightmost terminal.
+
+    Parameters
+    ----------
+    tests : numpy.ndarray
+        Which column a branch node tests, shape ``(len(B), len(columns))``.
+    labels : numpy.ndarray
+        What a terminal predicts, shape ``(len(L), n_classes)``.
+    threshold_of : callable
+        ``(node, column) -> threshold``; None on columns of 0 and 1.
+    """
+    tested, first = sets.tested_columns(tests), len(sets.L)
+    return read_splits(
+        tested.get,
+        lambda m: int(labels[rightmost_terminal(m, sets.depth) - first].argmax()),
+        problem,
+        None if threshold_of is None else lambda m: threshold_of(m, tested[m]),
+    )
+
+
 class TerminalValues:
     """Values of the variables of this file for a tree whose leaves stand at given terminals."""
 
-    def __init__(self, tree: Tree, problem: Problem, rows: MergedRows) -> None:
-        first, n_terminals = 2**problem.depth, 2**problem.depth
-        self.z = np.zeros((len(rows), n_terminals))
+    def __init__(self, tree: Tree, problem: Problem, sets: TreeSets) -> None:
+        self._tree, self._problem, self._sets = tree, problem, sets
+        first = n_terminals = len(sets.L)
+        self.z = np.zeros((len(sets.rows), n_terminals))
         self.c = np.zeros((n_terminals, problem.n_classes))
         self.used = np.zeros(n_terminals)
-        node_rows = tree.node_rows(rows.X)
+        node_rows = tree.node_rows(sets.rows.X)
         for leaf, label in tree.labels.items():
             place = rightmost_terminal(leaf, problem.depth) - first
             self.z[node_rows[leaf], place] = 1.0
             self.c[place, label] = 1.0
             self.used[place] = 1.0
-        self._rows = rows
 
-    def of(self, model: Any, problem: Problem) -> list[tuple[Any, np.ndarray]]:
+    @property
+    def held(self) -> np.ndarray:
+        """Which terminals hold rows, as ones."""
+        return (self.z.sum(axis=0) > 0).astype(np.float64)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """`c` where every terminal predicts something."""
+        labels = self.c.copy()
+        labels[self.used == 0, 0] = 1.0
+        return labels
+
+    def of(self, model: Any) -> list[tuple[Any, np.ndarray]]:
         """Values of the errors and of the constraints' own variables that the model has."""
-        rows = self._rows
+        rows, problem = self._sets.rows, self._problem
         wrong = self.z * (1.0 - self.c.T[rows.y])
         values: list[tuple[Any, np.ndarray]] = []
         if hasattr(model, "error"):
@@ -168,4 +219,4 @@ class TerminalValues:
         if hasattr(model, "positive"):
             positive = self.c[:, problem.context.positive_class]
             values.append((model.positive, self.z * positive))
-        return values
+        return values + side.structural_start_values(model, problem, self._tree, self._sets.columns)

@@ -136,8 +136,6 @@ class UnivariateObjective:
         """Make a program with this objective from what a formulation adds to it."""
         common = {
             "sense": Sense.MAXIMISE,
-            "n_features": self.problem.n_features,
-            "n_classes": self.problem.n_classes,
             "evaluate": self.evaluate,
             "scale": self.scale,
             "shift": self.shift,
@@ -168,17 +166,11 @@ class UnivariateObjective:
         """Objective by routing all rows; None for a tree that breaks a side constraint."""
         return self.of(tree) if self.problem.admits(tree) else None
 
-    @cached_property
-    def count_granularity(self) -> float:
-        """Smallest positive difference of two count values; 0 if the weights are no multiples."""
-        unit = weight_unit(self.problem.weights)
-        most = 2**self.problem.depth - 1
-        return smallest_step(unit, [self.penalty * extra for extra in range(most + 1)])
-
     @property
     def granularity(self) -> float:
         """Smallest positive difference of two objective values; 0 when there is none."""
-        return self.scale * self.count_granularity
+        offsets = [self.penalty * extra for extra in range(2**self.problem.depth)]
+        return self.scale * smallest_step(weight_unit(self.problem.weights), offsets)
 
     @cached_property
     def reach(self) -> float:
@@ -203,10 +195,11 @@ def weight_unit(weights: np.ndarray) -> float:
     positive = np.unique(weights[weights > 0])
     if not len(positive):
         return 0.0
-    multiples = positive / positive[0]
-    if np.abs(multiples - np.round(multiples)).max() > INTEGER_TOLERANCE:
-        return 0.0
-    return float(positive[0]) * math.gcd(*(round(float(m)) for m in multiples))
+    for base in (1.0, float(positive[0])):
+        multiples = positive / base
+        if np.abs(multiples - np.round(multiples)).max() <= INTEGER_TOLERANCE:
+            return base * math.gcd(*(round(float(m)) for m in multiples))
+    return 0.0
 
 
 def smallest_step(unit: float, offsets: list[float]) -> float:

@@ -46,8 +46,6 @@ INFO = FormulationInfo(
         "Advances in Neural Information Processing Systems 33",
     ),
     split_kind="oblique",
-    needs_binary_features=False,
-    default_encoding="scaled",
     hyperparameters=(
         FloatRange(
             "alpha1",
@@ -169,8 +167,6 @@ def build(problem: Problem) -> Program:
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(*exact, Capability.LINEAR),
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,

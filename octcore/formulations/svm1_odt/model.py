@@ -346,7 +346,7 @@ class SVM1Model:
         """Values of all variables for a tree; nodes below a leaf send everything right."""
         sets = self.sets
         judge, n, depth = self.judge, len(sets.I), self.problem.depth
-        terminal = TerminalValues(tree, self.problem, sets.rows)
+        terminal = TerminalValues(tree, self.problem, sets)
         h = np.zeros((len(sets.B), len(sets.columns)))
         g = np.full(len(sets.B), -max(judge.prices.margin, judge.prices.right))
         groups = judge.space.groups

@@ -14,11 +14,12 @@ from octcore.engines.base import SolveLimits, StopReason
 from octcore.engines.branch_and_cut import lp as lp_module
 from octcore.engines.branch_and_cut.branching import default_children, fixings
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
-from octcore.engines.branch_and_cut.lp import LpData, LpStatus, PersistentLp
+from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
 from octcore.engines.branch_and_cut.rows import CutPool
 from octcore.engines.branch_and_cut.search import SearchOptions
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import EngineError
+from octcore.numerics.linear import linear_program
 from octcore.program import Capability, Cuts, Program, PyomoModel, Sense
 from octcore.tree.tree import Split, Tree
 
@@ -100,8 +101,6 @@ def make_program(life=None, infeasible=False, seen=None) -> Program:
     return Program(
         sense=Sense.MAXIMISE,
         capabilities=(Capability.SEPARATION,),
-        n_features=len(VALUES),
-        n_classes=2,
         evaluate=value_of,
         build=build,
         granularity=1.0,
@@ -248,7 +247,7 @@ def test_a_program_without_model_is_refused():
 def small_lp() -> PersistentLp:
     """max x0 + x1 + x2 in a unit box with x0 + x1 <= 1.5."""
     return PersistentLp(
-        LpData(
+        linear_program(
             -np.ones(3), np.zeros(3), np.ones(3), csr_matrix([[1.0, 1.0, 0.0]]),
             np.array([-np.inf]), np.array([1.5]),
         )

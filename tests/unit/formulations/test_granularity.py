@@ -15,7 +15,8 @@ from octcore.formulations.shared.univariate import smallest_step, weight_unit
         ([2.0, 4.0, 6.0], 2.0),
         ([0.0, 3.0, 9.0], 3.0),
         ([0.5, 1.5], 0.5),
-        ([2.0, 3.0], 0.0),
+        ([2.0, 3.0], 1.0),
+        ([0.5, 0.8], 0.0),
         ([0.0], 0.0),
     ],
 )
