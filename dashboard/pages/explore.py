@@ -6,7 +6,7 @@ from dashboard.views.explore import convergence, inside_search, linked_views, me
 from dashboard.views.runs import exports
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title, stay_in_app
-from dashboard.widgets.lazy_tabs import lazy_tabs
+from dashboard.widgets.inputs import lazy_tabs
 
 stay_in_app()
 head = st.container()

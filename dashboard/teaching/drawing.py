@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.teaching import lessons
 from dashboard.teaching.lessons import CLASSES, GRID, Cuts
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import Encoding
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import Palette
+from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
-from octcore.reports.charts import marker
+from octcore.reports.charts import figure_svg, marker
+from octcore.reports.page import escaped, page
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
@@ -321,3 +323,19 @@ def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:
     offset = points - np.array([x1, y1])
     length = max(float(np.hypot(*direction)), 1e-12)
     return np.abs(offset[:, 0] * direction[1] - offset[:, 1] * direction[0]) / length
+
+
+def sheet_html() -> str:
+    """Make one page a lesson."""
+    parts = ["<style>section { break-after: page; } li { margin: 1.1rem 0; } "
+             "li::after { content: ''; display: block; border-bottom: 1px solid; height: 1.6rem; }"
+             "</style>"]  # fmt: skip
+    for number, part in enumerate(lessons.course(), start=1):
+        data = lessons.lesson_data(part.lesson)
+        picture = figure_svg(proof_figure(data, (), False, LIGHT), part.question)
+        tasks = "".join(f"<li>{escaped(task)}</li>" for task in part.tasks)
+        parts.append(
+            f"<section><h1>{number}. {escaped(part.question)}</h1>"
+            f'<div class="picture chart">{picture}</div><ol>{tasks}</ol></section>'
+        )
+    return page("Three lessons on optimal trees", parts)

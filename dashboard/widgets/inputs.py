@@ -1,6 +1,7 @@
 """Buttons and switches that look the same on every page."""
 
 import io
+import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
 
@@ -89,3 +91,57 @@ def tried(make: Callable[[], T]) -> T | None:
     """What a call returns; None after saying why it cannot be done."""
     with said():
         return make()
+
+
+def lazy_tabs(
+    contents: Mapping[str, Callable[[], None]], key: str, first: str | None = None
+) -> None:
+    """Draw tabs; switching computes the newly opened one and nothing else of the page."""
+
+    def draw_open() -> None:
+        tabs = st.tabs(list(contents), key=key, default=first, on_change="rerun")
+        for tab, draw in zip(tabs, contents.values(), strict=True):
+            if tab.open:
+                with tab:
+                    draw()
+
+    st.fragment(draw_open)()
+
+
+STEPS_ACROSS = 40
+
+
+def column_input(
+    data: Dataset, name: str, value: Any, key: str, on_change: Callable[[], None] | None = None
+) -> Any:
+    """Draw the input; returns the value, typed as in the data."""
+    column = data.column(name)
+    label = text.markdown(name, 40)
+    if column.kind == "numeric":
+        values = data.frame[name].to_numpy(dtype=float)
+        low, high = float(values.min()), float(values.max())
+        # Crosses the range in some tens of clicks.
+        width = high - low
+        step = 10.0 ** math.floor(math.log10(width / STEPS_ACROSS)) if width > 0 else 1.0
+        return st.number_input(
+            label,
+            value=float(value),
+            step=step,
+            format="%g",
+            key=key,
+            on_change=on_change,
+            help=f"In training from {low:.6g} to {high:.6g}.",
+        )
+    levels = list(column.levels)
+    return st.selectbox(
+        label,
+        levels,
+        index=levels.index(value) if value in levels else 0,
+        format_func=lambda level: text.printable(_level(level)),
+        key=key,
+        on_change=on_change,
+    )
+
+
+def _level(level: Any) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)

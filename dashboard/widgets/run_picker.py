@@ -10,8 +10,6 @@ from dashboard.widgets.start import SOLVE_PAGE, start_button
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
-SECONDS_BETWEEN = 0.5
-
 
 def draw() -> JobView | None:
     """Draw the choice when there is one; returns the chosen run, at first that in the URL."""
@@ -58,7 +56,7 @@ def solved(view: JobView | None, none_yet: str, goes_on: str) -> SolvedRun | Non
         st.warning(text.markdown(message, 500))
     else:
         st.info(goes_on)
-        live.wait(view, SECONDS_BETWEEN)
+        live.wait(view)
     st.page_link(SOLVE_PAGE, label=label, query_params=session.run_query())
     return None
 

@@ -30,7 +30,7 @@ from octcore.plotting.race import (
 from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 
-SECONDS_BETWEEN, LIVE_WIDTH = 1.0, 1180
+LIVE_WIDTH = 1180
 SCALES: dict[str, Scale] = {
     "relative gap": "gap",
     "incumbent and bound": "objective",
@@ -45,7 +45,7 @@ def draw(views: Sequence[JobView]) -> list[JobView]:
     def now() -> list[JobView]:
         return [view for key in ids if (view := jobs.view(key)) is not None]
 
-    live.until(lambda: live.all_final(now()), lambda: _race(now()), SECONDS_BETWEEN)
+    live.until(lambda: live.all_final(now()), lambda: _race(now()))
     return now()  # those that ended since the page began draw nothing again by themselves
 
 

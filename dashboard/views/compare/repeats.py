@@ -12,8 +12,6 @@ from octcore.errors import OctError, SettingsError, StoreError
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
 
-SECONDS_BETWEEN = 1.0
-
 
 def draw(runs: Sequence[Finished]) -> None:
     """Draw the accuracies, and a button that repeats all runs on further random splits."""
@@ -23,7 +21,7 @@ def draw(runs: Sequence[Finished]) -> None:
         _accuracies([[entry.run] for entry in runs], [entry.label for entry in runs])
         _offer(runs, ids)
         return
-    live.until(lambda: _are_done(ids), lambda: _progress(runs, ids), SECONDS_BETWEEN)
+    live.until(lambda: _are_done(ids), lambda: _progress(runs, ids))
 
 
 def _are_done(ids: tuple[str, ...]) -> bool:

@@ -8,9 +8,8 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.compare.paper import paper_files
 from dashboard.views.compare.race_view import entrants_of, swatch
-from dashboard.views.compare.report import comparison_html
+from dashboard.views.compare.report import comparison_html, paper_files
 from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, run_summary

@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.views.compare.paper import MOST_ENTRIES
+from dashboard.views.compare.report import MOST_ENTRIES
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.greedy import ON_NUMBERS
-from dashboard.widgets import inputs, proof_file
+from dashboard.widgets import inputs, proofs
 from dashboard.widgets.component import make_component
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
@@ -67,7 +67,7 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         "in the second line of a sheet, beside cells for a row: paste it and copy it down."
     )
     _model_button(run_id, run)
-    proof_file.draw(run_id, run, "no tree of the same question is better than this one")
+    proofs.file(run_id, run, "no tree of the same question is better than this one")
 
 
 def _refused(run: SolvedRun) -> dict[str, str]:

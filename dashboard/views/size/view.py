@@ -27,10 +27,7 @@ from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
 
-TIME_LIMIT = 120.0
-GRACE_SECONDS = 20.0
-"""The worker ends itself at its time limit; this much later it is ended."""
-TASK = "path"
+TASK, TIME_LIMIT = "path", 120.0
 ENCODINGS = {
     "All thresholds": "raw",
     **{key: key for key in ("QT-5", "QB-5", "QT-8", "QB-8", "class-change")},
@@ -46,8 +43,8 @@ def draw(data: Dataset) -> None:
     settings, encodings, pressed = _form(data)
     found: dict[str, str] = {}
     for name in encodings:
-        asked, seconds = {**settings, "encoding": ENCODINGS[name]}, TIME_LIMIT + GRACE_SECONDS
-        if task := live.ask(TASK, cached.data_token(data), data, asked, seconds, pressed):
+        asked = {**settings, "encoding": ENCODINGS[name]}
+        if task := live.ask(TASK, cached.data_token(data), data, asked, pressed=pressed):
             found[name] = task
     if len(found) < len(encodings) or not found:
         st.info(
@@ -197,12 +194,9 @@ def _on_other_splits(data: Dataset, settings: Mapping[str, Any], name: str) -> t
     asked = new_rows.of_search({**settings, **search}, data)
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
-    task = new_rows.task_of(data, asked)
-    if task is None:
-        return ()
-    live.task(task, _nothing)
-    job = jobs.task(task)
-    return sizes_of(new_rows.splits_of(job)) if job.is_final else ()
+    task = new_rows.answer(data, asked, _nothing)
+    job = None if task is None else jobs.task(task)
+    return sizes_of(new_rows.splits_of(job)) if job is not None and job.is_final else ()
 
 
 def _nothing(job: JobView) -> None:

@@ -1,17 +1,21 @@
 """A finished run where the eye is: answer and tree, what to do next, other splits, the proof."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice, greedy, new_rows, refer_view
-from dashboard.views.solve.advice import Step
-from dashboard.widgets import run_summary, start, verification
+from dashboard.views.solve import advice, greedy, new_rows
+from dashboard.views.solve.advice import Step, given_settings
+from dashboard.widgets import chart, live, proofs, run_summary, start
 from octcore.plotting import text
+from octcore.plotting.refer_plot import refer_figure
+from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
+from octcore.tasks import REFER
 
 PAGES = Path(__file__).parents[2]
 
@@ -27,11 +31,11 @@ def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
     what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
-    refer_view.draw(view, run)
+    over_costs(view, run)
     new_rows.draw(view, run)
 
     def more() -> None:
-        verification.draw(view.id, run, with_words=False)
+        proofs.verification(view.id, run, with_words=False)
         curve()
 
     run_summary.proof(run, more)
@@ -60,3 +64,46 @@ def _step(run_id: str, step: Step, position: int) -> None:
         st.switch_page(step.page, query_params=session.run_query())
     if start.start(step.settings or {}):
         st.rerun()
+
+
+MOST_SECONDS = 20.0
+"""Of one point of the curve."""
+
+
+def over_costs(view: JobView, run: SolvedRun) -> None:
+    """Draw the curve of a run whose tree may ask a person, or the press that computes it."""
+    if run.asked.refer is None:
+        return
+    with st.expander("What if asking a person cost more or less?", icon=":material/support_agent:"):
+        data = run.train if view.data is None else view.data
+        settings = given_settings(run.settings)
+        del settings[REFER.name]
+        if view.data is None:
+            settings.pop("test_size", None)
+        settings["time_limit"] = min(MOST_SECONDS, run.asked.time_limit)
+        question = ("refer", view.id, data, settings, (STEPS + 2) * settings["time_limit"])
+        pressed = live.ask(*question, pressed=False) is None and st.button(
+            "Solve for other costs of asking",
+            key=session.widget_key("refer", view.id),
+            icon=":material/show_chart:",
+        )
+        words = "Solving for other costs of asking"
+        live.answer(*question, pressed, draw=partial(_curve, run), doing=words)
+
+
+def _curve(run: SolvedRun, job: JobView) -> None:
+    points = [ReferPoint(**part["point"]) for part in job.parts]
+    if not job.is_final:
+        st.caption(f"{len(points)} of {STEPS + 1} solved")
+    which = "held-out" if run.n_test else "training"
+    chart.show(
+        refer_figure(points, session.palette(), run.asked.refer),
+        key=session.widget_key("refer_curve", job.id),
+        alt="Cost of asking a person against the share of rows that is asked about, accuracy of "
+        "the others and mean cost: "
+        + "; ".join(f"{p.refer:.3g}: {p.referred:.0%} asked" for p in points),
+    )
+    st.caption(
+        f"Shares of the {which} rows. Every filled point is a tree that is proven optimal for its "
+        "cost of asking; beyond the last one no tree would ask."
+    )

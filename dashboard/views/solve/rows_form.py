@@ -126,12 +126,9 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
             "Select", key="select_start", icon=":material/play_arrow:", width="stretch"
         )
         wanted = {"rule": rule, "depth": depth, "seed": seed, "time_limit": SELECT_SECONDS}
-        about, seconds = cached.data_token(train), 1.2 * SELECT_SECONDS
-        task = live.ask(families.SELECT_TASK, about, train, wanted, seconds, pressed)
-        if task is None:
-            return Rows(data, data)
-        live.task(task, _selected, "Selecting rows")
-        result = jobs.task(task).result
+        question = (families.SELECT_TASK, cached.data_token(train), train, wanted)
+        task = live.answer(*question, pressed=pressed, draw=_selected, doing="Selecting rows")
+        result = None if task is None else jobs.task(task).result
         if result is None:
             return Rows(data, data)
         rows = np.array(result["rows"], dtype=np.int64)

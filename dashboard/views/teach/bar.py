@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.teaching import lessons
-from dashboard.teaching.lesson_sheet import sheet_html
+from dashboard.teaching.drawing import sheet_html
 from dashboard.teaching.lessons import DRAWN, PRESENT, STEP, Lesson
 from dashboard.widgets import inputs
 from dashboard.widgets.component import make_component

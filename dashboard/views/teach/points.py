@@ -174,7 +174,6 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
     show_board(data, key, drawn)
 
 
-WAIT_SECONDS = 0.5
 AT_ONCE_SECONDS = 0.3
 """What takes longer is given to a worker, and comes after the point has been put down."""
 SEARCHES = frozenset(
@@ -257,4 +256,4 @@ def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
             f"narrowest margin {text.number(numbers.narrowest, 2)}; {run.certificate.badge}."
         )
     elif view is not None and not view.is_final:
-        live.wait(view, WAIT_SECONDS)
+        live.wait(view)

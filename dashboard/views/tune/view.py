@@ -16,7 +16,6 @@ from octcore.plotting.tuning_plot import candidate_words, tuning_data, tuning_fi
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 
-SECONDS_BETWEEN = 1.0
 SOLVE_PAGE = "pages/solve.py"
 TABLE = "tune_table"
 
@@ -28,7 +27,7 @@ def draw(tuning: str | None) -> None:
         _nothing_yet(tuning)
         return
     key = standing.job.id
-    live.until(lambda: jobs.task(key).is_final, lambda: _live(key), SECONDS_BETWEEN)
+    live.until(lambda: jobs.task(key).is_final, lambda: _live(key))
 
 
 def _pick(tuning: str | None) -> Standing | None:

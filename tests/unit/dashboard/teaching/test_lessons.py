@@ -16,10 +16,10 @@ from dashboard.teaching.drawing import (
     board_data,
     lesson_numbers,
     lesson_plane,
+    sheet_html,
     truth_data,
     wide_bands,
 )
-from dashboard.teaching.lesson_sheet import sheet_html
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
