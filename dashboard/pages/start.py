@@ -5,11 +5,11 @@ import streamlit as st
 from dashboard import session
 from dashboard.views.start.picture import draw as draw_picture
 from dashboard.widgets.frame import stay_in_app
-from dashboard.widgets.start import SOLVE_PAGE, start_button
+from dashboard.widgets.start import start_button
 
 stay_in_app()
-if session.is_run_linked():
-    st.switch_page(SOLVE_PAGE, query_params=session.run_query())
+if session.RUN_PARAMETER in st.query_params and session.run_id():
+    session.open_page("solve")
 left, right = st.columns([5, 4], gap="large", vertical_alignment="center")
 with left:
     st.title("The best small decision tree, proven", anchor=False)

@@ -15,7 +15,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError, SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
-from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
+from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid
 from octcore.solving.settings import DEPTH, ENCODING
@@ -124,8 +124,6 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
         return options, options[:3]
     if isinstance(axis, Flag):
         return ("false", "true"), ("false", "true")
-    if isinstance(axis, Choice):
-        return axis.options, axis.options
     if isinstance(axis, IntRange):
         return _whole_numbers(axis)
     if isinstance(axis, FloatRange):

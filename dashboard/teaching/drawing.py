@@ -1,7 +1,7 @@
 """The points of a lesson: what the drawing board shows, and their truth where it is known."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.reports.charts import figure_svg, marker
 from octcore.reports.page import escaped, page
+from octcore.solving.run import SolvedRun
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
@@ -103,6 +104,10 @@ def board_data(
     `serial`: number of the last change that the board reported; older echoes are ignored there.
     """
     thousandths = np.rint(points * GRID).astype(int)
+    if tree is None:
+        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
+    else:
+        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
     return {
         "origin": origin,
         "serial": serial,
@@ -112,9 +117,12 @@ def board_data(
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
             for k, name in enumerate(CLASSES)
         ],
-        "truth": [[list(start), list(end)] for start, end in truth.segments],
-        "regions": _region_data(truth, tree, palette),
-        "lines": _line_data(tree),
+        "truth": truth.segments,
+        "regions": [
+            {"polygon": polygon, "colour": palette.class_tint(code, opacity)}
+            for polygon, code, opacity in regions
+        ],
+        "lines": [] if tree is None else [s for lines in tree.lines.values() for s in lines.line],
         "ink": vars(palette),
     }
 
@@ -125,24 +133,6 @@ def guess_data(points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palet
     exact = [[*point, int(k)] for point, k in zip((points * GRID).tolist(), codes, strict=True)]
     tints = [palette.class_tint(k, 0.25) for k in range(len(CLASSES))]
     return board | {"points": exact, "cuts": [list(cut) for cut in cuts], "tints": tints}
-
-
-def _region_data(truth: Truth, tree: PlaneRecord | None, palette: Palette) -> list[dict[str, Any]]:
-    """Regions of the tree, else those of the truth."""
-    if tree is not None:
-        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
-    else:
-        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
-    return [
-        {"polygon": [list(p) for p in polygon], "colour": palette.class_tint(code, opacity)}
-        for polygon, code, opacity in regions
-    ]
-
-
-def _line_data(tree: PlaneRecord | None) -> list[list[list[float]]]:
-    if tree is None:
-        return []
-    return [[list(start), list(end)] for lines in tree.lines.values() for start, end in lines.line]
 
 
 def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
@@ -274,22 +264,13 @@ class LessonNumbers:
     errors: int
     leaves: int
     narrowest: float | None
-    seconds: float | None
 
 
-def lesson_numbers(
-    tree: Tree, encoding: Encoding, data: Dataset, timings: Mapping[str, float]
-) -> LessonNumbers:
+def lesson_numbers(run: SolvedRun) -> LessonNumbers:
     """Accuracy, errors, size and narrowest margin, for thresholds and oblique trees alike."""
-    X = encoding.transform(data.frame)
-    wrong = tree.predict_codes(X) != data.codes
-    return LessonNumbers(
-        1.0 - float(wrong.mean()),
-        int(wrong.sum()),
-        tree.n_leaves,
-        narrowest_margin(tree, encoding, data),
-        timings.get("total"),
-    )
+    wrong = run.tree.predict_codes(run.encoding.transform(run.train.frame)) != run.train.codes
+    margin = narrowest_margin(run.tree, run.encoding, run.train)
+    return LessonNumbers(1.0 - float(wrong.mean()), int(wrong.sum()), run.tree.n_leaves, margin)
 
 
 def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | None:

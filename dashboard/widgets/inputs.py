@@ -1,11 +1,11 @@
-"""Buttons and switches that look the same on every page."""
+"""Buttons, switches, tabs and inputs that look the same on every page."""
 
 import io
 import math
+import mimetypes
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import PurePath
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -15,27 +15,6 @@ from octcore.errors import OctError
 from octcore.plotting import text
 
 T = TypeVar("T")
-KINDS = {
-    ".c": "text/plain",
-    ".java": "text/plain",
-    ".onnx": "application/octet-stream",
-    ".pmml": "application/xml",
-    ".r": "text/plain",
-    ".tsv": "text/tab-separated-values",
-    ".js": "text/plain",
-    ".py": "text/plain",
-    ".sql": "text/plain",
-    ".csv": "text/csv",
-    ".dot": "text/vnd.graphviz",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".jsonl": "application/json",
-    ".log": "text/plain",
-    ".md": "text/markdown",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain",
-    ".zip": "application/zip",
-}
 
 
 def download(
@@ -43,7 +22,7 @@ def download(
 ) -> None:
     """Draw the button of a file, which is made when it is asked for; the page stays as it is."""
     look: dict[str, Any] = {"icon": ":material/download:", "width": "stretch", **options}
-    kind = KINDS[PurePath(file_name).suffix]
+    kind = mimetypes.guess_type(file_name)[0]  # without one, Streamlit looks at the content
     st.download_button(label, make, file_name, kind, key, on_click="ignore", **look)
 
 
@@ -137,11 +116,7 @@ def column_input(
         label,
         levels,
         index=levels.index(value) if value in levels else 0,
-        format_func=lambda level: text.printable(_level(level)),
+        format_func=lambda v: text.printable(f"{v:g}" if isinstance(v, float) else str(v)),
         key=key,
         on_change=on_change,
     )
-
-
-def _level(level: Any) -> str:
-    return f"{level:g}" if isinstance(level, float) else str(level)

@@ -88,6 +88,16 @@ def answer(
     return key
 
 
+def press(label: str, *question: Any, run: SolvedRun | None = None, **look: Any) -> None:
+    """Draw the button that asks a question, unless it is being answered or has its answer."""
+    known = ask(*question, pressed=False)
+    if known is not None and not jobs.task(known).message:
+        return
+    key = session.widget_key(*question[:2])
+    if st.button(label, key=key, **look) and ask(*question, pressed=True, run=run):
+        st.rerun()  # without the button
+
+
 def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> JobView | None:
     """The solve that belongs to a question about a run; started once for all who ask it."""
     known = jobs.view(jobs.followers().get((what, about)))

@@ -1,12 +1,12 @@
-"""What an independent check says about a run, and a press for those that had none."""
+"""What an independent check says about a run, and its proof to take away."""
 
 import base64
 
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import VERIFY_TASK
 from dashboard.widgets import inputs, live
 from octcore.errors import SettingsError
 from octcore.plotting import text
@@ -17,7 +17,7 @@ VERIFY_SECONDS = 1800.0
 """Seconds for a check that is asked for; what is expected to take longer is not offered."""
 
 
-def verification(run_id: str, run: Run, with_words: bool = True) -> None:
+def verification(run_id: str, run: SolvedRun, with_words: bool = True) -> None:
     """Say whether and how the claim of a run was verified; offer it where that is possible.
 
     `with_words`: whether to say it in words; not where the statements of the run are listed anyway.
@@ -29,8 +29,13 @@ def verification(run_id: str, run: Run, with_words: bool = True) -> None:
         st.success(text.markdown(found.statement, 400), icon=":material/verified:")
     elif found is not None and with_words:
         st.caption(text.markdown(found.statement, 400))
-    if can_be_verified(run):
-        _press(run_id, run)
+    if not can_be_verified(run):
+        return
+    asked = {"run_id": run_id, "time_limit": VERIFY_SECONDS}
+    question = (VERIFY_TASK, run_id, run.train, asked, 1.2 * VERIFY_SECONDS)
+    help_text = "Derive the optimum again by plain means that share no code with the search."
+    live.press("Verify", *question, run=run, icon=":material/policy:", help=help_text)
+    live.answer(*question, False, draw=lambda job: None, doing="Verifying")
 
 
 def can_be_verified(run: Run) -> bool:
@@ -41,25 +46,6 @@ def can_be_verified(run: Run) -> bool:
     if run.certificate.verified is not None:
         return False
     return found is None or (found.estimate is not None and found.estimate < VERIFY_SECONDS)
-
-
-def _press(run_id: str, run: Run) -> None:
-    task = session.side_run("verify", run_id)
-    running = task is not None and not jobs.task(task).is_final
-    if not running and st.button(
-        "Verify",
-        key=session.widget_key("verify", run_id),
-        icon=":material/policy:",
-        help="Derive the optimum again by plain means that share no code with the search.",
-    ):
-        task = inputs.tried(
-            lambda: jobs.start_verification(session.token(), run_id, run, VERIFY_SECONDS)
-        )
-        if task is not None:
-            session.remember_side_run(task, "verify", run_id)
-            st.rerun()  # without the button
-    if task is not None:
-        live.task(task, lambda job: None, "Verifying")
 
 
 LARGEST, SECONDS = 60e6, 900.0

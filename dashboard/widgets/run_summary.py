@@ -40,7 +40,7 @@ STOP_WORDS = {
 
 def badge(run: Run) -> None:
     """Say what is proven, by what, and what the proof covers."""
-    words = run.badge
+    words = badge_words(run)
     if run.certificate.verified is False:
         st.badge(words, icon=":material/gpp_bad:", color="red")
     elif run.is_optimal and run.certificate.proven:
@@ -48,8 +48,7 @@ def badge(run: Run) -> None:
     elif run.certificate.method == "heuristic":
         st.badge(words, icon=":material/bolt:", color="gray")
     else:
-        reason = STOP_WORDS.get(run.stop_reason, run.stop_reason)
-        st.badge(f"{words}; {reason}", icon=":material/hourglass_bottom:", color="orange")
+        st.badge(words, icon=":material/hourglass_bottom:", color="orange")
 
 
 def statements(run: Run) -> None:
@@ -89,15 +88,7 @@ def _task_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
 
 def proof(run: Run, more: Callable[[], None] | None = None) -> None:
     """Fold away what is proven, by what, and the numbers of the solver."""
-    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
-        statements(run)
-        chart.numbers(_proof_entries(run), METRIC_WIDTH - 30)
-        if more is not None:
-            more()
-
-
-def _proof_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
-    return (
+    entries = (
         ("Objective", text.number(run.objective), "Of the formulation, recomputed by routing "
          "all rows through the tree."),
         ("Bound", text.number(run.bound), "No tree can have a better objective than this."),
@@ -106,6 +97,11 @@ def _proof_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
         ("Time", text.seconds(run.timings.get("total")), "From the start of encoding, building "
          "included."),
     )  # fmt: skip
+    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
+        statements(run)
+        chart.numbers(entries, METRIC_WIDTH - 30)
+        if more is not None:
+            more()
 
 
 def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:

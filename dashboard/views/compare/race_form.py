@@ -18,7 +18,6 @@ from dashboard.views.compare.presets import (
 from dashboard.views.runs.history_table import SPLIT, name_of, when
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
-from octcore.errors import OctError
 from octcore.plotting import text
 
 PRESET = "race_preset"
@@ -150,27 +149,19 @@ def _entrant(preset: Preset, position: int) -> dict[str, Any]:
 
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
     """Start all runs or none, and compare them from now on."""
-    ids: dict[int, str] = {}
-    try:
-        for position in start_order(entrants):
-            ids[position] = jobs.submit(session.token(), data, entrants[position])
-    except OctError as error:
-        for run_id in ids.values():
-            jobs.supervisor().stop(run_id)
-        inputs.say(error)
-        return
-    for run_id in reversed([ids[i] for i in range(len(entrants))]):
-        session.look_at(run_id)
-    session.compare([ids[i] for i in range(len(entrants))])
-    st.rerun()
+    solves = {i: (data, entrants[i]) for i in start_order(entrants)}
+    if started := inputs.tried(lambda: jobs.submit_all(session.token(), solves)):
+        ids = [started[i] for i in range(len(entrants))]
+        for run_id in reversed(ids):
+            session.look_at(run_id)
+        session.compare(ids)
+        st.rerun()
 
 
 def choose() -> None:
     """Draw a list of runs with a tree; the button compares those that are chosen."""
-    try:
-        found = history.entries(jobs.supervisor(), session.token())
-    except OctError as error:
-        st.warning(text.markdown(error.message, 400))
+    found = inputs.tried(lambda: history.entries(jobs.supervisor(), session.token()))
+    if found is None:
         return
     known = {
         line.id: line

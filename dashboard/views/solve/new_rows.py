@@ -145,7 +145,7 @@ def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
             start.start(advice.of_size(advice.given_settings(run.settings), right.leaves))
             st.rerun()
         if st.button("All sizes", key=session.widget_key("sizes", run_id)):
-            st.switch_page(advice.SIZE, query_params=session.run_query())
+            session.open_page(advice.SIZE)
 
 
 def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:

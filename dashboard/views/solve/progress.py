@@ -16,7 +16,7 @@ from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.solving.settings import Asked
 
-SECONDS_BETWEEN, QUICK_BETWEEN = 1.0, 0.25
+QUICK_BETWEEN = 0.25
 FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02
 """So long after its start a solve is waited for before anything is drawn; pause between looks."""
 LIVE_HEIGHT, LIVE_WIDTH = 260, 680
@@ -50,7 +50,7 @@ def draw(run_id: str | None) -> None:
         return now is None or now.is_final or now.elapsed >= at_most
 
     if is_over(QUICK_UNTIL):
-        live.until(is_over, lambda: _live(key), SECONDS_BETWEEN)
+        live.until(is_over, lambda: _live(key))
     else:  # then the page is drawn once more, and looks less often
         live.until(lambda: is_over(QUICK_UNTIL), lambda: _live(key), QUICK_BETWEEN)
 

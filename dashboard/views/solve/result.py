@@ -2,22 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, greedy, new_rows
-from dashboard.views.solve.advice import Step, given_settings
+from dashboard.views.solve.advice import given_settings
 from dashboard.widgets import chart, live, proofs, run_summary, start
 from octcore.plotting import text
 from octcore.plotting.refer_plot import refer_figure
 from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
 from octcore.tasks import REFER
-
-PAGES = Path(__file__).parents[2]
 
 
 def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
@@ -30,7 +27,7 @@ def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     numbers = cached.greedy_baseline(view.id, run, greedy.ON_NUMBERS)
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
-    what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
+    _what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
     over_costs(view, run)
     new_rows.draw(view, run)
 
@@ -41,29 +38,19 @@ def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     run_summary.proof(run, more)
 
 
-def what_now(run_id: str, found: advice.Advice) -> None:
+def _what_now(run_id: str, found: advice.Advice) -> None:
     """Draw what can be done next: a sentence and its buttons, the best first."""
-    steps = [step for step in found.steps if not step.page or (PAGES / step.page).exists()]
     st.markdown(f"**What now?** {text.markdown(found.sentence, 400)}")
     with st.container(horizontal=True, gap="small"):
-        for position, step in enumerate(steps):
-            _step(run_id, step, position)
-
-
-def _step(run_id: str, step: Step, position: int) -> None:
-    pressed = st.button(
-        step.label,
-        key=session.widget_key("next", run_id, step.label),
-        icon=step.icon,
-        type="primary" if position == 0 else "secondary",
-        width="content",
-    )
-    if not pressed:
-        return
-    if step.page:
-        st.switch_page(step.page, query_params=session.run_query())
-    if start.start(step.settings or {}):
-        st.rerun()
+        for position, step in enumerate(found.steps):
+            key = session.widget_key("next", run_id, step.label)
+            kind = "primary" if position == 0 else "secondary"
+            if not st.button(step.label, key=key, icon=step.icon, type=kind):
+                continue
+            if step.page:
+                session.open_page(step.page)
+            if start.start(step.settings or {}):
+                st.rerun()
 
 
 MOST_SECONDS = 20.0
@@ -82,13 +69,10 @@ def over_costs(view: JobView, run: SolvedRun) -> None:
             settings.pop("test_size", None)
         settings["time_limit"] = min(MOST_SECONDS, run.asked.time_limit)
         question = ("refer", view.id, data, settings, (STEPS + 2) * settings["time_limit"])
-        pressed = live.ask(*question, pressed=False) is None and st.button(
-            "Solve for other costs of asking",
-            key=session.widget_key("refer", view.id),
-            icon=":material/show_chart:",
-        )
-        words = "Solving for other costs of asking"
-        live.answer(*question, pressed, draw=partial(_curve, run), doing=words)
+        words = "Solve for other costs of asking"
+        live.press(words, *question, icon=":material/show_chart:")
+        words = words.replace("Solve", "Solving")
+        live.answer(*question, False, draw=partial(_curve, run), doing=words)
 
 
 def _curve(run: SolvedRun, job: JobView) -> None:

@@ -15,7 +15,6 @@ from dashboard.widgets import inputs, live
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 from octcore.solving.prepare import split_rows
@@ -169,14 +168,8 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
 
 def _start_family(data: Dataset, settings: dict[str, Any]) -> str:
     parts, each = families.one_for_every_class(data, settings)
-    started: list[str] = []
-    try:
-        for part in parts:
-            started.append(jobs.submit(session.token(), part, each))
-    except OctError:
-        for run in started:
-            jobs.supervisor().stop(run)
-        raise
+    solves = {number: (part, each) for number, part in enumerate(parts)}
+    started = [*jobs.submit_all(session.token(), solves).values()]
     jobs.keep_family(started, data, settings)
     for run in reversed(started):
         session.look_at(run)

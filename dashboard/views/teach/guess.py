@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.teaching import lessons
-from dashboard.teaching.drawing import guess_data
+from dashboard.teaching.drawing import guess_data, lesson_numbers
 from dashboard.teaching.lessons import GUESS, Cuts, Lesson
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import live
@@ -63,5 +63,5 @@ def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
         if run is None:
             place.caption(f"{name}: growing …" if is_live else f"{name}: there is no tree.")
             continue
-        numbers = lesson_trees.numbers_of(run)
+        numbers = lesson_numbers(run)
         place.metric(f"{name}: errors", numbers.errors, help=text.count(numbers.leaves, "leaf"))

@@ -51,11 +51,9 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     `data`: from `rows_of`; without the held-out rows nothing is held out again.
     """
     asked, params = run.asked, run.params
-    kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
-    if "leaf_penalty" in params and "leaf_penalty" not in kept:
-        kept["leaf_penalty"] = params["leaf_penalty"] or 0.0
-    if "split_weight" in kept:
-        kept.pop("leaf_penalty", None)
+    kept = {"leaf_penalty": params["leaf_penalty"] or 0.0} if "leaf_penalty" in params else {}
+    if params.get("split_weight"):
+        kept = {"split_weight": params["split_weight"]}
     has_all = data.n_samples == run.n_train + run.n_test
     return {
         "encoding": encoding_of(run),

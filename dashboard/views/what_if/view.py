@@ -133,7 +133,7 @@ def start(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any], formul
     started = inputs.tried(lambda: jobs.submit(session.token(), data, settings))
     if started is None:
         return False
-    session.remember_side_run(started, session.ANSWER_PARAMETER, run_id)
+    session.state().answers[run_id] = started
     return True
 
 
