@@ -1,9 +1,11 @@
 """The start: what this is in three lines, a picture, and the two ways in."""
 
+from pathlib import Path
+from string import Template
+
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.start.picture import draw as draw_picture
 from dashboard.widgets.frame import stay_in_app
 from dashboard.widgets.start import start_button
 
@@ -23,5 +25,10 @@ with left:
     if st.button("Teach with points", key="start_teach", icon=":material/school:", width="stretch"):
         st.switch_page("pages/teach.py")
     st.page_link("pages/data.py", label="Use my own table", icon=":material/upload:")
-with right:
-    draw_picture()
+with right:  # an illustration, not a result; its colours are those of the theme
+    picture = Path(__file__).parents[1] / "pictures" / "start.svg"
+    st.image(
+        Template(picture.read_text("utf-8")).substitute(vars(session.palette())),
+        width="stretch",
+        alt="Points of three classes, cut by a tree of two questions",
+    )

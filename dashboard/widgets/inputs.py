@@ -51,6 +51,16 @@ def switch(
     )
 
 
+def moment(label: str, words: Sequence[str], key: str, **more: Any) -> int:
+    """Draw a slider over what came one after the other; returns the place of the chosen one."""
+    if len(words) < 2:
+        return 0
+    places = range(len(words))
+    return st.select_slider(
+        label, places, format_func=lambda k: f"{k + 1}: {words[k]}", key=key, **more
+    )
+
+
 def say(error: OctError | str, at_most: int = 500) -> None:
     """Say in a sentence why something cannot be done."""
     words = error if isinstance(error, str) else error.message

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import convergence
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, inputs, run_summary
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -59,13 +59,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
         with left:
             _play_button(run_id, len(found))
         with right:
-            position = st.select_slider(
-                f"Trees, from the first to the last of {len(found)}",
-                range(len(found)),
-                format_func=lambda k: f"{k + 1}: {text.seconds(found[k].seconds)}",
-                key=_slider_key(run_id),
-                on_change=session.pause,
-            )
+            title, when = f"Trees, from the first to the last of {len(found)}", text.seconds
+            words = [when(frame.seconds) for frame in found]
+            position = inputs.moment(title, words, _slider_key(run_id), on_change=session.pause)
     else:
         st.caption("The first tree was already the last one; only the bound moved.")
     frame = found[position]
