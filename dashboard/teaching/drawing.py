@@ -1,4 +1,4 @@
-"""The points of a lesson: what the drawing board shows, and their truth where it is known."""
+"""The points of a lesson: on the drawing board, with their truth where it is known, on paper."""
 
 import base64
 from collections.abc import Sequence
@@ -197,15 +197,10 @@ def proof_figure(
 
 def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
     """Lay the true lines over a plane and ring the points whose label was turned over."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for (x1, y1), (x2, y2) in truth.segments:
-        x += [x1, x2, None]
-        y += [y1, y2, None]
-    if x:
+    if truth.segments:
         figure.add_scatter(
-            x=x,
-            y=y,
+            x=[v for start, end in truth.segments for v in (start[0], end[0], None)],
+            y=[v for start, end in truth.segments for v in (start[1], end[1], None)],
             mode="lines",
             name="truth",
             line={"color": palette.optimum, "width": 3, "dash": "dash"},
@@ -243,17 +238,14 @@ def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
             entries.append((f'<path d="M-8,0H8" stroke-dasharray="4 3" {ink}/>', "truth"))
         if truth.flipped:
             entries.append((f'<path d="M0,-7L7,0L0,7L-7,0Z" {ink}/>', "label turned over"))
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -9 20 18">'
+    # As addresses of images: inline SVG is not let through.
     return "".join(
-        '<span style="display:inline-flex;gap:6px;align-items:center">'
-        f'<img alt="" width="22" height="20" src="{_image(icon)}">{words}</span>'
+        '<span style="display:inline-flex;gap:6px;align-items:center"><img alt="" width="22" '
+        'height="20" src="data:image/svg+xml;base64,'
+        f'{base64.b64encode(f"{head}{icon}</svg>".encode()).decode()}">{words}</span>'
         for icon, words in entries
     )
-
-
-def _image(icon: str) -> str:
-    """Return a small drawing as the address of an image; inline SVG is not let through."""
-    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -9 20 18">{icon}</svg>'
-    return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
 
 
 @dataclass(frozen=True)

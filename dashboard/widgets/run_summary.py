@@ -60,7 +60,14 @@ def statements(run: Run) -> None:
 def headline(run_id: str, run: Run) -> None:
     """Say first what the tree does on rows that it has not seen."""
     if run.asked.has_task:
-        chart.numbers(_task_entries(run), METRIC_WIDTH)
+        which = "held-out" if run.n_test else "training"
+        cost = run.test_mean_cost if run.n_test else run.mean_cost
+        asked = run.test_referred if run.n_test else run.referred
+        told = [("Mean cost", text.number(cost), f"Of the answers, over the {which} rows.")]
+        if run.asked.refer is not None:
+            words = f"Share of the {which} rows that a person is asked about; accuracy counts the "
+            told.append(("A person is asked", text.percent(asked), f"{words}rest."))
+        chart.numbers(told, METRIC_WIDTH)
     found = known_summary(run_id, run)
     if found is not None:
         answer = text.markdown(answer_words(found), 400)
@@ -71,19 +78,6 @@ def headline(run_id: str, run: Run) -> None:
 def known_summary(run_id: str, run: Run) -> Summary | None:
     """The counts of a run, made once."""
     return cached.once_per_run(run_id, "summary", lambda: summary(run))
-
-
-def _task_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
-    """Mean cost and how often a person is asked: name, value and what it says, of each."""
-    which = "held-out" if run.n_test else "training"
-    cost, asked = (
-        (run.test_mean_cost, run.test_referred) if run.n_test else (run.mean_cost, run.referred)
-    )
-    told = (("Mean cost", text.number(cost), f"Of the answers, over the {which} rows."),)
-    if run.asked.refer is None:
-        return told
-    words = f"Share of the {which} rows that a person is asked about; accuracy counts the rest."
-    return (*told, ("A person is asked", text.percent(asked), words))
 
 
 def proof(run: Run, more: Callable[[], None] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of near-optimal trees: count, features, paths and rows."""
+"""Pictures of near-optimal trees: count, features, paths, rows and shapes."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Choose two to four solves and start them together."""
+"""Choose two to four solves and start them together, or finished ones of the history."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -75,7 +75,14 @@ def draw(data: Dataset) -> None:
         start_race(data, entrants)
     with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
         _keep(entrants, title if preset in own else "")
-    note.caption(_cores_words(len(entrants)))
+    cores = jobs.supervisor().cores
+    words = "All of them run side by side, each on a core of its own."
+    if len(entrants) > cores:
+        words = (
+            f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others "
+            "wait in the queue and have a clock of their own."
+        )
+    note.caption(words)
 
 
 @st.cache_resource(show_spinner=False)
@@ -97,16 +104,6 @@ def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
     if current and st.button("Forget this set", icon=":material/delete:", key="race_forget"):
         own_presets().delete(session.token(), current)
         st.rerun()
-
-
-def _cores_words(n_runs: int) -> str:
-    cores = jobs.supervisor().cores
-    if n_runs <= cores:
-        return "All of them run side by side, each on a core of its own."
-    return (
-        f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others wait "
-        "in the queue and have a clock of their own."
-    )
 
 
 def _entrants(preset: Preset) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained HTML file: race, what differs, accuracy, trees, planes."""
+"""A comparison to take away: as one self-contained HTML file, and as all that a paper needs."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A finished run where the eye is: answer and tree, what to do next, other splits, the proof."""
+"""A finished run where the eye is: answer and tree, what next, other splits and costs, proof."""
 
 from collections.abc import Callable
 from functools import partial

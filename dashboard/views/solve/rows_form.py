@@ -47,11 +47,6 @@ class Rows:
         """Whether these are some of the rows."""
         return SELECT_ROWS.name in self.asked
 
-    def to_solve(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of the solve itself: what is held out from a selection is out already."""
-        left_out = {TEST_SIZE.name} if self.is_selected else set()
-        return {name: value for name, value in settings.items() if name not in left_out}
-
     def to_copy(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings and rows for a recipe, where one time limit covers all that is done."""
         limit = Asked.of(settings).time_limit
@@ -156,9 +151,12 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
     def started() -> str:
         if rows.every_class:
             return _start_family(rows.whole, settings)
-        run = jobs.submit(session.token(), rows.data, rows.to_solve(settings))
-        if rows.is_selected:
-            jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
+        if not rows.is_selected:
+            return jobs.submit(session.token(), rows.data, settings)
+        # What is held out from a selection is out already.
+        given = {name: value for name, value in settings.items() if name != TEST_SIZE.name}
+        run = jobs.submit(session.token(), rows.data, given)
+        jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
         return run
 
     if run := inputs.tried(started):

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import guess_data, lesson_numbers
-from dashboard.teaching.lessons import GUESS, Cuts, Lesson
+from dashboard.teaching.lessons import GUESS, Lesson
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import live
 from dashboard.widgets.drawing_board import show_guess
@@ -24,7 +24,7 @@ def draw(lesson: Lesson) -> None:
     with left:
         key = session.widget_key("guess", session.state().lessons_opened, len(cuts))
         data = guess_data(*lessons.lesson_points(lesson), cuts, session.palette())
-        show_guess(data, key, _dragged)
+        show_guess(data, key, lambda c: st.query_params.update({GUESS: lessons.guess_words(c)}))
     with right:
         st.subheader("Where would you cut?", anchor=False)
         st.markdown(
@@ -32,10 +32,6 @@ def draw(lesson: Lesson) -> None:
             "are errors."
         )
         _compare(lesson)
-
-
-def _dragged(cuts: Cuts) -> None:
-    st.query_params[GUESS] = lessons.guess_words(cuts)
 
 
 def _compare(lesson: Lesson) -> None:

@@ -57,7 +57,9 @@ def draw(
         "Start with",
         roots,
         index=None,
-        format_func=lambda name: _feature_words(name, known.get(name)),
+        format_func=lambda name: (
+            text.printable(name, 40) + (f" (V = {known[name].value:.4g})" if name in known else "")
+        ),
         placeholder="any feature",
         help="Raw column that the root must test, with the best objective of any such tree.\n\n"
         "`root_feature`",
@@ -73,13 +75,6 @@ def draw(
     with st.expander("Fairness", icon=":material/groups:"):
         asked |= constraint_form.constraint_inputs(_of(ParityLimit), data, key)
     return constraint_form.asked_for(asked)
-
-
-def _feature_words(name: str, entry: RootValue | None) -> str:
-    shown = text.printable(name, 40)
-    if entry is None:
-        return shown
-    return f"{shown} (V = {entry.value:.4g})"
 
 
 TASK, TASK_SECONDS = "meeting", 400.0

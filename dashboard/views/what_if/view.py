@@ -108,11 +108,14 @@ def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
     if not able:
         st.warning("No formulation can express all of these at this depth; ask for less.")
         return
-    titles = {key: get_formulation(key).info.title for key in able}
+    bins = f" (on {what_if.FALLBACK_ENCODING} thresholds)"
+    titles = {
+        key: get_formulation(key).info.title + bins * what_if.needs_bins(run, key) for key in able
+    }
     formulation = st.selectbox(
         "Solved by",
         able,
-        format_func=lambda key: titles[key] + what_if.on_bins_words(run, key),
+        format_func=titles.__getitem__,
         key=session.widget_key("whatif", run_id, "by", len(able)),
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
