@@ -38,9 +38,7 @@ def _compare(lesson: Lesson) -> None:
     if not st.toggle("Show greedy and optimal", key="guess_reveal", persist_state="session"):
         return
     keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
-    if not lesson_trees.grow(lesson, tuple(keys.values())):
-        return
-    live.until(lambda: lesson_trees.are_grown(lesson, keys.values()), lambda: _others(lesson, keys))
+    lesson_trees.draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
     price = float(lesson.settings["leaf_penalty"])
     if price:
         st.caption(

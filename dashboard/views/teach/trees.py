@@ -1,6 +1,6 @@
 """The trees of a lesson: one at a time with its text, or all side by side."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -88,13 +88,13 @@ def _grow_and_step() -> None:
 
 def one(lesson: Lesson, key: str) -> None:
     """Draw one tree, large, with its text; it grows if it is not there."""
-    if grow(lesson, (key,)):
-        live.until(lambda: are_grown(lesson, [key]), lambda: _one(lesson, key))
+    draw_growing(lesson, (key,), lambda: _one(lesson, key))
 
 
-def are_grown(lesson: Lesson, keys: Iterable[str]) -> bool:
-    """Whether none of these trees is growing."""
-    return live.all_final(run_view(lesson, key) for key in keys)
+def draw_growing(lesson: Lesson, keys: tuple[str, ...], draw: Callable[[], None]) -> None:
+    """Start the trees that are missing, and draw them until none grows any more."""
+    if grow(lesson, keys):
+        live.until(lambda: live.all_final(run_view(lesson, key) for key in keys), draw)
 
 
 def _one(lesson: Lesson, key: str) -> None:
@@ -126,8 +126,7 @@ def _one(lesson: Lesson, key: str) -> None:
 
 def side_by_side(lesson: Lesson) -> None:
     """Draw all trees of the lesson beside each other."""
-    if grow(lesson):
-        live.until(lambda: are_grown(lesson, lesson.formulations), lambda: _all(lesson))
+    draw_growing(lesson, lesson.formulations, lambda: _all(lesson))
 
 
 def _all(lesson: Lesson) -> None:
