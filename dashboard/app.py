@@ -13,8 +13,7 @@ if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
 
 from dashboard.server import jobs
 from dashboard.widgets import data_thread
-from dashboard.widgets.browser_identity import remember_browser
-from dashboard.widgets.frame import draw_style, mark_section
+from dashboard.widgets.frame import draw_style, mark_section, remember_browser
 
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
 jobs.warm_up()

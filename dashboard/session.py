@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
@@ -79,8 +79,12 @@ class State:
     boards: dict[str, tuple[int, Points | None]] = field(default_factory=dict)
     """By origin: number of the last change that a drawing board reported, and its points while one
     is moved; older echoes are stale."""
-    side_runs: dict[tuple[object, ...], str] = field(default_factory=dict)
-    """Runs that a page other than Solve started, by what they are for."""
+    answers: dict[str, str] = field(default_factory=dict)
+    """The answer that the page What if shows of every run."""
+    lesson_runs: dict[str, str] = field(default_factory=dict)
+    """Trees of lessons by `run_key`; they do not become the run that is looked at."""
+    live_run: str = ""
+    """The solve for the points that are being moved."""
     path_step: tuple[str, int] = ("", 0)
     """Encoding and number of leaves that are chosen on the page Size."""
 
@@ -123,9 +127,7 @@ def _take(chosen: DataChoice, read: RawTable, data: Dataset) -> None:
 
 def choose_sample(name: str) -> None:
     """Load a sample with its own target and kinds."""
-    known = [sample.name for sample in list_samples()]
-    chosen = _of_sample(name if name in known else known[0])
-    _load(chosen, read_sample_table(chosen.sample))
+    _load(_of_sample(name), read_sample_table(name))
 
 
 def first_choice() -> DataChoice:
@@ -150,10 +152,8 @@ def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
 
 def choose_upload(content: bytes, file_name: str) -> bool:
     """Read an upload; what is loaded stays when it cannot be used.  Returns whether it could."""
-    try:
-        read = read_table(content, file_name=file_name)
-    except OctError as error:
-        state().problem = error.message
+    read = _read(content, DataChoice(file_name=file_name))
+    if read is None:
         return False
     chosen = DataChoice(file_name=file_name, target=likely_target(read), missing="auto")
     if _load(chosen, read):
@@ -167,16 +167,18 @@ def choose_upload(content: bytes, file_name: str) -> bool:
 
 def reopen(content: bytes, chosen: DataChoice) -> bool:
     """Read a table again as it was meant; returns whether it could be."""
+    read = _read(content, chosen)
+    return read is not None and _load(chosen, read)
+
+
+def _read(content: bytes, chosen: DataChoice) -> RawTable | None:
     try:
-        read = (
-            read_sample_table(chosen.sample)
-            if chosen.sample
-            else read_table(content, file_name=chosen.file_name)
-        )
+        if chosen.sample:
+            return read_sample_table(chosen.sample)
+        return read_table(content, file_name=chosen.file_name)
     except OctError as error:
         state().problem = error.message
-        return False
-    return _load(chosen, read)
+        return None
 
 
 def change_choice(**changes: Any) -> bool:
@@ -224,23 +226,18 @@ def known_token() -> str | None:
 
 def run_id() -> str | None:
     """The run that the session looks at; the one in the URL comes first."""
-    return _linked(RUN_PARAMETER, "run", look_at)
+    return _linked(RUN_PARAMETER, look_at)
 
 
-def _linked(parameter: str, field: str, look: Callable[[str], None]) -> str | None:
+def _linked(name: str, look: Callable[[str], None]) -> str | None:
     """What the session looks at: what the URL names, else what it looked at last, put into it."""
-    linked = st.query_params.get(parameter)
-    if linked and linked != getattr(state(), field):
+    linked = st.query_params.get(name)
+    if linked and linked != getattr(state(), name):
         look(linked)
-    current = getattr(state(), field)
+    current = getattr(state(), name)
     if current and not linked:
-        st.query_params[parameter] = current
+        st.query_params[name] = current
     return current
-
-
-def is_run_linked() -> bool:
-    """Whether the link itself names a run; it is the one that is looked at from then on."""
-    return RUN_PARAMETER in st.query_params and run_id() is not None
 
 
 def linked_run() -> str | None:
@@ -278,6 +275,14 @@ def run_query() -> dict[str, str]:
         return {}
     node = selected_node(current)
     return {RUN_PARAMETER: current} | ({NODE_PARAMETER: str(node)} if node != 1 else {})
+
+
+def open_page(name: str, run: str | None = None) -> NoReturn:
+    """Open a page with what is looked at in its link; `run`: to be looked at from then on."""
+    if run is not None:
+        look_at(run)
+    query = compare_query() if name == COMPARE else run_query()
+    st.switch_page(f"pages/{name}.py", query_params=query)
 
 
 def compared() -> tuple[str, ...]:
@@ -361,7 +366,7 @@ def take_offer(page: str) -> Any:
 
 def tuning_id() -> str | None:
     """The model selection that the session looks at; the one in the URL comes first."""
-    return _linked(TUNING_PARAMETER, "tuning", look_at_tuning)
+    return _linked(TUNING_PARAMETER, look_at_tuning)
 
 
 def look_at_tuning(tuning: str) -> None:
@@ -371,28 +376,18 @@ def look_at_tuning(tuning: str) -> None:
     st.query_params[TUNING_PARAMETER] = tuning
 
 
-def open_lesson(lesson: Lesson) -> None:
+def open_lesson(lesson: Lesson) -> Lesson:
     """Open a lesson from elsewhere: all its widgets start afresh."""
     state().lesson = lesson
     state().lessons_opened += 1
-
-
-def side_run(*key: object) -> str | None:
-    """Run that a page other than Solve started for something, by what it is for."""
-    return state().side_runs.get(key)
-
-
-def remember_side_run(run: str, *key: object) -> None:
-    """Remember a run under what it is for; it does not become the run that is looked at."""
-    state().side_runs[key] = run
+    return lesson
 
 
 def answer(run: str) -> str | None:
     """The answer that the page What if shows of a run; at first the one in the link."""
-    linked = st.query_params.get(ANSWER_PARAMETER)
-    known = side_run(ANSWER_PARAMETER, run)
+    linked, known = st.query_params.get(ANSWER_PARAMETER), state().answers.get(run)
     if known is None and linked and st.query_params.get(RUN_PARAMETER) == run:
-        remember_side_run(linked, ANSWER_PARAMETER, run)
+        state().answers[run] = linked
         return linked
     if known and linked != known:
         st.query_params[ANSWER_PARAMETER] = known

@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import stay_in_app
-from dashboard.widgets.lazy_tabs import lazy_tabs
+from dashboard.widgets.inputs import lazy_tabs
 from octcore.docs import library
 from octcore.docs.generated import formulation_page
 from octcore.formulations.base import FormulationInfo, list_formulations

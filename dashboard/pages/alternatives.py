@@ -1,15 +1,12 @@
 """Alternatives: all trees that are nearly as good as the optimum, to choose from."""
 
-from dashboard.views.alternatives import view as alternatives_view
+from dashboard.views.alternatives import view
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title
 
 draw_title("Alternatives")
-view = run_picker.draw()
-run = run_picker.solved(
-    view,
+if picked := run_picker.pick(
     "There is no solved tree yet. Solve one first; here are then all trees as good.",
     "This run is still going on; its alternatives open here as soon as it ends.",
-)
-if view is not None and run is not None:
-    alternatives_view.draw(view, run)
+):
+    view.draw(*picked)

@@ -4,13 +4,12 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare import history as compare_history
 from dashboard.views.compare import profile_upload, race_form, race_view, repeats
 from dashboard.views.compare import side_by_side as beside
 from dashboard.views.compare.race_view import labels_of
 from dashboard.views.data import encoding_preview
 from dashboard.widgets.frame import draw_title
-from dashboard.widgets.lazy_tabs import lazy_tabs
+from dashboard.widgets.inputs import lazy_tabs
 
 draw_title("Compare")
 views = [view for key in session.compared() if (view := jobs.view(key)) is not None]
@@ -22,7 +21,7 @@ with st.expander("Choose what to compare", icon=":material/checklist:", expanded
     lazy_tabs(
         {
             "Start new runs": lambda: race_form.draw(session.dataset()),
-            "From the history": compare_history.draw,
+            "From the history": race_form.choose,
             "Performance profile": profile_upload.draw,
         },
         key="compare_choice",

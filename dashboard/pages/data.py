@@ -6,7 +6,7 @@ from dashboard import session
 from dashboard.views.data import column_editor, dataset_input, encoding_preview, gaps, target_choice
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
-from dashboard.widgets.lazy_tabs import lazy_tabs
+from dashboard.widgets.inputs import lazy_tabs
 from dashboard.widgets.start import MARGIN_SETTINGS, start_button, suits_margins
 from octcore.plotting.class_bars import class_bars, class_bars_figure
 

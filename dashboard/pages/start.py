@@ -1,15 +1,17 @@
 """The start: what this is in three lines, a picture, and the two ways in."""
 
+from pathlib import Path
+from string import Template
+
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.start.picture import draw as draw_picture
 from dashboard.widgets.frame import stay_in_app
-from dashboard.widgets.start import SOLVE_PAGE, start_button
+from dashboard.widgets.start import start_button
 
 stay_in_app()
-if session.is_run_linked():
-    st.switch_page(SOLVE_PAGE, query_params=session.run_query())
+if session.RUN_PARAMETER in st.query_params and session.run_id():
+    session.open_page("solve")
 left, right = st.columns([5, 4], gap="large", vertical_alignment="center")
 with left:
     st.title("The best small decision tree, proven", anchor=False)
@@ -23,5 +25,10 @@ with left:
     if st.button("Teach with points", key="start_teach", icon=":material/school:", width="stretch"):
         st.switch_page("pages/teach.py")
     st.page_link("pages/data.py", label="Use my own table", icon=":material/upload:")
-with right:
-    draw_picture()
+with right:  # an illustration, not a result; its colours are those of the theme
+    picture = Path(__file__).parents[1] / "pictures" / "start.svg"
+    st.image(
+        Template(picture.read_text("utf-8")).substitute(vars(session.palette())),
+        width="stretch",
+        alt="Points of three classes, cut by a tree of two questions",
+    )

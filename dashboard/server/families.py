@@ -59,26 +59,22 @@ class Family:
         Trees of every class together give every row the class whose tree puts it farthest on its
         own side.
         """
-        share = _share if self.n_selected else _share_together
-        return share(runs, self.train), share(runs, self.parts[1])
+        return self._share(runs, self.train), self._share(runs, self.parts[1])
+
+    def _share(self, runs: Sequence[Run], data: Dataset | None) -> float | None:
+        if data is None or data.y is None:
+            return None
+        if not self.n_selected:
+            told = OneVsRest(data.classes, tuple(runs)).distances(data.frame).argmax(axis=1)
+        elif (tree := runs[0].tree) is None:
+            return None
+        else:
+            X = np.asarray(runs[0].encoding.transform(data.frame), dtype=float)
+            told = tree.predict_codes(X)
+        return float((told == data.y).mean())
 
 
 FIELDS = ("runs", "test_size", "seed", "n_selected")
-
-
-def _share_together(runs: Sequence[Run], data: Dataset | None) -> float | None:
-    if data is None or data.y is None:
-        return None
-    trees = OneVsRest(data.classes, tuple(runs))
-    return float((trees.distances(data.frame).argmax(axis=1) == data.y).mean())
-
-
-def _share(runs: Sequence[Run], data: Dataset | None) -> float | None:
-    (run,) = runs
-    if run.tree is None or data is None or data.y is None:
-        return None
-    X = np.asarray(run.encoding.transform(data.frame), dtype=float)
-    return float((run.tree.predict_codes(X) == data.y).mean())
 
 
 def takes_too_few_classes(info: FormulationInfo, data: Dataset) -> bool:

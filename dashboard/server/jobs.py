@@ -1,5 +1,6 @@
 """Solves as the pages see them: start one, look at it, stop it."""
 
+import contextlib
 import gc
 import importlib
 import pkgutil
@@ -15,7 +16,7 @@ from dashboard.server import history
 from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import title_of
-from dashboard.server.supervisor import VERIFY_TASK, Supervisor
+from dashboard.server.supervisor import Supervisor
 from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
@@ -66,6 +67,24 @@ def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = 
     return supervisor().submit(owner, data, settings, title)
 
 
+def submit_all(
+    owner: str, solves: Mapping[Any, tuple[Dataset, Mapping[str, Any]]]
+) -> dict[Any, str]:
+    """Queue several solves, all or none; returns their ids by name.
+
+    Raises `OctError` as `submit` does.
+    """
+    started: dict[Any, str] = {}
+    try:
+        for name, (data, settings) in solves.items():
+            started[name] = submit(owner, data, settings)
+    except OctError:
+        for run_id in started.values():
+            supervisor().stop(run_id)
+        raise
+    return started
+
+
 def view(run_id: str | None) -> JobView | None:
     """Look at a solve, in memory or in the history; None when there is none of that id."""
     if run_id is None:
@@ -94,9 +113,10 @@ def _from_history(run_id: str) -> JobView | None:
     view, store = history.entry(supervisor(), run_id), supervisor().store
     if view is None or store is None:
         return None
-    run = _loaded(run_id) if view.is_final else None
-    if run is not None:
-        return replace(view, trace=run.trace, run=run, error=None)
+    if view.is_final:
+        with contextlib.suppress(OctError):  # not cached, so that what arrives later is found
+            run = _load(run_id, str(view.summary.get("badge")))
+            return replace(view, trace=run.trace, run=run, error=None)
     ended = StoreError("NO_RESULT", "It ended without a tree.") if view.is_final else None
     return replace(view, trace=Trace(store.events(run_id)), error=view.error or ended)
 
@@ -117,15 +137,9 @@ def _stored_rows(run_id: str) -> Dataset:
     return store.data(run_id)
 
 
-def _loaded(run_id: str) -> Run | None:
-    try:
-        return _load(run_id)
-    except OctError:
-        return None  # not cached, so that a run that arrives later is found
-
-
 @st.cache_resource(max_entries=KEEP, show_spinner=False)
-def _load(run_id: str) -> Run:
+def _load(run_id: str, badge: str) -> Run:
+    """`badge`: of the history; a run that was checked meanwhile is read again."""
     return supervisor().load(run_id)
 
 
@@ -176,19 +190,6 @@ def failure(key: tuple[str, str]) -> str:
     """Why the task of a question has no result; empty while it goes on or has one."""
     known = followers().get(key)
     return "" if known is None else task(known).message
-
-
-def start_verification(owner: str, run_id: str, run: Run, seconds: float) -> str | None:
-    """Queue the independent check of a run; returns the id of the task, None without rows.
-
-    When it ends, the run has its answer, in memory and in the history.
-    """
-    if run.train is None:
-        return None
-    settings = {"run_id": run_id, "run": run.to_dict(), "time_limit": seconds}
-    _load.clear(run_id)  # is read again, with its answer
-    limit = 1.2 * seconds + START_SECONDS
-    return supervisor().submit_task(owner, run.train, VERIFY_TASK, settings, VERIFY_TASK, limit)
 
 
 def keep_family(

@@ -329,20 +329,17 @@ class Supervisor:
     def _queue(self, entry: Entry, begin: Callable[[], None] = lambda: None) -> None:
         entry.submitted = time.time()
         with self._lock:
-            self._refuse_flood(entry.session)
+            waiting = [other for other in self._entries.values() if other.is_waiting]
+            own = sum(other.session == entry.session for other in waiting)
+            if own >= QUEUED_PER_SESSION or len(waiting) >= QUEUED_ALTOGETHER:
+                raise SettingsError(
+                    "QUEUE_FULL",
+                    f"{own} of your solves and {len(waiting)} altogether wait already; stop one or "
+                    "wait for one to end.",
+                )
             self._entries[entry.id] = entry
         begin()
         self._dispatch()
-
-    def _refuse_flood(self, session: str) -> None:
-        waiting = [entry for entry in self._entries.values() if entry.is_waiting]
-        own = sum(entry.session == session for entry in waiting)
-        if own >= QUEUED_PER_SESSION or len(waiting) >= QUEUED_ALTOGETHER:
-            raise SettingsError(
-                "QUEUE_FULL",
-                f"{own} of your solves and {len(waiting)} altogether wait already; stop one or "
-                "wait for one to end.",
-            )
 
     def _order(self) -> tuple[Entry, ...]:
         """Waiting entries in the order in which they will start."""

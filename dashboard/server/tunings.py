@@ -15,7 +15,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError, SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
-from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
+from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid
 from octcore.solving.settings import DEPTH, ENCODING
@@ -52,11 +52,6 @@ class Plan:
         """Keywords of `octcore.tune`."""
         return vars(self) | {"grid": {name: list(values) for name, values in self.grid.items()}}
 
-    @property
-    def n_candidates(self) -> int:
-        """Number of combinations."""
-        return math.prod(len(values) for values in self.grid.values())
-
 
 @dataclass(frozen=True)
 class Work:
@@ -84,17 +79,15 @@ def work_of(plan: Plan, data: Dataset) -> Work:
     Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
     expand_grid(plan.grid)
-    if plan.n_candidates > MOST_CANDIDATES:
-        raise SettingsError(
-            "TOO_MANY_CANDIDATES",
-            f"These values make {plan.n_candidates} candidates; take at most {MOST_CANDIDATES}.",
-            "grid",
-        )
+    candidates = math.prod(map(len, plan.grid.values()))
+    if candidates > MOST_CANDIDATES:
+        words = f"These values make {candidates} candidates; take at most {MOST_CANDIDATES}."
+        raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")
     if data.y is None:
         raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
     splits = get_protocol(plan.protocol).make(data.y, plan.seed)
     folds = sum(len(split.inner) for split in splits)
-    return Work(plan.n_candidates, folds, len(splits), plan.time_limit)
+    return Work(candidates, folds, len(splits), plan.time_limit)
 
 
 def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:
@@ -124,8 +117,6 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
         return options, options[:3]
     if isinstance(axis, Flag):
         return ("false", "true"), ("false", "true")
-    if isinstance(axis, Choice):
-        return axis.options, axis.options
     if isinstance(axis, IntRange):
         return _whole_numbers(axis)
     if isinstance(axis, FloatRange):

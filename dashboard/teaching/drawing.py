@@ -1,23 +1,26 @@
-"""The points of a lesson: what the drawing board shows, and their truth where it is known."""
+"""The points of a lesson: on the drawing board, with their truth where it is known, on paper."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.teaching import lessons
 from dashboard.teaching.lessons import CLASSES, GRID, Cuts
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import Encoding
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import Palette
+from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
-from octcore.reports.charts import marker
+from octcore.reports.charts import figure_svg, marker
+from octcore.reports.page import escaped, page
+from octcore.solving.run import SolvedRun
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
@@ -101,6 +104,10 @@ def board_data(
     `serial`: number of the last change that the board reported; older echoes are ignored there.
     """
     thousandths = np.rint(points * GRID).astype(int)
+    if tree is None:
+        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
+    else:
+        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
     return {
         "origin": origin,
         "serial": serial,
@@ -110,9 +117,12 @@ def board_data(
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
             for k, name in enumerate(CLASSES)
         ],
-        "truth": [[list(start), list(end)] for start, end in truth.segments],
-        "regions": _region_data(truth, tree, palette),
-        "lines": _line_data(tree),
+        "truth": truth.segments,
+        "regions": [
+            {"polygon": polygon, "colour": palette.class_tint(code, opacity)}
+            for polygon, code, opacity in regions
+        ],
+        "lines": [] if tree is None else [s for lines in tree.lines.values() for s in lines.line],
         "ink": vars(palette),
     }
 
@@ -123,24 +133,6 @@ def guess_data(points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palet
     exact = [[*point, int(k)] for point, k in zip((points * GRID).tolist(), codes, strict=True)]
     tints = [palette.class_tint(k, 0.25) for k in range(len(CLASSES))]
     return board | {"points": exact, "cuts": [list(cut) for cut in cuts], "tints": tints}
-
-
-def _region_data(truth: Truth, tree: PlaneRecord | None, palette: Palette) -> list[dict[str, Any]]:
-    """Regions of the tree, else those of the truth."""
-    if tree is not None:
-        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
-    else:
-        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
-    return [
-        {"polygon": [list(p) for p in polygon], "colour": palette.class_tint(code, opacity)}
-        for polygon, code, opacity in regions
-    ]
-
-
-def _line_data(tree: PlaneRecord | None) -> list[list[list[float]]]:
-    if tree is None:
-        return []
-    return [[list(start), list(end)] for lines in tree.lines.values() for start, end in lines.line]
 
 
 def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
@@ -205,15 +197,10 @@ def proof_figure(
 
 def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
     """Lay the true lines over a plane and ring the points whose label was turned over."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for (x1, y1), (x2, y2) in truth.segments:
-        x += [x1, x2, None]
-        y += [y1, y2, None]
-    if x:
+    if truth.segments:
         figure.add_scatter(
-            x=x,
-            y=y,
+            x=[v for start, end in truth.segments for v in (start[0], end[0], None)],
+            y=[v for start, end in truth.segments for v in (start[1], end[1], None)],
             mode="lines",
             name="truth",
             line={"color": palette.optimum, "width": 3, "dash": "dash"},
@@ -251,17 +238,14 @@ def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
             entries.append((f'<path d="M-8,0H8" stroke-dasharray="4 3" {ink}/>', "truth"))
         if truth.flipped:
             entries.append((f'<path d="M0,-7L7,0L0,7L-7,0Z" {ink}/>', "label turned over"))
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -9 20 18">'
+    # As addresses of images: inline SVG is not let through.
     return "".join(
-        '<span style="display:inline-flex;gap:6px;align-items:center">'
-        f'<img alt="" width="22" height="20" src="{_image(icon)}">{words}</span>'
+        '<span style="display:inline-flex;gap:6px;align-items:center"><img alt="" width="22" '
+        'height="20" src="data:image/svg+xml;base64,'
+        f'{base64.b64encode(f"{head}{icon}</svg>".encode()).decode()}">{words}</span>'
         for icon, words in entries
     )
-
-
-def _image(icon: str) -> str:
-    """Return a small drawing as the address of an image; inline SVG is not let through."""
-    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -9 20 18">{icon}</svg>'
-    return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
 
 
 @dataclass(frozen=True)
@@ -272,22 +256,13 @@ class LessonNumbers:
     errors: int
     leaves: int
     narrowest: float | None
-    seconds: float | None
 
 
-def lesson_numbers(
-    tree: Tree, encoding: Encoding, data: Dataset, timings: Mapping[str, float]
-) -> LessonNumbers:
+def lesson_numbers(run: SolvedRun) -> LessonNumbers:
     """Accuracy, errors, size and narrowest margin, for thresholds and oblique trees alike."""
-    X = encoding.transform(data.frame)
-    wrong = tree.predict_codes(X) != data.codes
-    return LessonNumbers(
-        1.0 - float(wrong.mean()),
-        int(wrong.sum()),
-        tree.n_leaves,
-        narrowest_margin(tree, encoding, data),
-        timings.get("total"),
-    )
+    wrong = run.tree.predict_codes(run.encoding.transform(run.train.frame)) != run.train.codes
+    margin = narrowest_margin(run.tree, run.encoding, run.train)
+    return LessonNumbers(1.0 - float(wrong.mean()), int(wrong.sum()), run.tree.n_leaves, margin)
 
 
 def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | None:
@@ -321,3 +296,19 @@ def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:
     offset = points - np.array([x1, y1])
     length = max(float(np.hypot(*direction)), 1e-12)
     return np.abs(offset[:, 0] * direction[1] - offset[:, 1] * direction[0]) / length
+
+
+def sheet_html() -> str:
+    """Make one page a lesson."""
+    parts = ["<style>section { break-after: page; } li { margin: 1.1rem 0; } "
+             "li::after { content: ''; display: block; border-bottom: 1px solid; height: 1.6rem; }"
+             "</style>"]  # fmt: skip
+    for number, part in enumerate(lessons.course(), start=1):
+        data = lessons.lesson_data(part.lesson)
+        picture = figure_svg(proof_figure(data, (), False, LIGHT), part.question)
+        tasks = "".join(f"<li>{escaped(task)}</li>" for task in part.tasks)
+        parts.append(
+            f"<section><h1>{number}. {escaped(part.question)}</h1>"
+            f'<div class="picture chart">{picture}</div><ol>{tasks}</ol></section>'
+        )
+    return page("Three lessons on optimal trees", parts)

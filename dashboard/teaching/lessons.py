@@ -320,12 +320,8 @@ def lesson_data(lesson: Lesson) -> Dataset:
     frame = pd.DataFrame(points, columns=["x", "y"])
     kinds = {"x": "numeric", "y": "numeric"}
     labels = np.array(CLASSES, dtype=object)[codes]
-    return Dataset.from_arrays(frame, labels, kinds=kinds, name=name_of(lesson))
-
-
-def name_of(lesson: Lesson) -> str:
-    """Short name of the points."""
-    return "drawn points" if lesson.points is not None else lesson.key
+    name = "drawn points" if lesson.points is not None else lesson.key
+    return Dataset.from_arrays(frame, labels, kinds=kinds, name=name)
 
 
 def solve_settings(lesson: Lesson, key: str) -> dict[str, Any]:

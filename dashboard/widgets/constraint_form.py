@@ -113,12 +113,16 @@ def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]
 
 
 def _by_class(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, float] | None:
-    return _shares(parameter, data, key) if not parameter.words else _weights(parameter, data, key)
-
-
-def _weights(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, float] | None:
-    """Draw a word that stands for numbers, or a number for every class."""
-    options = [*parameter.words, *([OWN_WEIGHTS] if data.n_classes <= MOST_CLASSES else [])]
+    """Draw a word that stands for numbers, or a number for every class; it may stay empty."""
+    has_few = data.n_classes <= MOST_CLASSES
+    if not parameter.words:
+        if not has_few:
+            return {}
+        st.caption(f"{label_of(parameter)} (`{parameter.name}`)")
+        share = {"value": None, "min_value": 0.0, "max_value": parameter.high, "step": 0.05}
+        floors = _numbers(parameter, data, key, "{}", placeholder="no floor", **share)
+        return {label: floor for label, floor in floors.items() if floor is not None}
+    options = [*parameter.words, *([OWN_WEIGHTS] if has_few else [])]
     picked = st.selectbox(
         label_of(parameter),
         options,
@@ -130,46 +134,24 @@ def _weights(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, flo
     )
     if picked != OWN_WEIGHTS:
         return picked
-    weights = {
-        label: column.number_input(
-            f"Weight of {text.markdown(label, 24)}",
-            value=1.0,
-            min_value=0.01,
-            max_value=1000.0,
-            step=0.5,
-            format="%g",
-            key=key(f"{parameter.name}:{k}", _columns_stamp(data)),
-        )
-        for k, (label, column) in enumerate(_in_columns(data))
-    }
+    weight = {"value": 1.0, "min_value": 0.01, "max_value": 1000.0, "step": 0.5, "format": "%g"}
+    weights = _numbers(parameter, data, key, "Weight of {}", **weight)
     return weights if len(set(weights.values())) > 1 else None
 
 
-def _in_columns(data: Dataset, per_line: int = 3) -> list[tuple[Any, Any]]:
-    """Every class with the column that its input stands in."""
-    columns = st.columns(min(per_line, max(1, data.n_classes)))
-    return [(label, columns[k % len(columns)]) for k, label in enumerate(data.classes)]
-
-
-def _shares(parameter: ByClass, data: Dataset, key: Key) -> dict[Any, float]:
-    """Draw a number for every class that may stay empty."""
-    if data.n_classes > MOST_CLASSES:
-        return {}
-    st.caption(f"{label_of(parameter)} (`{parameter.name}`)")
-    floors: dict[Any, float] = {}
-    for k, (label, column) in enumerate(_in_columns(data)):
-        floor = column.number_input(
-            text.markdown(label, 24),
-            value=None,
-            min_value=0.0,
-            max_value=parameter.high,
-            step=0.05,
-            placeholder="no floor",
+def _numbers(
+    parameter: ByClass, data: Dataset, key: Key, words: str, **look: Any
+) -> dict[Any, Any]:
+    """Draw one number for every class, three a line."""
+    columns = st.columns(min(3, max(1, data.n_classes)))
+    return {
+        label: columns[k % len(columns)].number_input(
+            words.format(text.markdown(label, 24)),
             key=key(f"{parameter.name}:{k}", _columns_stamp(data)),
+            **look,
         )
-        if floor is not None:
-            floors[label] = floor
-    return floors
+        for k, label in enumerate(data.classes)
+    }
 
 
 DRAW: dict[type[Parameter], Callable[..., Any]] = {

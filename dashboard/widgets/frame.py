@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
+from streamlit.components import v2
 from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.pages_manager import PagesManager
 
@@ -66,3 +67,20 @@ def draw_title(title: str, data: Dataset | None = None, n_rows: int | None = Non
             f":material/database: **{text.markdown(data.name, 40)}** · {' · '.join(parts)}",
             width="content",
         )
+
+
+SCRIPT = """
+export default function ({ data }) {
+  document.cookie =
+    `${data.name}=${data.token}; path=/; max-age=31536000; SameSite=Strict`;
+}
+"""
+
+_mount = v2.component("octcore_browser_identity", js=SCRIPT)
+
+
+def remember_browser() -> None:
+    """Let the browser keep the name that this session got; nothing to do when it has it."""
+    token = session.token()
+    if session.known_token() != token:
+        _mount(key="browser_identity", data={"name": session.TOKEN_COOKIE, "token": token})

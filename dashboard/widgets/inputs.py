@@ -1,39 +1,20 @@
-"""Buttons and switches that look the same on every page."""
+"""Buttons, switches, tabs and inputs that look the same on every page."""
 
 import io
+import math
+import mimetypes
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import PurePath
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
 
 T = TypeVar("T")
-KINDS = {
-    ".c": "text/plain",
-    ".java": "text/plain",
-    ".onnx": "application/octet-stream",
-    ".pmml": "application/xml",
-    ".r": "text/plain",
-    ".tsv": "text/tab-separated-values",
-    ".js": "text/plain",
-    ".py": "text/plain",
-    ".sql": "text/plain",
-    ".csv": "text/csv",
-    ".dot": "text/vnd.graphviz",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".jsonl": "application/json",
-    ".log": "text/plain",
-    ".md": "text/markdown",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain",
-    ".zip": "application/zip",
-}
 
 
 def download(
@@ -41,7 +22,7 @@ def download(
 ) -> None:
     """Draw the button of a file, which is made when it is asked for; the page stays as it is."""
     look: dict[str, Any] = {"icon": ":material/download:", "width": "stretch", **options}
-    kind = KINDS[PurePath(file_name).suffix]
+    kind = mimetypes.guess_type(file_name)[0]  # without one, Streamlit looks at the content
     st.download_button(label, make, file_name, kind, key, on_click="ignore", **look)
 
 
@@ -70,6 +51,16 @@ def switch(
     )
 
 
+def moment(label: str, words: Sequence[str], key: str, **more: Any) -> int:
+    """Draw a slider over what came one after the other; returns the place of the chosen one."""
+    if len(words) < 2:
+        return 0
+    places = range(len(words))
+    return st.select_slider(
+        label, places, format_func=lambda k: f"{k + 1}: {words[k]}", key=key, **more
+    )
+
+
 def say(error: OctError | str, at_most: int = 500) -> None:
     """Say in a sentence why something cannot be done."""
     words = error if isinstance(error, str) else error.message
@@ -89,3 +80,53 @@ def tried(make: Callable[[], T]) -> T | None:
     """What a call returns; None after saying why it cannot be done."""
     with said():
         return make()
+
+
+def lazy_tabs(
+    contents: Mapping[str, Callable[[], None]], key: str, first: str | None = None
+) -> None:
+    """Draw tabs; switching computes the newly opened one and nothing else of the page."""
+
+    def draw_open() -> None:
+        tabs = st.tabs(list(contents), key=key, default=first, on_change="rerun")
+        for tab, draw in zip(tabs, contents.values(), strict=True):
+            if tab.open:
+                with tab:
+                    draw()
+
+    st.fragment(draw_open)()
+
+
+STEPS_ACROSS = 40
+
+
+def column_input(
+    data: Dataset, name: str, value: Any, key: str, on_change: Callable[[], None] | None = None
+) -> Any:
+    """Draw the input; returns the value, typed as in the data."""
+    column = data.column(name)
+    label = text.markdown(name, 40)
+    if column.kind == "numeric":
+        values = data.frame[name].to_numpy(dtype=float)
+        low, high = float(values.min()), float(values.max())
+        # Crosses the range in some tens of clicks.
+        width = high - low
+        step = 10.0 ** math.floor(math.log10(width / STEPS_ACROSS)) if width > 0 else 1.0
+        return st.number_input(
+            label,
+            value=float(value),
+            step=step,
+            format="%g",
+            key=key,
+            on_change=on_change,
+            help=f"In training from {low:.6g} to {high:.6g}.",
+        )
+    levels = list(column.levels)
+    return st.selectbox(
+        label,
+        levels,
+        index=levels.index(value) if value in levels else 0,
+        format_func=lambda v: text.printable(f"{v:g}" if isinstance(v, float) else str(v)),
+        key=key,
+        on_change=on_change,
+    )

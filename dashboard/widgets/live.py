@@ -16,6 +16,10 @@ from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
 SECONDS_BETWEEN = 0.8
+GRACE_SECONDS = 20.0
+"""A worker ends itself at its time limit; this much later it is ended."""
+AT_ONCE_SECONDS = 1.0
+"""How long a page waits for an answer of which most take a fraction of that."""
 
 
 def until(
@@ -45,19 +49,20 @@ def ask(
     about: str,
     data: Dataset,
     settings: Mapping[str, Any],
-    seconds: float,
+    seconds: float | None = None,
     pressed: bool | None = None,
     run: SolvedRun | None = None,
 ) -> str | None:
     """The task that answers a question; started once for all who ask it.
 
-    `what`: key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
+    `what`: key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`, by
+    default a little after its own time limit.
     `about`: the run, or a hash of the rows, that the question is about.
     `pressed`: whether the button of the question was pressed just now; without one the task starts
     by itself, and after a failure the page says why and offers to try again.
     `run`: goes with the settings of the task, if that needs more of it than its rows.
     """
-    key = _key(what, about, settings)
+    key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
         st.warning(text.markdown(message, 400), icon=":material/error:")
         again = session.widget_key("again", what)
@@ -65,16 +70,32 @@ def ask(
             return None
     if pressed is False:
         return jobs.followers().get(key)
-    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds, run))
+    limit = settings["time_limit"] + GRACE_SECONDS if seconds is None else seconds
+    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, limit, run))
 
 
-def known(what: str, about: str, settings: Mapping[str, Any]) -> str | None:
-    """The task of a question that was asked before, see `ask`."""
-    return jobs.followers().get(_key(what, about, settings))
+def answer(
+    *question: Any,
+    draw: Callable[[JobView], None],
+    doing: str = "",
+    at_once: bool = False,
+    **more: Any,
+) -> str | None:
+    """Ask a question as `ask` does, and draw the task that answers it as `task` does."""
+    key = ask(*question, **more)
+    if key is not None:
+        task(key, draw, doing, at_once)
+    return key
 
 
-def _key(what: str, about: str, settings: Mapping[str, Any]) -> tuple[str, str]:
-    return f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about
+def press(label: str, *question: Any, run: SolvedRun | None = None, **look: Any) -> None:
+    """Draw the button that asks a question, unless it is being answered or has its answer."""
+    known = ask(*question, pressed=False)
+    if known is not None and not jobs.task(known).message:
+        return
+    key = session.widget_key(*question[:2])
+    if st.button(label, key=key, **look) and ask(*question, pressed=True, run=run):
+        st.rerun()  # without the button
 
 
 def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> JobView | None:
@@ -89,7 +110,7 @@ def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> 
     return jobs.view(started)
 
 
-def wait(view: JobView, every: float) -> None:
+def wait(view: JobView) -> None:
     """Say what a solve does until it has ended."""
     key = view.id
 
@@ -97,15 +118,15 @@ def wait(view: JobView, every: float) -> None:
         if now := jobs.view(key):
             st.caption(text.markdown(now.words))
 
-    until(lambda: all_final([jobs.view(key)]), words, every)
+    until(lambda: all_final([jobs.view(key)]), words)
 
 
-def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: float = 0.0) -> None:
+def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: bool = False) -> None:
     """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
 
     `draw`: draws the task once it has a result, or parts of one.
     `doing`: what it does, in words; a task that says it in its own way has none.
-    `at_once`: seconds that the page waits for the answer.
+    `at_once`: whether the page waits a moment for the answer, so that it is drawn but once.
     """
 
     def part() -> None:
@@ -120,7 +141,7 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: fl
             draw(job)
 
     if at_once:
-        jobs.supervisor().wait(key, at_once)
+        jobs.supervisor().wait(key, AT_ONCE_SECONDS)
     until(lambda: jobs.task(key).is_final, part)
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs
 from octcore.plotting import text
 from octcore.plotting.open_thresholds import (
     open_columns,
@@ -53,14 +53,10 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"open thresholds {column}",
         lambda: open_thresholds_data(run.extras, run.encoding, run.train, column),
     )
-    moments, position = record.moments, 0
-    if len(moments) > 1:
-        position = right.select_slider(
-            f"Moments of the search, {len(moments)} of them",
-            range(len(moments)),
-            format_func=lambda k: f"{k + 1}: {text.seconds(moments[k].seconds)}",
-            key=session.widget_key("open_moment", run_id),
-        )
+    moments, key = record.moments, session.widget_key("open_moment", run_id)
+    with right:
+        title = f"Moments of the search, {len(moments)} of them"
+        position = inputs.moment(title, [text.seconds(m.seconds) for m in moments], key)
     words = open_words(record, position)
     chart.show(
         open_thresholds_figure(record, position, session.palette()),

@@ -1,7 +1,7 @@
 """Inputs generated from the declarations of settings; knows nothing of their meaning."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
@@ -38,7 +38,8 @@ def parameter_form(declared: Iterable[Parameter], owner: str, source: str = "") 
     if advanced:
         with st.expander(f"More settings ({len(advanced)})", icon=":material/more_horiz:"):
             values |= _grid(advanced, owner, source)
-    return changed_only(declared, values)
+    defaults = {parameter.name: parameter.default for parameter in declared}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _grid(declared: Iterable[Parameter], owner: str, source: str) -> dict[str, Any]:
@@ -53,12 +54,6 @@ def _grid(declared: Iterable[Parameter], owner: str, source: str) -> dict[str, A
                 key = input_key(owner, parameter.name)
                 values[parameter.name] = parameter_input(parameter, key, source)
     return values
-
-
-def changed_only(declared: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out settings that stand at their default."""
-    defaults = {parameter.name: parameter.default for parameter in declared}
-    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def input_key(owner: str, name: str) -> str:
@@ -118,15 +113,10 @@ def parameter_input(parameter: Parameter, key: str, source: str = "", none: str 
             placeholder=none,
             **common,
         )
-    text = st.text_input(value=_names_text(parameter), placeholder=none, **common)
+    default = "" if parameter.default is None else parameter.default
+    names = ", ".join(map(str, default)) if isinstance(default, (list, tuple)) else str(default)
+    text = st.text_input(value=names, placeholder=none, **common)
     return parameter.check(text) if isinstance(parameter, Names) else text or None
-
-
-def _names_text(parameter: Parameter) -> str:
-    default = parameter.default
-    if isinstance(default, (list, tuple)):
-        return ", ".join(map(str, default))
-    return "" if default is None else str(default)
 
 
 def _step(parameter: FloatRange, default: float | None) -> float:

@@ -6,14 +6,35 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import data_thread, live
-from dashboard.widgets.start import SOLVE_PAGE, start_button
+from dashboard.widgets.start import start_button
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
-SECONDS_BETWEEN = 0.5
+
+def pick(none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:
+    """Draw the choice of a run; returns it with its result.
+
+    Without a tree, draws why and where to go, in the page's own words.
+    """
+    view = _choice()
+    if view is None:
+        st.info(none_yet)
+        start_button("Find an optimal tree", key="start_from_page")
+        return None
+    if view.is_final and view.solved is not None:
+        return view, view.solved
+    if view.is_final:
+        message = view.error.message if view.error else "This run ended without a tree."
+        st.warning(text.markdown(message, 500))
+    else:
+        st.info(goes_on)
+        live.wait(view)
+    label = "Solve again" if view.is_final else "Watch it"
+    st.page_link("pages/solve.py", label=label, query_params=session.run_query())
+    return None
 
 
-def draw() -> JobView | None:
+def _choice() -> JobView | None:
     """Draw the choice when there is one; returns the chosen run, at first that in the URL."""
     current = session.run_id()
     if current is not None and jobs.view(current) is None:
@@ -28,7 +49,10 @@ def draw() -> JobView | None:
         return None
     ids = [view.id for view in known]
     if len(known) > 1:
-        titles = {view.id: label(view, len(known) - i) for i, view in enumerate(known)}
+        states = [view.run.badge if view.run is not None else view.state for view in known]
+        titles = {
+            view.id: f"{len(known) - i}: {view.title} ({states[i]})" for i, view in enumerate(known)
+        }
         picked = st.selectbox(
             "Run",
             ids,
@@ -42,28 +66,3 @@ def draw() -> JobView | None:
     chosen = known[ids.index(current)] if current in ids else known[0]
     data_thread.strip(chosen)
     return chosen
-
-
-def solved(view: JobView | None, none_yet: str, goes_on: str) -> SolvedRun | None:
-    """The run with its tree; without one, draw why and where to go, in the page's own words."""
-    if view is None:
-        st.info(none_yet)
-        start_button("Find an optimal tree", key="start_from_page")
-        return None
-    if view.is_final and view.solved is not None:
-        return view.solved
-    label = "Solve again" if view.is_final else "Watch it"
-    if view.is_final:
-        message = view.error.message if view.error else "This run ended without a tree."
-        st.warning(text.markdown(message, 500))
-    else:
-        st.info(goes_on)
-        live.wait(view, SECONDS_BETWEEN)
-    st.page_link(SOLVE_PAGE, label=label, query_params=session.run_query())
-    return None
-
-
-def label(view: JobView, number: int) -> str:
-    """Name of a run in a list: number, title and how it stands."""
-    state = view.run.badge if view.run is not None else view.state
-    return f"{number}: {view.title} ({state})"

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.teaching.lessons import is_presented
 from dashboard.widgets import chart, threshold_curve
-from dashboard.widgets.tree_component import show_tree
+from dashboard.widgets.component import make_component
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
@@ -44,7 +46,7 @@ STOP_WORDS = {
 
 def badge(run: Run) -> None:
     """Say what is proven, by what, and what the proof covers."""
-    words = run.badge
+    words = badge_words(run)
     if run.certificate.verified is False:
         st.badge(words, icon=":material/gpp_bad:", color="red")
     elif run.is_optimal and run.certificate.proven:
@@ -52,8 +54,7 @@ def badge(run: Run) -> None:
     elif run.certificate.method == "heuristic":
         st.badge(words, icon=":material/bolt:", color="gray")
     else:
-        reason = STOP_WORDS.get(run.stop_reason, run.stop_reason)
-        st.badge(f"{words}; {reason}", icon=":material/hourglass_bottom:", color="orange")
+        st.badge(words, icon=":material/hourglass_bottom:", color="orange")
 
 
 def statements(run: Run) -> None:
@@ -65,7 +66,14 @@ def statements(run: Run) -> None:
 def headline(run_id: str, run: Run) -> None:
     """Say first what the tree does on rows that it has not seen."""
     if run.asked.has_task:
-        chart.numbers(_task_entries(run), METRIC_WIDTH)
+        which = "held-out" if run.n_test else "training"
+        cost = run.test_mean_cost if run.n_test else run.mean_cost
+        asked = run.test_referred if run.n_test else run.referred
+        told = [("Mean cost", text.number(cost), f"Of the answers, over the {which} rows.")]
+        if run.asked.refer is not None:
+            words = f"Share of the {which} rows that a person is asked about; accuracy counts the "
+            told.append(("A person is asked", text.percent(asked), f"{words}rest."))
+        chart.numbers(told, METRIC_WIDTH)
     found = known_summary(run_id, run)
     if found is not None:
         answer = text.markdown(answer_words(found), 400)
@@ -78,30 +86,9 @@ def known_summary(run_id: str, run: Run) -> Summary | None:
     return cached.once_per_run(run_id, "summary", lambda: summary(run))
 
 
-def _task_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
-    """Mean cost and how often a person is asked: name, value and what it says, of each."""
-    which = "held-out" if run.n_test else "training"
-    cost, asked = (
-        (run.test_mean_cost, run.test_referred) if run.n_test else (run.mean_cost, run.referred)
-    )
-    told = (("Mean cost", text.number(cost), f"Of the answers, over the {which} rows."),)
-    if run.asked.refer is None:
-        return told
-    words = f"Share of the {which} rows that a person is asked about; accuracy counts the rest."
-    return (*told, ("A person is asked", text.percent(asked), words))
-
-
 def proof(run: Run, more: Callable[[], None] | None = None) -> None:
     """Fold away what is proven, by what, and the numbers of the solver."""
-    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
-        statements(run)
-        chart.numbers(_proof_entries(run), METRIC_WIDTH - 30)
-        if more is not None:
-            more()
-
-
-def _proof_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
-    return (
+    entries = (
         ("Objective", text.number(run.objective), "Of the formulation, recomputed by routing "
          "all rows through the tree."),
         ("Bound", text.number(run.bound), "No tree can have a better objective than this."),
@@ -110,6 +97,11 @@ def _proof_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
         ("Time", text.seconds(run.timings.get("total")), "From the start of encoding, building "
          "included."),
     )  # fmt: skip
+    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
+        statements(run)
+        chart.numbers(entries, METRIC_WIDTH - 30)
+        if more is not None:
+            more()
 
 
 def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
@@ -181,3 +173,31 @@ def small_tree(
 def known_view(run_id: str, run: SolvedRun) -> TreeView:
     """Record of the tree of a run, made once."""
     return cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
+
+
+HTML = """
+<div class="octtree">
+  <div class="bar">
+    <span class="badge" role="status"></span><span class="legend"></span><span class="grow"></span>
+    <span class="tools">
+    <button data-act="out" aria-label="Zoom out" title="Zoom out">−</button>
+    <button data-act="in" aria-label="Zoom in" title="Zoom in">+</button>
+    <button data-act="fit" title="Show the whole tree">Fit</button>
+    <button data-act="turn" title="Top-down or left to right">Turn</button>
+    <button data-act="svg" title="Save the picture as SVG">SVG</button>
+    <button data-act="png" title="Save the picture as PNG">PNG</button>
+    </span>
+  </div>
+  <div class="stage"><svg role="tree" aria-label="Decision tree" height="200"></svg></div>
+  <div class="hint">Click a node to see its rows. Arrow keys move, Enter selects, Space folds,
+  Ctrl + wheel zooms.</div>
+</div>
+"""
+
+_show = make_component("tree_component", HTML, "node")
+
+
+def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:
+    """Draw the tree; `on_node` receives the number of a node that was clicked."""
+    big = is_presented(st.query_params)
+    _show(data | {"big": big}, key, lambda node: on_node(int(node)))

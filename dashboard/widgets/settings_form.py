@@ -44,15 +44,10 @@ def formulation_input(
     return infos[chosen]
 
 
-def encoding_options(info: FormulationInfo) -> list[str]:
-    """Encodings that a formulation can be given, automatic choice first."""
-    keys = encoding_keys()
-    return [AUTO, *(k for k in keys if not info.needs_binary_features or k != "scaled")]
-
-
 def encoding_input(info: FormulationInfo, key: str, given: str = AUTO) -> str:
     """Draw the choice of an encoding; other numbers of quantiles may be typed."""
-    options = encoding_options(info)
+    keys = encoding_keys()
+    options = [AUTO, *(k for k in keys if not info.needs_binary_features or k != "scaled")]
     if given not in options:
         options.append(given)
     return st.selectbox(

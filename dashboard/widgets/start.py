@@ -12,7 +12,6 @@ from octcore.data.dataset import Dataset
 from octcore.formulations.base import list_formulations
 from octcore.solving.settings import FORMULATION
 
-SOLVE_PAGE = "pages/solve.py"
 HELD_OUT = 0.25
 QUICK_CELLS = 250_000
 """Up to about so many numbers in the table, depth 3 is proven within a second or two."""
@@ -88,4 +87,4 @@ def start_button(
         disabled=not is_ready,
         help=None if is_ready else "Say first what is predicted.",
     ) and start(given or first_settings(data)):
-        st.switch_page(SOLVE_PAGE, query_params=session.run_query())
+        session.open_page("solve")

@@ -17,10 +17,8 @@ from octcore.solving.run import SolvedRun
 if TYPE_CHECKING:
     from octcore.solving.column_values import ThresholdValue
 
-TASK = "curve"
-TIME_LIMIT, GRACE_SECONDS = 30.0, 20.0
-"""For all thresholds of a column; the worker is ended so much later."""
-AT_ONCE_SECONDS = 1.0
+TIME_LIMIT = 30.0
+"""For all thresholds of a column."""
 ORDERED = {"above", "value", "scaled"}
 """Kinds of columns that compare numbers."""
 WITHIN = 0.01
@@ -30,11 +28,22 @@ price of a leaf where that is less, since a split that changes no answer costs a
 
 def draw(run_id: str, run: SolvedRun, column: str, node: int, pressed: bool | None = None) -> None:
     """Draw the thresholds of a column at a node; `pressed` as in `live.ask`."""
-    asked, seconds = _asked(column, node), TIME_LIMIT + GRACE_SECONDS
-    task = live.ask(TASK, run_id, run.train, asked, seconds, pressed, run=run)
-    if task is not None:
-        answer = partial(_drawn, run, column, node)
-        live.task(task, answer, "Searching the best tree of every threshold", AT_ONCE_SECONDS)
+    answer, words = partial(_drawn, run, column, node), "Searching the best tree of every threshold"
+    question = _question(run_id, run, column, node)
+    live.answer(*question, pressed=pressed, run=run, draw=answer, doing=words, at_once=True)
+
+
+def draw_on_press(run_id: str, run: SolvedRun, node: int) -> None:
+    """Draw how far the threshold of a split may move, once that was asked."""
+    live.press(
+        "How far may this threshold move?",
+        *_question(run_id, run, own_column(run, node), node),
+        run=run,
+        icon=":material/swap_horiz:",
+        help="What every threshold of the column is worth here, proven; the rest of the tree "
+        "stays, what is below is searched again.",
+    )
+    draw(run_id, run, own_column(run, node), node, pressed=False)
 
 
 def spans(run_id: str, run: SolvedRun) -> dict[int, tuple[float, float]]:
@@ -42,7 +51,7 @@ def spans(run_id: str, run: SolvedRun) -> dict[int, tuple[float, float]]:
     found = {}
     for node in run.tree.splits:
         column = own_column(run, node)
-        task = live.known(TASK, run_id, _asked(column, node))
+        task = live.ask(*_question(run_id, run, column, node), pressed=False)
         result = None if task is None else jobs.task(task).result
         if result is not None and (span := _span(run, column, node, _points(result))):
             found[node] = span
@@ -54,8 +63,9 @@ def own_column(run: SolvedRun, node: int) -> str:
     return run.encoding.columns[run.tree.splits[node].features[0]].raw
 
 
-def _asked(column: str, node: int) -> dict[str, Any]:
-    return {"column": column, "node": node, "time_limit": TIME_LIMIT}
+def _question(run_id: str, run: SolvedRun, column: str, node: int) -> tuple[Any, ...]:
+    asked = {"column": column, "node": node, "time_limit": TIME_LIMIT}
+    return "curve", run_id, run.train, asked
 
 
 def _points(result: Mapping[str, Any]) -> "list[ThresholdValue]":

@@ -49,12 +49,12 @@ def test_trees_with_a_larger_fairness_gap_are_filtered_out() -> None:
 
 def _shapes() -> None:
     """The shapes alone; runs as a script of its own."""
-    from dashboard.views.alternatives import shapes
+    from dashboard.views.alternatives import pictures
     from dashboard.views.what_if.questions import Conditions
     from octcore.data.samples import load_sample
 
     search = {"depth": 2, "tolerance": 0.01}
-    shapes.draw("run", load_sample("iris"), search, Conditions(0.01, max_leaves=3))
+    pictures.shapes("run", load_sample("iris"), search, Conditions(0.01, max_leaves=3))
 
 
 def test_shapes_are_found_at_a_press_with_the_thresholds_of_their_trees(monkeypatch) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.server import history
+from dashboard.server import history, jobs
 from dashboard.server.supervisor import Supervisor
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
@@ -16,6 +16,7 @@ from octcore.solving.recover import run_from_incumbent
 from octcore.solving.solve import solve
 from octcore.store.records import StoreState
 from octcore.store.runs import RunStore
+from octcore.verification import Verification
 from octcore.worker.client import WorkerPool
 from tests.app.history_case import APP, PATIENCE, button, open_page, shown
 
@@ -159,3 +160,17 @@ def test_history_is_there_after_a_restart(server, iris, tmp_path):
     assert again.load(run_id).tree is not None
     assert json.dumps(again.export(run_id))
     again.close()
+
+
+def test_a_run_that_was_checked_later_is_read_again(server):
+    run_id = server.submit("somebody", load_sample("xor"), {"formulation": "cart", "depth": 1})
+    before = jobs.view(run_id)
+    assert before is not None
+    assert before.run is not None
+    assert before.run.certificate.verified is None
+    refuted = Verification("refuted", "Another tree is better.")
+    server.store.replace_result(run_id, before.run.with_verification(refuted))
+    after = jobs.view(run_id)
+    assert after is not None
+    assert after.run is not None
+    assert after.run.certificate.verified is False

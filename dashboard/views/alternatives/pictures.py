@@ -1,11 +1,17 @@
-"""Pictures of near-optimal trees: count, features, paths and rows."""
+"""Pictures of near-optimal trees: count, features, paths, rows and shapes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import chart
+from dashboard.server.job_view import JobView
+from dashboard.views.what_if.questions import Conditions
+from dashboard.widgets import chart, live
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.alternatives import (
@@ -21,7 +27,7 @@ from octcore.plotting.alternatives import (
     sunburst_figure,
 )
 from octcore.plotting.plane_axes import plane_columns
-from octcore.selection.alternatives import LISTED, Alternatives
+from octcore.selection.alternatives import LISTED, Alternatives, ShapeLine
 
 MOST_ROWS = 200
 
@@ -143,4 +149,70 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
         key="alternatives_rows",
         column_config={"others": st.column_config.NumberColumn(format="%.1f %%")},
         alt="Rows on which the good trees disagree most",
+    )
+
+
+SHAPES, SHAPES_SECONDS = "shapes", 400.0
+LONGEST = 400
+
+
+def shapes(run_id: str, data: Dataset, search: Mapping[str, Any], conditions: Conditions) -> None:
+    """Draw the press, and the table when it is there."""
+    st.markdown(
+        "A shape is all trees that ask the same columns at the same places, whatever the "
+        "thresholds; columns asked one after the other may come in any order."
+    )
+    asked = asdict(conditions)
+    del asked["attribute"]
+    settings = {"search": dict(search), "conditions": asked}
+    pressed = st.button(
+        "Find the shapes and their thresholds", icon=":material/category:", key="alternatives_shape"
+    )
+    question = (SHAPES, run_id, data, settings, SHAPES_SECONDS, pressed)
+    live.answer(*question, draw=_shapes_table, doing="Finding the shapes")
+
+
+def _shapes_table(job: JobView) -> None:
+    found = job.result
+    if found is None:
+        return
+    number, lines = found["number"], [ShapeLine(**line) for line in found["lines"]]
+    which = "" if len(lines) == number else f" The best {len(lines)} of them:"
+    st.markdown(
+        f"**{text.count(number, 'shape')}.** Every range holds the thresholds that some tree of "
+        f"the shape has; each of its two ends is one of them.{which}"
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "points below": [100 * line.loss for line in lines],
+                "right": [line.accuracy for line in lines],
+                "leaves": [line.leaves for line in lines],
+                "trees": [line.trees for line in lines],
+                "thresholds": [
+                    text.printable(", ".join(line.thresholds) or line.words, LONGEST)
+                    for line in lines
+                ],
+            }
+        ),
+        hide_index=True,
+        height="content",
+        key="alternatives_shapes",
+        column_config={
+            "points below": st.column_config.NumberColumn(
+                format="%.3f",
+                width="small",
+                help="Of the best tree of the shape, below the proven optimum.",
+            ),
+            "right": st.column_config.NumberColumn(
+                format="percent",
+                width="small",
+                help="Of the best tree of the shape, on the training rows.",
+            ),
+            "leaves": st.column_config.NumberColumn(width="small"),
+            "trees": st.column_config.NumberColumn(format="localized", width="small"),
+            "thresholds": st.column_config.TextColumn(width="large"),
+        },
+        alt="Shapes of the good trees: the best tree's distance, accuracy and leaves, the number "
+        "of trees, and the thresholds of every column",
     )

@@ -152,7 +152,7 @@ def _actions(
             disabled=chosen is None,
         ):
             assert chosen is not None
-            _explore(_kept(context, record, chosen))
+            _keep(context, record, chosen)
         if st.button(
             "Compare it with the run",
             icon=":material/compare:",
@@ -161,10 +161,7 @@ def _actions(
             help="Keep the marked tree as a run, and put it beside the one that you came from.",
         ):
             assert chosen is not None
-            kept = _kept(context, record, chosen)
-            if kept is not None:
-                session.compare((context.run_id, kept))
-                st.switch_page("pages/compare.py", query_params=session.compare_query())
+            _keep(context, record, chosen, beside=context.run_id)
         if smallest is not None and st.button(
             f"Smallest within {points_words(record.tolerance)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
@@ -172,12 +169,12 @@ def _actions(
             key="alternatives_smallest",
             help="Keep the best of the trees with fewest leaves as a run.",
         ):
-            _explore(_kept(context, record, smallest))
+            _keep(context, record, smallest)
         _downloads(context, record, shown)
 
 
-def _kept(context: Context, record: Alternatives, entry: Alternative) -> str | None:
-    """Make a run of a tree; returns its id, or None after saying why there is none."""
+def _keep(context: Context, record: Alternatives, entry: Alternative, beside: str = "") -> None:
+    """Make a run of a tree and open it, `beside` another run if one is given."""
     leaves, data = text.count(entry.tree.n_leaves, "leaf"), context.data
 
     def keep() -> str:
@@ -185,13 +182,12 @@ def _kept(context: Context, record: Alternatives, entry: Alternative) -> str | N
         title = f"{leaves}, chosen among good trees on {data.name}"
         return jobs.supervisor().keep(session.token(), data, run, title)
 
-    return inputs.tried(keep)
-
-
-def _explore(kept: str | None) -> None:
-    if kept is not None:
-        session.look_at(kept)
-        st.switch_page("pages/explore.py", query_params=session.run_query())
+    kept = inputs.tried(keep)
+    if kept is not None and beside:
+        session.compare((beside, kept))
+        session.open_page("compare")
+    elif kept is not None:
+        session.open_page("explore", kept)
 
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
@@ -202,22 +198,22 @@ def _downloads(context: Context, record: Alternatives, shown: list[Alternative])
         tuple(context.train.classes),
     )
     entries = [(entry.tree, entry.objective) for entry in shown]
-    inputs.download(
-        "TimberTrek",
-        "trees.timbertrek.json",
-        lambda: json.dumps(timbertrek(entries, rows)),
-        "alternatives_timbertrek",
-        help="The listed trees in the form that TimberTrek reads.",
-        width="content",
-    )
-    inputs.download(
-        "Rules",
-        "trees.csv",
-        lambda: frame_to_csv(rules_table(entries, rows)),
-        "alternatives_rules",
-        help="The listed trees as IF-THEN rules, one line per leaf.",
-        width="content",
-    )
+    for label, name, make, words in (
+        (
+            "TimberTrek",
+            "trees.timbertrek.json",
+            lambda: json.dumps(timbertrek(entries, rows)),
+            "in the form that TimberTrek reads.",
+        ),
+        (
+            "Rules",
+            "trees.csv",
+            lambda: frame_to_csv(rules_table(entries, rows)),
+            "as IF-THEN rules, one line per leaf.",
+        ),
+    ):
+        words, key = f"The listed trees {words}", f"alternatives_{label.lower()}"
+        inputs.download(label, name, make, key, help=words, width="content")
 
 
 def _pinned(context: Context, record: Alternatives, pinned: list[Alternative]) -> None:

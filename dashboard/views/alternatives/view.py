@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.alternatives import pictures, shapes, trees
+from dashboard.views.alternatives import pictures, trees
 from dashboard.views.what_if.questions import (
     Conditions,
     best_settings,
@@ -19,8 +19,8 @@ from dashboard.views.what_if.questions import (
     rows_of,
     search_settings,
 )
-from dashboard.widgets import live, proof_file
-from dashboard.widgets.lazy_tabs import lazy_tabs
+from dashboard.widgets import live, proofs
+from dashboard.widgets.inputs import lazy_tabs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
@@ -29,8 +29,6 @@ from octcore.selection.alternatives import ROUNDING, Alternatives
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
-AT_ONCE_SECONDS = 1.0
-"""How long the page waits for an answer: most conditions take a fraction of that."""
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
 TASK, TASK_SECONDS = "alternatives", 400.0
@@ -47,10 +45,9 @@ def draw(view: JobView, run: Run) -> None:
     conditions = _form(run, data)
     search = search_settings(run, data, conditions.tolerance)
     settings = {"search": search, "conditions": asdict(conditions)}
-    task = live.ask(TASK, view.id, data, settings, TASK_SECONDS)
-    if task is not None:
-        draw = partial(_answer, view.id, data, search, conditions)
-        live.task(task, draw, "Counting the good trees", AT_ONCE_SECONDS)
+    answer = partial(_answer, view.id, data, search, conditions)
+    question = (TASK, view.id, data, settings, TASK_SECONDS)
+    live.answer(*question, draw=answer, doing="Counting the good trees", at_once=True)
 
 
 def _form(run: Run, data: Dataset) -> Conditions:
@@ -128,7 +125,7 @@ def _answer(
             "How many": partial(pictures.counts, task, record),
             "Features": partial(pictures.features, task, record),
             "Paths": partial(pictures.paths, task, record),
-            "Shapes": partial(shapes.draw, run_id, data, search, conditions),
+            "Shapes": partial(pictures.shapes, run_id, data, search, conditions),
             "Trees": partial(trees.draw, context, record),
             "Rows": partial(pictures.rows, task, record, train),
         },
@@ -171,7 +168,7 @@ def _none(
                     "count takes both for one."
                 )
             claim = f"no tree {words} has a higher objective than {text.fixed(run.objective)}"
-            proof_file.draw(view.id, run, text.markdown(claim, 300))
+            proofs.file(view.id, run, text.markdown(claim, 300))
 
     live.until(lambda: live.all_final([jobs.view(key)]), answer)
 

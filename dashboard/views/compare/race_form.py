@@ -1,4 +1,4 @@
-"""Choose two to four solves and start them together."""
+"""Choose two to four solves and start them together, or finished ones of the history."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import jobs
+from dashboard.server import history, jobs
 from dashboard.views.compare.presets import (
     CUSTOM,
     LONGEST_NAME,
@@ -15,9 +15,9 @@ from dashboard.views.compare.presets import (
     fitting_presets,
     start_order,
 )
+from dashboard.views.runs.history_table import SPLIT, name_of, when
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
-from octcore.errors import OctError
 from octcore.plotting import text
 
 PRESET = "race_preset"
@@ -75,7 +75,14 @@ def draw(data: Dataset) -> None:
         start_race(data, entrants)
     with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
         _keep(entrants, title if preset in own else "")
-    note.caption(_cores_words(len(entrants)))
+    cores = jobs.supervisor().cores
+    words = "All of them run side by side, each on a core of its own."
+    if len(entrants) > cores:
+        words = (
+            f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others "
+            "wait in the queue and have a clock of their own."
+        )
+    note.caption(words)
 
 
 @st.cache_resource(show_spinner=False)
@@ -97,16 +104,6 @@ def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
     if current and st.button("Forget this set", icon=":material/delete:", key="race_forget"):
         own_presets().delete(session.token(), current)
         st.rerun()
-
-
-def _cores_words(n_runs: int) -> str:
-    cores = jobs.supervisor().cores
-    if n_runs <= cores:
-        return "All of them run side by side, each on a core of its own."
-    return (
-        f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others wait "
-        "in the queue and have a clock of their own."
-    )
 
 
 def _entrants(preset: Preset) -> list[dict[str, Any]]:
@@ -149,16 +146,48 @@ def _entrant(preset: Preset, position: int) -> dict[str, Any]:
 
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
     """Start all runs or none, and compare them from now on."""
-    ids: dict[int, str] = {}
-    try:
-        for position in start_order(entrants):
-            ids[position] = jobs.submit(session.token(), data, entrants[position])
-    except OctError as error:
-        for run_id in ids.values():
-            jobs.supervisor().stop(run_id)
-        inputs.say(error)
+    solves = {i: (data, entrants[i]) for i in start_order(entrants)}
+    if started := inputs.tried(lambda: jobs.submit_all(session.token(), solves)):
+        ids = [started[i] for i in range(len(entrants))]
+        for run_id in reversed(ids):
+            session.look_at(run_id)
+        session.compare(ids)
+        st.rerun()
+
+
+def choose() -> None:
+    """Draw a list of runs with a tree; the button compares those that are chosen."""
+    found = inputs.tried(lambda: history.entries(jobs.supervisor(), session.token()))
+    if found is None:
         return
-    for run_id in reversed([ids[i] for i in range(len(entrants))]):
-        session.look_at(run_id)
-    session.compare([ids[i] for i in range(len(entrants))])
-    st.rerun()
+    known = {
+        line.id: line
+        for line in found
+        # Repetitions on other splits belong to the run that they repeat.
+        if line.summary.get("objective") is not None and not SPLIT.search(line.title)
+    }
+    for run_id in (*session.state().runs, *session.compared()):
+        line = history.entry(jobs.supervisor(), run_id)
+        if run_id not in known and line is not None and line.is_final:
+            known[run_id] = line
+    if len(known) < 2:
+        st.info("There are not two finished runs yet. Start new ones in the tab beside this one.")
+        return
+    chosen = st.multiselect(
+        "Runs, newest first",
+        list(known),
+        default=[key for key in session.compared() if key in known],
+        max_selections=session.MOST_COMPARED,
+        format_func=lambda key: f"{name_of(known[key])} · {when(known[key].submitted)}",
+        key=session.widget_key("compare_history", *session.compared()),
+        placeholder="Choose two to four",
+    )
+    if st.button(
+        "Compare these",
+        key="compare_these",
+        type="primary",
+        icon=":material/compare:",
+        disabled=len(chosen) < 2,
+    ):
+        session.compare(chosen)
+        st.rerun()

@@ -30,7 +30,7 @@ from octcore.plotting.race import (
 from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 
-SECONDS_BETWEEN, LIVE_WIDTH = 1.0, 1180
+LIVE_WIDTH = 1180
 SCALES: dict[str, Scale] = {
     "relative gap": "gap",
     "incumbent and bound": "objective",
@@ -45,7 +45,7 @@ def draw(views: Sequence[JobView]) -> list[JobView]:
     def now() -> list[JobView]:
         return [view for key in ids if (view := jobs.view(key)) is not None]
 
-    live.until(lambda: live.all_final(now()), lambda: _race(now()), SECONDS_BETWEEN)
+    live.until(lambda: live.all_final(now()), lambda: _race(now()))
     return now()  # those that ended since the page began draw nothing again by themselves
 
 
@@ -112,7 +112,9 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
         second.metric("Gap", text.gap(last.gap if last else None))
     # On the clock of the chart: from the start of encoding.
     seconds = view.elapsed if view.run is None else view.run.timings.get("total")
-    st.caption(f"{standing_words(view)} · {text.seconds(seconds)}")
+    words = view.doing if view.error is None else view.error.message
+    words = words if view.run is None else view.run.badge
+    st.caption(f"{text.markdown(words, 200)} · {text.seconds(seconds)}")
     if view.run is not None:
         for sentence in view.run.certificate.sentences[:1]:
             st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
@@ -121,33 +123,20 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
         live.stop(view, "Ends this run and keeps its best tree.", "stretch")
 
 
-def standing_words(view: JobView) -> str:
-    """Say in a few words how a run stands."""
-    if view.run is not None:
-        return text.markdown(view.run.badge)
-    if view.error is not None:
-        return text.markdown(view.error.message, 200)
-    return text.markdown(view.doing)
-
-
 COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")
 KEEP = 512
 
 
 def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
     """Short names of solves by what differs, the data included."""
-    labels = short_labels([view.settings for view in views], _titles(views))
+    # A tree that somebody kept is none that its formulation's search ended with.
+    kept = {i: "Near-optimal tree" for i, view in enumerate(views)
+            if view.run and view.run.certificate.method == "near-optimal"}  # fmt: skip
+    labels = short_labels([view.settings for view in views], kept)
     names = [data_name(view) for view in views]
     if len(set(names)) == 1:
         return labels
     return tuple(f"{label} on {name}" for label, name in zip(labels, names, strict=True))
-
-
-def _titles(views: Sequence[JobView]) -> dict[int, str]:
-    """A tree that somebody kept is none that its formulation's search ended with."""
-    words = {"near-optimal": "Near-optimal tree"}
-    methods = {i: view.run.certificate.method for i, view in enumerate(views) if view.run}
-    return {i: words[method] for i, method in methods.items() if method in words}
 
 
 def data_name(view: JobView) -> str:
@@ -209,9 +198,7 @@ def _rows(view: JobView) -> tuple[Dataset, Encoding] | None:
 def _accuracies(view: JobView) -> tuple[float, ...]:
     part = _rows(view)
     trees = [event.tree for event in view.trace.incumbents if event.tree is not None]
-    if part is None:
-        return ()
-    return tuple(_accuracy(view.id, i, tree, *part) for i, tree in enumerate(trees))
+    return tuple(_accuracy(view.id, i, tree, *part) for i, tree in enumerate(trees) if part)
 
 
 @st.cache_resource(max_entries=KEEP, show_spinner=False)

@@ -6,13 +6,11 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare.side_by_side import Finished
+from dashboard.views.compare.side_by_side import Finished, repeated
 from dashboard.widgets import chart, inputs, live
 from octcore.errors import OctError, SettingsError, StoreError
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
-
-SECONDS_BETWEEN = 1.0
 
 
 def draw(runs: Sequence[Finished]) -> None:
@@ -23,18 +21,16 @@ def draw(runs: Sequence[Finished]) -> None:
         _accuracies([[entry.run] for entry in runs], [entry.label for entry in runs])
         _offer(runs, ids)
         return
-    live.until(lambda: _are_done(ids), lambda: _progress(runs, ids), SECONDS_BETWEEN)
 
+    def are_done() -> bool:
+        _, rows = session.state().repeats[ids]
+        return all(_is_done(key) for row in rows for key in row)
 
-def _are_done(ids: tuple[str, ...]) -> bool:
-    """Whether all repetitions have ended, or are not wanted any more."""
-    plan = session.state().repeats.get(ids)
-    return plan is None or all(_is_done(key) for row in plan[1] for key in row)
+    live.until(are_done, lambda: _progress(runs, ids))
 
 
 def _is_done(run_id: str) -> bool:
-    view = jobs.view(run_id) if run_id else None
-    return bool(run_id) and (view is None or view.is_final)
+    return bool(run_id) and live.all_final([jobs.view(run_id)])
 
 
 def _accuracies(groups: Sequence[Sequence], labels: Sequence[str]) -> None:
@@ -61,19 +57,14 @@ def _offer(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
 
 
 def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
-    plan = session.state().repeats.get(ids)
-    if plan is None:
-        return
-    share, rows = plan
+    share, rows = session.state().repeats[ids]
     rows = _submit_more(runs, ids, share, rows)
     keys = [key for row in rows for key in row]
-    done = sum(_is_done(key) for key in keys)
-    groups = [[view.run for key in row if (view := jobs.view(key or None)) and view.run]
-              for row in rows]  # fmt: skip
+    done, groups = sum(_is_done(key) for key in keys), repeated(rows)
     if done < len(keys):
         st.progress(done / len(keys), text=f"{done} of {len(keys)} runs on other splits are done")
         if st.button("Stop repeating", key="repeat_stop", icon=":material/stop_circle:"):
-            for key in (key for row in rows for key in row if key):
+            for key in filter(None, keys):
                 jobs.supervisor().stop(key)
             shortest = min(sum(bool(key) for key in row) for row in rows)
             session.state().repeats[ids] = (share, tuple(row[: max(1, shortest)] for row in rows))

@@ -8,17 +8,15 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.compare.paper import paper_files
 from dashboard.views.compare.race_view import entrants_of, swatch
-from dashboard.views.compare.report import comparison_html
-from dashboard.views.compare.table import COVERS, Comparison, comparison_data
+from dashboard.views.compare.report import comparison_html, paper_files
+from dashboard.views.compare.table import COVERS, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
-    PlaneRecord,
     default_axes,
     has_equal_units,
     plane_data,
@@ -26,8 +24,6 @@ from octcore.plotting.plane_plot import (
 )
 from octcore.solving.run import Run
 from octcore.tree.wording import rules
-
-EXPLORE_PAGE = "pages/explore.py"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +48,12 @@ def differences(runs: Sequence[Finished]) -> None:
     )
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
     if not everything:
-        st.caption(common_words(record))
-
-
-def common_words(record: Comparison) -> str:
-    """Say in one line what all runs have in common."""
-    same = [
-        f"{fact.name} {fact.values[0]}"
-        for fact in record.in_common
-        if len(fact.values[0]) < 40 and fact.name != COVERS
-    ]
-    return "The same for all: " + " · ".join(text.markdown(part, 80) for part in same)
+        same = [
+            text.markdown(f"{fact.name} {fact.values[0]}", 80)
+            for fact in record.in_common
+            if len(fact.values[0]) < 40 and fact.name != COVERS
+        ]
+        st.caption(f"The same for all: {' · '.join(same)}")
 
 
 def trees(runs: Sequence[Finished]) -> None:
@@ -79,7 +70,7 @@ def trees(runs: Sequence[Finished]) -> None:
                 continue
             run_summary.small_tree(entry.id, entry.run, others=shown)
             st.page_link(
-                EXPLORE_PAGE,
+                "pages/explore.py",
                 label="Explore this run",
                 icon=":material/account_tree:",
                 query_params={session.RUN_PARAMETER: entry.id},
@@ -101,36 +92,37 @@ def _heads(group: Sequence[Finished], of: int) -> None:
     """Name the runs that found the tree below."""
     for member in group:
         swatch(member.index, member.label)
+    who = f"{len(group)} of {of}"
+    if len(group) == of:
+        who = "Both" if of == 2 else f"All {of}"
     if len(group) > 1:
-        st.markdown(f"**{_found_by(len(group), of)}**")
-
-
-def _found_by(number: int, of: int) -> str:
-    if number == of:
-        return "Both found this tree" if of == 2 else f"All {of} found this tree"
-    return f"{number} of {of} found this tree"
+        st.markdown(f"**{who} found this tree**")
 
 
 def planes(runs: Sequence[Finished]) -> None:
     """Draw the planes of all trees on the same two axes."""
-    drawn = [f for f in runs if f.run.tree is not None and f.run.train is not None]
-    tables = [f.run.train for f in drawn if f.run.train is not None]
+    solved = {f.id: run for f in runs if (run := f.run.solved) is not None}
+    tables = [run.train for run in solved.values()]
     columns = [{(n, t.column(n).kind) for n in plane_columns(t)} for t in tables]
     everywhere = set.intersection(*columns) if columns else set()
     common = [c.name for c in tables[0].columns if (c.name, c.kind) in everywhere] if tables else []
-    first = drawn[0].run if drawn else None
-    if len(common) < 2 or first is None or first.tree is None or first.train is None:
+    if len(common) < 2:
         st.info(
             "A plane needs two columns of numbers, or of few categories, that all runs have; these "
             "runs lack them."
         )
         return
+    first = next(iter(solved.values()))
     axes = default_axes(first.tree, first.encoding, first.train) or common[:2]
     x, y = (axes[0], axes[1]) if set(axes) <= set(common) else common[:2]
     x, y = chart.axes(common, x, y, "compare_axes")
     palette = session.palette()
-    groups = same_trees(drawn)
-    records = _plane_records([group[0] for group in groups], x, y)
+    groups = same_trees([f for f in runs if f.id in solved])
+    box = Places(make_axis(tables, x), make_axis(tables, y))
+    records = [
+        plane_data(run.tree, run.encoding, run.train, x, y, formulation=run.formulation, places=box)
+        for run in (solved[group[0].id] for group in groups)
+    ]
     equal = any(has_equal_units(record) for record in records)
     places = _places([group[0] for group in groups])
     for (entry, place), group, record in zip(places, groups, records, strict=True):
@@ -144,25 +136,6 @@ def planes(runs: Sequence[Finished]) -> None:
             if record.held:
                 held = ", ".join(text.markdown(name, 24) for name in record.held)
                 st.caption(f"A slice; also used: {held}, held at typical values.")
-
-
-def _plane_records(drawn: Sequence[Finished], x: str, y: str) -> list[PlaneRecord]:
-    """Planes of all trees in one box."""
-    tables = [f.run.train for f in drawn if f.run.train is not None]
-    places = Places(make_axis(tables, x), make_axis(tables, y))
-    return [
-        plane_data(
-            f.run.tree,
-            f.run.encoding,
-            f.run.train,
-            x,
-            y,
-            formulation=f.run.formulation,
-            places=places,
-        )
-        for f in drawn
-        if f.run.tree is not None and f.run.train is not None
-    ]
 
 
 def features(runs: Sequence[Finished]) -> None:
@@ -230,13 +203,12 @@ def file_buttons(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
 
 def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
     share, rows = session.state().repeats.get(tuple(entry.id for entry in runs)) or (0.0, ())
-    repeats = [
+    entrants, labels = entrants_of(views, False), [entry.label for entry in runs]
+    return comparison_html(entrants, [entry.run for entry in runs], labels, repeated(rows), share)
+
+
+def repeated(rows: Sequence[Sequence[str]]) -> list[list[Run]]:
+    """Runs on further splits that have ended, one list for every compared run."""
+    return [
         [view.run for key in row if (view := jobs.view(key or None)) and view.run] for row in rows
     ]
-    return comparison_html(
-        entrants_of(views, False),
-        [entry.run for entry in runs],
-        [entry.label for entry in runs],
-        repeats,
-        share,
-    )

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart, open_thresholds
+from dashboard.widgets import chart, inputs, open_thresholds
 from octcore.plotting import text
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
@@ -46,7 +46,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
 def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None:
     counts = cut_counts(run.trace)
     end = run.trace.events[-1].seconds
-    chosen = _choose(run_id, pictures)
+    title, key = f"Cuts with a picture, {len(pictures)} of them", session.widget_key("cut", run_id)
+    place = inputs.moment(title, [family_words(cut.family) for cut in pictures], key)
+    chosen = pictures[place] if pictures else None
     left, right = st.columns(2, gap="large")
     with right:
         total = sum(totals[-1] for _, totals in counts.values())
@@ -64,18 +66,6 @@ def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None
         family = family[0].upper() + family[1:]
         st.markdown(f"**{family}.** {text.markdown(chosen.words, 600)}")
         _picture(run_id, run, chosen)
-
-
-def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
-    if len(pictures) < 2:
-        return pictures[0] if pictures else None
-    position = st.select_slider(
-        f"Cuts with a picture, {len(pictures)} of them",
-        range(len(pictures)),
-        format_func=lambda k: f"{k + 1}: {family_words(pictures[k].family)}",
-        key=session.widget_key("cut", run_id),
-    )
-    return pictures[position]
 
 
 def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:

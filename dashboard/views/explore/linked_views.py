@@ -31,7 +31,9 @@ def _views(run_id: str, run: SolvedRun) -> None:
     axes = default_axes(run.tree, run.encoding, run.train)
     frame = replay.shown(run_id, run)
     tree = run.tree if frame is None else frame.tree
-    is_wide = any(needs_width(t) for t in (run.tree, *replay.trees(run_id, run, frame)))
+    # A tree of the replay has the place of the last one: the page keeps its shape while it moves.
+    every = (run.tree, *(() if frame is None else (f.tree for f in replay.frames(run_id, run))))
+    is_wide = any(t.max_depth > DEEPEST_BESIDE or t.n_leaves > LEAVES_BESIDE for t in every)
 
     def main_tree() -> None:
         if frame is None:
@@ -51,11 +53,6 @@ def _views(run_id: str, run: SolvedRun) -> None:
             plane_panel.draw(run_id, run, axes, None if frame is None else tree)
         if not why_split.is_known(run):  # that says more of every node
             _usage(run_id, run, tree)
-
-
-def needs_width(tree: Tree) -> bool:
-    """Whether a tree can be read only at the whole width of the page."""
-    return tree.max_depth > DEEPEST_BESIDE or tree.n_leaves > LEAVES_BESIDE
 
 
 def _panel(run_id: str, run: SolvedRun) -> None:

@@ -4,11 +4,11 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.solve import greedy as beside
-from dashboard.widgets import chart, run_summary, verification
+from dashboard.widgets import chart, proofs, run_summary
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
-from octcore.solving.run import Run, SolvedRun
+from octcore.solving.run import SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import rules
 
@@ -81,7 +81,7 @@ def rules_table(run: SolvedRun) -> None:
     chart.table(rows, "rules", "Leaves as rules", wide="if")
 
 
-def model_card(run_id: str, run: Run) -> None:
+def model_card(run_id: str, run: SolvedRun) -> None:
     """Show what was solved: equations, size, root bound, settings and versions."""
     info = get_formulation(run.formulation).info
     left, right = st.columns(2, gap="large")
@@ -92,7 +92,7 @@ def model_card(run_id: str, run: Run) -> None:
             st.caption(text.markdown(words, 200))
         for statement in run.certificate.statements:
             st.markdown(f"- {text.markdown(statement, 400)}")
-        verification.draw(run_id, run)
+        proofs.verification(run_id, run)
     with right:
         numbers = {
             **{f"model {name}": f"{value:,}" for name, value in run.model_size.items()},

@@ -6,8 +6,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.explore import input_of_column
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs
 from octcore.plotting import text
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import PlaneRecord, plane_data, plane_figure, typical_values
@@ -111,7 +110,7 @@ def _held(run_id: str, run: SolvedRun, tree: Tree, axes: tuple[str, str]) -> dic
     with st.popover("Values of the other features", icon=":material/tune:", width="stretch"):
         st.caption("The plane is a slice at these values; at first the median or most common.")
         return {
-            name: input_of_column.draw(
+            name: inputs.column_input(
                 train, name, typical[name], session.widget_key("held", run_id, name)
             )
             for name in names

@@ -1,19 +1,17 @@
 """Replay in the app: one slider moves the tree of the page, its plane and a gap chart."""
 
 import time
-from collections.abc import Sequence
 
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import convergence
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, inputs, run_summary
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
 from octcore.solving.run import SolvedRun
-from octcore.tree.tree import Tree
 
 SECONDS_PER_TREE = 1.5
 SLACK = 0.2
@@ -21,7 +19,8 @@ SLACK = 0.2
 GAP_HEIGHT = 250
 
 
-def _frames(run_id: str, run: SolvedRun) -> tuple[Frame, ...]:
+def frames(run_id: str, run: SolvedRun) -> tuple[Frame, ...]:
+    """All trees of the replay, first to last."""
     train, y = run.train, run.train.codes
     X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
     return cached.once_per_run(run_id, "frames", lambda: replay_data(run.trace, X, y))
@@ -34,49 +33,40 @@ def shown(run_id: str, run: SolvedRun) -> Frame | None:
     """
     if session.panel(run_id) != session.REPLAY:
         return None
-    frames = _frames(run_id, run)
-    if not frames:
+    found = frames(run_id, run)
+    if not found:
         return None
-    key, last = _slider_key(run_id), len(frames) - 1
+    key, last = _slider_key(run_id), len(found) - 1
     started = session.state().playing.get(run_id)
     if started is not None:
-        now = playing_position(started[0], time.monotonic() - started[1], len(frames))
+        now = playing_position(started[0], time.monotonic() - started[1], len(found))
         st.session_state[key] = now
         if now == last:
             session.pause()
             st.rerun()
-    return frames[st.session_state.setdefault(key, last)]
-
-
-def trees(run_id: str, run: SolvedRun, frame: Frame | None) -> Sequence[Tree]:
-    """All trees of the replay that goes on; the page keeps its shape while it moves."""
-    return () if frame is None else [f.tree for f in _frames(run_id, run)]
+    return found[st.session_state.setdefault(key, last)]
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the slider, what its tree is, and where it stands in the solve."""
-    frames = _frames(run_id, run)
-    if not frames:
+    found = frames(run_id, run)
+    if not found:
         st.info("This run kept no trees but the last one, so there is nothing to replay.")
         return
     position = 0
-    if len(frames) > 1:
+    if len(found) > 1:
         left, right = st.columns([1, 4], vertical_alignment="bottom", gap="medium")
         with left:
-            _play_button(run_id, len(frames))
+            _play_button(run_id, len(found))
         with right:
-            position = st.select_slider(
-                f"Trees, from the first to the last of {len(frames)}",
-                range(len(frames)),
-                format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
-                key=_slider_key(run_id),
-                on_change=session.pause,
-            )
+            title, when = f"Trees, from the first to the last of {len(found)}", text.seconds
+            words = [when(frame.seconds) for frame in found]
+            position = inputs.moment(title, words, _slider_key(run_id), on_change=session.pause)
     else:
         st.caption("The first tree was already the last one; only the bound moved.")
-    frame = frames[position]
+    frame = found[position]
     st.markdown(
-        f"**Tree {position + 1} of {len(frames)}**, {frame.source}, after "
+        f"**Tree {position + 1} of {len(found)}**, {frame.source}, after "
         f"{text.seconds(frame.seconds)}: {text.percent(frame.accuracy)} right, "
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
         f"gap {text.gap(frame.gap)}"
@@ -85,9 +75,8 @@ def draw(run_id: str, run: SolvedRun) -> None:
     objective = get_formulation(run.formulation).info.objective
     record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
     absolute = not any(gap is not None for gap in record.gap)
-    palette, at = session.palette(), frame.seconds
     chart.show(
-        convergence_figure(record, palette, absolute, at, GAP_HEIGHT),
+        convergence_figure(record, session.palette(), absolute, frame.seconds, GAP_HEIGHT),
         key=session.widget_key("replay_gap", run_id),
         alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
         f"{text.gap(frame.gap)}",
@@ -123,9 +112,9 @@ def playing_position(first: int, elapsed: float, n_frames: int) -> int:
 
 def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     """Draw a tree of the replay in place of the last one."""
-    frames = _frames(run_id, run)
-    position = next(k for k, own in enumerate(frames) if own is frame)
-    is_last = position == len(frames) - 1
+    found = frames(run_id, run)
+    position = next(k for k, own in enumerate(found) if own is frame)
+    is_last = position == len(found) - 1
     proven = is_last and run.is_optimal and run.certificate.proven
     words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
     train = run.train

@@ -5,8 +5,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.explore import input_of_column, node_panel
-from dashboard.widgets import chart, run_summary
+from dashboard.views.explore import node_panel
+from dashboard.widgets import chart, inputs, run_summary
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.row_path import (
@@ -147,6 +147,6 @@ def _typed(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     for position, name in enumerate(names):
         with places[position % INPUTS_ACROSS]:
             value = row.frame[name].iloc[0]
-            input_of_column.draw(train, name, value, _typed_key(run_id, name), changed)
+            inputs.column_input(train, name, value, _typed_key(run_id, name), changed)
     if not names:
         st.caption("The tree tests no feature: every row ends in its only leaf.")

@@ -1,5 +1,8 @@
 """A second file through the tree: predictions, leaves and confidence to look at and to save."""
 
+import re
+from pathlib import PurePath
+
 import numpy as np
 import streamlit as st
 
@@ -58,18 +61,12 @@ def _show(run_id: str, scored: Scored, file_name: str) -> None:
         st.warning(text.markdown(finding, 300), icon=":material/info:")
     table = scored.table()
     columns = [*table.columns[-3:], *table.columns[:-3]]
-    sure = columns[1]
+    sure, stem = columns[1], re.sub(r"[\W_]", "-", PurePath(file_name).stem)
     chart.rows(
         table[columns].assign(**{sure: 100 * table[sure]}),
         session.widget_key("scored", run_id),
         "Rows of the file with prediction, confidence and leaf",
-        ("Scored rows as CSV", f"scored-{_stem(file_name)}.csv", table),
+        ("Scored rows as CSV", f"scored-{stem[:60] or 'rows'}.csv", table),
         height=320,
         column_config={sure: node_panel.SHARE},
     )
-
-
-def _stem(file_name: str) -> str:
-    """File name without its ending, letters and digits only."""
-    stem = file_name.rsplit(".", 1)[0]
-    return "".join(c if c.isalnum() else "-" for c in stem)[:60] or "rows"

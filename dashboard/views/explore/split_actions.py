@@ -17,8 +17,6 @@ from octcore.tree.conditions import BOTTOM, TOP, Condition, Numbers
 from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Tree
 
-WHAT_IF_PAGE = "pages/whatif.py"
-
 
 @dataclass(frozen=True)
 class Cut:
@@ -82,7 +80,7 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
         ):
             st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
             _without(run_id, run, names)
-            st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
+            session.open_page("whatif")
         cut = cut_of(left_condition(split, run.encoding))
         if cut is not None:
             with st.popover("Move the threshold", icon=":material/straighten:"):

@@ -25,10 +25,8 @@ from octcore.solving.run import SolvedRun
 if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue
 
-TASK = "values"
-TIME_LIMIT, GRACE_SECONDS = 30.0, 20.0
-"""For all columns of a node; the worker is ended so much later."""
-AT_ONCE_SECONDS = 1.0
+TASK, TIME_LIMIT = "values", 30.0
+"""For all columns of a node."""
 MOST_LINES = 6
 NOTICED = 1e-7
 """Prices below this are rounding."""
@@ -42,11 +40,9 @@ def is_known(run: SolvedRun) -> bool:
 
 def draw(run_id: str, run: SolvedRun, node: int) -> None:
     """Draw why the tree splits so at a branch node."""
-    asked, seconds = {"node": node, "time_limit": TIME_LIMIT}, TIME_LIMIT + GRACE_SECONDS
-    task = live.ask(TASK, run_id, run.train, asked, seconds, run=run)
-    if task is not None:
-        answer = partial(_answer, run_id, run, node)
-        live.task(task, answer, "Searching the best tree of every other column", AT_ONCE_SECONDS)
+    question = (TASK, run_id, run.train, {"node": node, "time_limit": TIME_LIMIT})
+    words, answer = "Searching the best tree of every other column", partial(_answer, run_id, run)
+    live.answer(*question, run=run, draw=partial(answer, node), doing=words, at_once=True)
 
 
 def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
@@ -71,14 +67,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
             alt=f"Best objective by feature at {place}; the best is {record[0].feature}",
         )
     if own in threshold_curve.ordered_columns(run):
-        pressed = st.button(
-            "How far may this threshold move?",
-            icon=":material/swap_horiz:",
-            key=session.widget_key("how_far", run_id, node),
-            help="What every threshold of the column is worth here, proven; the rest of the tree "
-            "stays, what is below is searched again.",
-        )
-        threshold_curve.draw(run_id, run, own, node, pressed)
+        threshold_curve.draw_on_press(run_id, run, node)
 
 
 def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:

@@ -8,10 +8,10 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.views.compare.paper import MOST_ENTRIES
+from dashboard.views.compare.report import MOST_ENTRIES
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.greedy import ON_NUMBERS
-from dashboard.widgets import inputs, proof_file
+from dashboard.widgets import inputs, proofs
 from dashboard.widgets.component import make_component
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
@@ -37,6 +37,14 @@ TREES = {
     "onnx": "Model (ONNX)",
 }
 """Forms of `Run.export`."""
+HELP = {
+    "model.zip": "The mixed-integer model as LP and MPS, named as in its paper, and this tree as "
+    "its start.",
+    "report": "One file in plain words, with a questionnaire that sorts a new row. It needs no "
+    "network.",
+    "scorer": "One file that gives the rows of a CSV their classes in any browser; nothing leaves "
+    "that computer.",
+}
 
 
 def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
@@ -49,6 +57,11 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         ("Log (text)", "solve.log", run.log),
         ("Trace (JSON lines)", "trace.jsonl", run.trace.to_json_lines),
         *((label, f"tree.{kind}", partial(run.export, kind)) for kind, label in TREES.items()),
+        (
+            "Model for other solvers",
+            "model.zip",
+            lambda: inputs.packed({f"model{end}": made for end, made in model_files(run).items()}),
+        ),
     )
     refused = cached.once_per_run(run_id, "exports", lambda: _refused(run))
     places = st.columns(across)
@@ -56,7 +69,7 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         with places[position % across]:
             key = session.widget_key("export", file_name, run_id)
             why_not = refused.get(file_name, "")
-            help_text = text.markdown(why_not, 400) or None
+            help_text = text.markdown(why_not, 400) or HELP.get(file_name)
             inputs.download(label, file_name, make, key, disabled=bool(why_not), help=help_text)
     st.caption(
         "The report is one file that needs no network: what the tree does in words, the tree, a "
@@ -66,43 +79,25 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         "formula get an apostrophe in front. Code needs no package; the formula stands "
         "in the second line of a sheet, beside cells for a row: paste it and copy it down."
     )
-    _model_button(run_id, run)
-    proof_file.draw(run_id, run, "no tree of the same question is better than this one")
+    proofs.file(run_id, run, "no tree of the same question is better than this one")
 
 
 def _refused(run: SolvedRun) -> dict[str, str]:
-    """Forms that a tree, or this installation, has not, with the reason by file name."""
+    """Forms that a tree, or this installation, has not, with the reason by file name.
+
+    A model that takes too long to be written while the page waits is none.
+    """
     found = {}
-    for kind in ("tsv", "onnx"):
+    for file_name, make in {
+        "tree.tsv": partial(run.export, "tsv"),
+        "tree.onnx": partial(run.export, "onnx"),
+        "model.zip": partial(whole_program, run, MOST_ENTRIES),
+    }.items():
         try:
-            run.export(kind)
+            make()
         except OctError as error:
-            found[f"tree.{kind}"] = error.message
+            found[file_name] = error.message
     return found
-
-
-def _model_button(run_id: str, run: SolvedRun) -> None:
-    why_not = cached.once_per_run(run_id, "model", lambda: _why_no_model(run))
-    inputs.download(
-        "Model for other solvers",
-        "model.zip",
-        lambda: inputs.packed({f"model{end}": made for end, made in model_files(run).items()}),
-        session.widget_key("export", "model", run_id),
-        width="content",
-        disabled=bool(why_not),
-        help=text.markdown(why_not, 400)
-        or "The mixed-integer model as LP and MPS, named as in its paper, and this tree as its "
-        "start.",
-    )
-
-
-def _why_no_model(run: SolvedRun) -> str:
-    """Why the model of a run cannot be written while the page waits; empty if it can."""
-    try:
-        whole_program(run, MOST_ENTRIES)
-    except OctError as error:
-        return error.message
-    return ""
 
 
 _slide = make_component("slide", "<img><button>Picture for a slide (PNG)</button>", "saved")
@@ -114,27 +109,20 @@ def share(run_id: str, name: str, run: SolvedRun) -> None:
         svg = cached.once_per_run(run_id, f"slide {name}", lambda: slide_svg(run, name))
         data = {"svg": svg, "alt": f"Slide of {name}", "width": WIDTH, "height": HEIGHT}
         _slide(data, session.widget_key("slide", run_id), lambda _: None)
-        left, right = st.columns(2)
-        with left:
-            inputs.download(
-                "Report for others",
-                "report.html",
-                lambda: _report(run_id, name, run),
-                session.widget_key("report", run_id),
-                icon=":material/description:",
-                help="One file in plain words, with a questionnaire that sorts a new row. It needs "
-                "no network.",
-            )
-        with right:
-            inputs.download(
-                "Scorer for others",
-                "scorer.html",
-                lambda: scorer_html(run, name),
-                session.widget_key("scorer", run_id),
-                icon=":material/fact_check:",
-                help="One file that gives the rows of a CSV their classes in any browser; nothing "
-                "leaves that computer.",
-            )
+        files = (
+            ("report", "description", lambda: _report(run_id, name, run)),
+            ("scorer", "fact_check", lambda: scorer_html(run, name)),
+        )
+        for place, (what, icon, make) in zip(st.columns(2), files, strict=True):
+            with place:
+                inputs.download(
+                    f"{what.capitalize()} for others",
+                    f"{what}.html",
+                    make,
+                    session.widget_key(what, run_id),
+                    icon=f":material/{icon}:",
+                    help=HELP[what],
+                )
         address = (st.context.url or "").split("?", 1)[0]
         st.code(f"{address}?{session.RUN_PARAMETER}={run_id}", language=None, wrap_lines=True)
         st.caption("The link opens where this server, or its history, is within reach.")

@@ -121,15 +121,11 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
             "seconds": [line.mean("seconds") for line in lines],
             "started (UTC)": [datetime.fromtimestamp(line.entries[0].submitted, UTC)
                               for line in lines],
-            "data": [data_of(line.entries[0]) for line in lines],
+            "data": [text.printable(line.entries[0].summary.get("data") or "–", 40)
+                     for line in lines],
             "what differs": differences([line.entries[0] for line in lines]),
         }
     )  # fmt: skip
-
-
-def data_of(entry: JobView) -> str:
-    """Name of the data of a run."""
-    return text.printable(entry.summary.get("data") or "–", 40)
 
 
 def differences(entries: Sequence[JobView]) -> list[str]:

@@ -14,8 +14,6 @@ from dashboard.widgets import data_thread, inputs, run_summary
 from octcore.errors import OctError
 from octcore.plotting import text
 
-EXPLORE_PAGE, COMPARE_PAGE, SOLVE_PAGE = "pages/explore.py", "pages/compare.py", "pages/solve.py"
-
 
 def draw(selected: Sequence[JobView]) -> None:
     """Draw the selected runs: one with its tree, several with what they can do together."""
@@ -35,7 +33,7 @@ def draw(selected: Sequence[JobView]) -> None:
             help=f"Two to {session.MOST_COMPARED} runs that have ended.",
         ):
             session.compare([entry.id for entry in comparable])
-            st.switch_page(COMPARE_PAGE, query_params=session.compare_query())
+            session.open_page("compare")
         if middle.button(
             "Delete", key="delete_selected", icon=":material/delete:", width="stretch"
         ):
@@ -49,12 +47,11 @@ def _one(entry: JobView) -> None:
     run = None if view is None else view.run
     solved = None if view is None else view.solved
     first, second, third, fourth = st.columns(4)
-    page, label = (EXPLORE_PAGE, "Open in Explore") if entry.is_final else (SOLVE_PAGE, "Watch it")
+    page, label = ("explore", "Open in Explore") if entry.is_final else ("solve", "Watch it")
     if first.button(
         label, key="open_run", type="primary", icon=":material/account_tree:", width="stretch"
     ):
-        session.look_at(entry.id)
-        st.switch_page(page, query_params=session.run_query())
+        session.open_page(page, entry.id)
     with second.popover("Rename", icon=":material/edit:", width="stretch"):
         _rename(entry)
     with third.popover("Export", icon=":material/download:", width="stretch", disabled=not solved):

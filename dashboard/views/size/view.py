@@ -1,6 +1,6 @@
 """The penalty path in the app: settings, both charts, and the tree of a chosen size."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -27,10 +27,7 @@ from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
 
-TIME_LIMIT = 120.0
-GRACE_SECONDS = 20.0
-"""The worker ends itself at its time limit; this much later it is ended."""
-TASK = "path"
+TASK, TIME_LIMIT = "path", 120.0
 ENCODINGS = {
     "All thresholds": "raw",
     **{key: key for key in ("QT-5", "QB-5", "QT-8", "QB-8", "class-change")},
@@ -46,24 +43,19 @@ def draw(data: Dataset) -> None:
     settings, encodings, pressed = _form(data)
     found: dict[str, str] = {}
     for name in encodings:
-        asked, seconds = {**settings, "encoding": ENCODINGS[name]}, TIME_LIMIT + GRACE_SECONDS
-        if task := live.ask(TASK, cached.data_token(data), data, asked, seconds, pressed):
+        asked = {**settings, "encoding": ENCODINGS[name]}
+        question = (TASK, cached.data_token(data), data, asked)
+        words = f"{name}: searching the optimal tree of every size"
+        if task := live.answer(*question, pressed=pressed, draw=lambda _: None, doing=words):
             found[name] = task
-    if len(found) < len(encodings) or not found:
+    searches = {name: jobs.task(task) for name, task in found.items()}
+    if len(searches) < len(encodings) or not searches:
         st.info(
             "Press **Compute**: every number of leaves gets its optimal tree, and you see what "
             "another leaf buys."
         )
-        return
-
-    def draw() -> None:
-        searches = {name: jobs.task(task) for name, task in found.items()}
-        if live.all_final(searches.values()):
-            _result(data, settings, searches)
-        else:
-            _waiting(searches.values())
-
-    live.until(lambda: live.all_final(map(jobs.task, found.values())), draw)
+    elif live.all_final(searches.values()):
+        _result(data, settings, searches)
 
 
 def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
@@ -120,23 +112,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     return settings, list(encodings), pressed
 
 
-def _waiting(searches: Collection[JobView]) -> None:
-    longest = max(search.elapsed for search in searches)
-    waiting = max(search.position for search in searches)
-    queued = f"; the last one waits at place {waiting} of the queue" if waiting else ""
-    st.info(
-        f"Searching the optimal tree of every size, {text.seconds(longest)}{queued}",
-        icon=":material/hourglass_top:",
-    )
-    if st.button("Stop", key="path_stop", icon=":material/stop_circle:"):
-        for search in searches:
-            jobs.supervisor().stop(search.id)
-
-
 def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, JobView]) -> None:
-    for name, search in searches.items():
-        if search.message:
-            st.warning(f"{text.markdown(name)}: {text.markdown(search.message, 400)}")
     paths: dict[str, PenaltyPath] = {}
     for name, search in searches.items():
         if (found := search.result) is not None:
@@ -197,12 +173,9 @@ def _on_other_splits(data: Dataset, settings: Mapping[str, Any], name: str) -> t
     asked = new_rows.of_search({**settings, **search}, data)
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
-    task = new_rows.task_of(data, asked)
-    if task is None:
-        return ()
-    live.task(task, _nothing)
-    job = jobs.task(task)
-    return sizes_of(new_rows.splits_of(job)) if job.is_final else ()
+    task = new_rows.answer(data, asked, _nothing)
+    job = None if task is None else jobs.task(task)
+    return sizes_of(new_rows.splits_of(job)) if job is not None and job.is_final else ()
 
 
 def _nothing(job: JobView) -> None:

@@ -20,11 +20,10 @@ from octcore.formulations.base import (
 from octcore.plotting import text
 from octcore.reports.summary import rows_of
 from octcore.solving.run import Run
-from octcore.solving.settings import FORMULATION, Asked
+from octcore.solving.settings import AUTO, FORMULATION, Asked
 from octcore.tasks import TASK
 
-EXPLORE, ALTERNATIVES = "pages/explore.py", "pages/alternatives.py"
-WHAT_IF, SIZE = "pages/whatif.py", "pages/path.py"
+SIZE = "path"
 MORE_SECONDS = 120.0
 TASK_NAMES = tuple(parameter.name for parameter in TASK)
 SEARCHES = frozenset({Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH})
@@ -50,7 +49,9 @@ class Step:
     """Keywords of the solve."""
 
 
-LOOK = Step("Explore this tree", ":material/account_tree:", EXPLORE)
+LOOK = Step("Explore this tree", ":material/account_tree:", "explore")
+ASK = Step("What if", ":material/sell:", "whatif")
+READING = (LOOK, Step("Alternatives", ":material/forest:", "alternatives"), ASK)
 
 
 @dataclass(frozen=True)
@@ -80,24 +81,20 @@ def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def on_all_thresholds(settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The exact search on the numbers themselves; None where it cannot express the constraints."""
-    info = get_formulation(str(FORMULATION.default)).info
+def exactly(settings: Mapping[str, Any], encoding: str = AUTO) -> dict[str, Any] | None:
+    """The exact search; None where it cannot express the constraints.
+
+    `encoding`: of the 0/1 features that it is made on; by default it takes the numbers themselves.
+    """
+    on_numbers, given = encoding == AUTO, common_settings(settings)
+    info = (
+        get_formulation(str(FORMULATION.default)).info if on_numbers else of_common_objective()[0]
+    )
     constraints = Asked.of(settings).constraints
     if not set(constraints) <= info.constraints:
         return None
-    given = common_settings(settings)
-    given["depth"] = min(3, int(given.get("depth", 2)))
-    return given | {"formulation": info.key, "encoding": "auto", "constraints": constraints}
-
-
-def on_same_features(settings: Mapping[str, Any], encoding: str) -> dict[str, Any] | None:
-    """The exact search on the same 0/1 features; None where it cannot express the constraints."""
-    info = of_common_objective()[0]
-    constraints = Asked.of(settings).constraints
-    if not set(constraints) <= info.constraints:
-        return None
-    given = common_settings(settings)
+    if on_numbers:
+        given["depth"] = min(3, int(given.get("depth", 2)))
     return given | {"formulation": info.key, "encoding": encoding, "constraints": constraints}
 
 
@@ -109,14 +106,20 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
     """
     info = get_formulation(run.formulation).info
     if run.certificate.method == "heuristic":
-        return _after_heuristic(run)
+        optimum = exactly(run.settings)
+        steps = [Step("Find the optimal tree", ":material/verified:", settings=optimum), LOOK]
+        return Advice(
+            "This tree was grown greedily; how good the best tree of this depth is, nobody knows "
+            "yet.",
+            tuple(steps if optimum is not None else steps[1:]),
+        )
     if not (run.is_optimal and run.certificate.proven):
         return _after_open(run, info)
     if run.asked.has_task:
         return Advice(
             "The tree is final: the answers of no other of its kind and depth cost less on the "
             "training rows, the price of leaves included.",
-            (LOOK, Step("What if", ":material/sell:", WHAT_IF), *_as_program(run)),
+            (LOOK, ASK, *_as_program(run)),
         )
     if missed is not None and "class_weight" in info.constraints - set(run.constraints):
         limits = {**run.constraints, "class_weight": "balanced"}
@@ -124,11 +127,11 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
         return Advice(
             f"It finds few {rows_of(missed)}: every row counts alike, and these are "
             "rare. Where both classes count alike, more are found, at the price of false alarms.",
-            (Step("Count both classes alike", ":material/balance:", settings=alike), *_reading()),
+            (Step("Count both classes alike", ":material/balance:", settings=alike), *READING),
         )
     better = None if greedy is None else shortfall(run, greedy)
     if better is not None and is_binary(run):
-        finer = on_all_thresholds(run.settings)
+        finer = exactly(run.settings)
         if finer is not None:
             return Advice(
                 f"CART on the numbers is right on {better:.1f} points more: this run could only "
@@ -136,22 +139,14 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
                 "limit.",
                 (Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer), LOOK),
             )
-    if _overfits(run) and run.tree is not None and run.tree.n_leaves <= 2:
-        return Advice(
-            "The tree is clearly worse on held-out rows than on those it was made from, and asks "
-            "one question at most: more rows would help, a smaller tree does not.",
-            _reading(),
-        )
     if _overfits(run):
-        return Advice(
-            "The tree is clearly worse on held-out rows than on those it was made from: a smaller "
-            "one may generalise better.",
-            (
-                Step("Find the right size", ":material/stairs:", SIZE),
-                *_shallower(run.settings),
-                *_reading(),
-            ),
-        )
+        worse = "The tree is clearly worse on held-out rows than on those it was made from"
+        if run.tree is not None and run.tree.n_leaves <= 2:
+            more = "one question at most: more rows would help, a smaller tree does not."
+            return Advice(f"{worse}, and asks {more}", READING)
+        size = Step("Find the right size", ":material/stairs:", SIZE)
+        steps = (size, *_shallower(run.settings), *READING)
+        return Advice(f"{worse}: a smaller one may generalise better.", steps)
     penalty = run.params.get("leaf_penalty")
     measure = ", the price of leaves included" if penalty else ""
     if penalty is None:
@@ -159,26 +154,7 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
     return Advice(
         "The tree is final: no other of its kind and depth does better on the training rows"
         f"{measure}.",
-        (*_reading(), *_as_program(run)),
-    )
-
-
-def _reading() -> tuple[Step, ...]:
-    return (
-        LOOK,
-        Step("Alternatives", ":material/forest:", ALTERNATIVES),
-        Step("What if", ":material/sell:", WHAT_IF),
-    )
-
-
-def _after_heuristic(run: Run) -> Advice:
-    optimum = on_all_thresholds(run.settings)
-    steps = () if optimum is None else (
-        Step("Find the optimal tree", ":material/verified:", settings=optimum),
-    )  # fmt: skip
-    return Advice(
-        "This tree was grown greedily; how good the best tree of this depth is, nobody knows yet.",
-        (*steps, LOOK),
+        (*READING, *_as_program(run)),
     )
 
 
@@ -194,13 +170,13 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
     if run.objective is not None and run.bound == run.objective:
         return Advice(
             "This run ended before a proof of its own, but it is proven that no tree is better.",
-            _reading(),
+            READING,
         )
     settings = dict(run.settings)
     steps: list[Step] = []
     if not is_search(info) and info.objective == COMMON_OBJECTIVE:
-        proof = on_same_features(settings, run.asked.encoding) if is_binary(run) else None
-        proof = proof or on_all_thresholds(settings)
+        proof = exactly(settings, run.asked.encoding) if is_binary(run) else None
+        proof = proof or exactly(settings)
         if proof is not None:
             label = "Prove it with exact search, about 1 s"
             steps.append(Step(label, ":material/bolt:", settings=proof))
@@ -344,7 +320,14 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
     if info.capabilities[0] is Capability.GREEDY:
         return None
     if is_search(info):
-        return _before_search(settings, depth, rows * n_columns, limit)
+        most = SEARCH_CELLS.get(depth, math.inf if depth < 3 else 0)
+        if rows * n_columns * 60 <= most * limit or info.key != FORMULATION.default:
+            return None
+        return Advice(
+            f"A proof within {text.seconds(limit)} is unlikely at depth {depth} on so many "
+            "numbers; the best tree found by then is kept. One level less ends much sooner.",
+            _shallower(settings),
+        )
     if info.split_kind == "univariate":
         work = rows * n_columns * nodes / MODEL_WORK
         what = f"{rows:,.0f} rows, {n_columns:,} columns and depth {depth}"
@@ -354,7 +337,7 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
         return None
     sentence = f"A proof within {text.seconds(limit)} is unlikely for {what}. "
     if info.objective == COMMON_OBJECTIVE:
-        better = on_all_thresholds(settings)
+        better = exactly(settings)
         if better is not None:
             return Advice(
                 sentence + "Exact search proves the best tree of this kind, usually in seconds.",
@@ -362,16 +345,3 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
             )
     steps = _shallower(settings) if depth > 1 else ()
     return Advice(sentence + "A smaller depth or fewer rows can be proven.", steps)
-
-
-def _before_search(
-    settings: Mapping[str, Any], depth: int, cells: float, limit: float
-) -> Advice | None:
-    most = SEARCH_CELLS.get(depth, math.inf if depth < 3 else 0)
-    if cells * 60 <= most * limit or Asked.of(settings).formulation != FORMULATION.default:
-        return None
-    return Advice(
-        f"A proof within {text.seconds(limit)} is unlikely at depth {depth} on so many numbers; "
-        "the best tree found by then is kept. One level less ends much sooner.",
-        _shallower(settings),
-    )

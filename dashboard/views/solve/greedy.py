@@ -46,8 +46,8 @@ FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves
 def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     """Held-out and training accuracy, errors and leaves, on the rows of another run."""
     errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
-    unseen = held_out(run, rows_of)
-    known = [text.percent(unseen), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
+    shares = [text.percent(share) for share in (held_out(run, rows_of), run.accuracy)]
+    known = [*shares, errors, str(run.tree.n_leaves)]
     return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known
 
 

@@ -1,6 +1,6 @@
 """Whether a tree is luck: the same on other splits of the rows, CART beside it, the right size."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -26,9 +26,8 @@ from octcore.selection.repeated_splits import (
 )
 from octcore.solving.run import SolvedRun
 
-TASK = "repeats"
-TIME_LIMIT, GRACE_SECONDS = 60.0, 20.0
-"""For all splits; the worker is ended so much later."""
+TASK, TIME_LIMIT = "repeats", 60.0
+"""For all splits."""
 FEW = 3
 """From so many splits on a range says something."""
 
@@ -37,12 +36,9 @@ def draw(view: JobView, run: SolvedRun) -> None:
     """Draw how trees made in the same way do on further splits; else CART on the one split."""
     settings = asked(view, run)
     data = questions.rows_of(view)
-    if settings is None or data is None:
-        greedy.beside_greedy(view.id, run)
-        return
-    task = task_of(data, settings)
-    if task is not None:
-        live.task(task, lambda job: _result(job, view.id, run))
+    task = None
+    if settings is not None and data is not None:
+        task = answer(data, settings, lambda job: _result(job, view.id, run))
     if task is None or not jobs.task(task).parts:
         greedy.beside_greedy(view.id, run)
 
@@ -72,9 +68,11 @@ def of_search(settings: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
     }
 
 
-def task_of(data: Dataset, settings: Mapping[str, Any]) -> str | None:
-    """The task that tries further splits; the same for all who ask for them."""
-    return live.ask(TASK, cached.data_token(data), data, settings, TIME_LIMIT + GRACE_SECONDS)
+def answer(
+    data: Dataset, settings: Mapping[str, Any], draw: Callable[[JobView], None]
+) -> str | None:
+    """Draw the task that tries further splits; the same for all who ask for them."""
+    return live.answer(TASK, cached.data_token(data), data, settings, draw=draw)
 
 
 def splits_of(job: JobView) -> list[Split]:
@@ -147,7 +145,7 @@ def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
             start.start(advice.of_size(advice.given_settings(run.settings), right.leaves))
             st.rerun()
         if st.button("All sizes", key=session.widget_key("sizes", run_id)):
-            st.switch_page(advice.SIZE, query_params=session.run_query())
+            session.open_page(advice.SIZE)
 
 
 def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:

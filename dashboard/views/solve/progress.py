@@ -7,15 +7,16 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
+from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import family_view, result
+from dashboard.views.solve import result
 from dashboard.widgets import chart, data_thread, inputs, live, open_thresholds, run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.solving.settings import Asked
 
-SECONDS_BETWEEN, QUICK_BETWEEN = 1.0, 0.25
+QUICK_BETWEEN = 0.25
 FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02
 """So long after its start a solve is waited for before anything is drawn; pause between looks."""
 LIVE_HEIGHT, LIVE_WIDTH = 260, 680
@@ -40,7 +41,7 @@ def draw(run_id: str | None) -> None:
             )
         return
     data_thread.strip(view)
-    family_view.draw(view)
+    _belongs_to(view)
     key = view.id
 
     def is_over(at_most: float = math.inf) -> bool:
@@ -49,7 +50,7 @@ def draw(run_id: str | None) -> None:
         return now is None or now.is_final or now.elapsed >= at_most
 
     if is_over(QUICK_UNTIL):
-        live.until(is_over, lambda: _live(key), SECONDS_BETWEEN)
+        live.until(is_over, lambda: _live(key))
     else:  # then the page is drawn once more, and looks less often
         live.until(lambda: is_over(QUICK_UNTIL), lambda: _live(key), QUICK_BETWEEN)
 
@@ -148,3 +149,55 @@ def _finished(view: JobView) -> None:
         run_summary.statements(view.run)
     else:
         result.draw(view, view.solved, lambda: _chart(view))
+
+
+def _belongs_to(view: JobView) -> None:
+    """Draw what belongs to a run above it; nothing for most."""
+    family = jobs.supervisor().family(view.id)
+    if family is None:
+        return
+    if family.n_selected:
+        words = f"Trained on {family.n_selected:,} of {family.train.n_samples:,} rows."
+        if view.is_final and view.run is not None:
+            run = view.run
+            share, held = cached.once_per_run(view.id, "all rows", lambda: family.accuracy([run]))
+            words += f" On all of them the tree is right for **{text.percent(share)}**"
+            words += "." if held is None else f", on the held-out rows for {text.percent(held)}."
+        st.info(words, icon=":material/filter_alt:")
+    else:
+        live.until(
+            lambda: live.all_final(map(jobs.view, family.runs)), lambda: _family(view.id, family)
+        )
+
+
+def _family(run_id: str, family: Family) -> None:
+    views = [view for run in family.runs if (view := jobs.view(run)) is not None]
+    done = live.all_final(views)
+    labels = [text.printable(label, 40) for label in family.train.classes]
+    st.markdown(f"**One tree for each of {len(labels)} classes**")
+    rows = {
+        "class": labels[: len(views)],
+        "state": [v.doing if v.run is None else v.run.badge for v in views],
+        "accuracy": [v.run and text.percent(v.run.accuracy) for v in views],
+        "gap": ["–" if v.run is None else text.gap(v.run.gap) for v in views],
+    }
+    chart.table(rows, session.widget_key("family", family.runs[0]), "The trees of all classes")
+    runs = [view.solved for view in views if view.solved is not None]
+    if len(runs) == len(family.runs) and done:
+        train, test = cached.once_per_run(run_id, "together", lambda: family.accuracy(runs))
+        held = "" if test is None else f", {text.percent(test)} of the held-out rows"
+        st.markdown(
+            f"Together they are right for **{text.percent(train)}** of the training rows{held}; "
+            "nothing is proven about them together."
+        )
+    picked = st.segmented_control(
+        "Show the tree of",
+        list(range(len(views))),
+        default=family.runs.index(run_id),
+        required=True,
+        format_func=lambda i: labels[i],
+        key=session.widget_key("family_pick", run_id),
+    )
+    if family.runs[picked] != run_id:
+        session.look_at(family.runs[picked])
+        st.rerun()

@@ -1,19 +1,20 @@
-"""A finished run where the eye is: answer and tree, what to do next, other splits, the proof."""
+"""A finished run where the eye is: answer and tree, what next, other splits and costs, proof."""
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice, greedy, new_rows, refer_view
-from dashboard.views.solve.advice import Step
-from dashboard.widgets import run_summary, start, verification
+from dashboard.views.solve import advice, greedy, new_rows
+from dashboard.views.solve.advice import given_settings
+from dashboard.widgets import chart, live, proofs, run_summary, start
 from octcore.plotting import text
+from octcore.plotting.refer_plot import refer_figure
+from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
-
-PAGES = Path(__file__).parents[2]
+from octcore.tasks import REFER
 
 
 def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
@@ -26,37 +27,67 @@ def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     numbers = cached.greedy_baseline(view.id, run, greedy.ON_NUMBERS)
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
-    what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
-    refer_view.draw(view, run)
+    _what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
+    over_costs(view, run)
     new_rows.draw(view, run)
 
     def more() -> None:
-        verification.draw(view.id, run, with_words=False)
+        proofs.verification(view.id, run, with_words=False)
         curve()
 
     run_summary.proof(run, more)
 
 
-def what_now(run_id: str, found: advice.Advice) -> None:
+def _what_now(run_id: str, found: advice.Advice) -> None:
     """Draw what can be done next: a sentence and its buttons, the best first."""
-    steps = [step for step in found.steps if not step.page or (PAGES / step.page).exists()]
     st.markdown(f"**What now?** {text.markdown(found.sentence, 400)}")
     with st.container(horizontal=True, gap="small"):
-        for position, step in enumerate(steps):
-            _step(run_id, step, position)
+        for position, step in enumerate(found.steps):
+            key = session.widget_key("next", run_id, step.label)
+            kind = "primary" if position == 0 else "secondary"
+            if not st.button(step.label, key=key, icon=step.icon, type=kind):
+                continue
+            if step.page:
+                session.open_page(step.page)
+            if start.start(step.settings or {}):
+                st.rerun()
 
 
-def _step(run_id: str, step: Step, position: int) -> None:
-    pressed = st.button(
-        step.label,
-        key=session.widget_key("next", run_id, step.label),
-        icon=step.icon,
-        type="primary" if position == 0 else "secondary",
-        width="content",
-    )
-    if not pressed:
+MOST_SECONDS = 20.0
+"""Of one point of the curve."""
+
+
+def over_costs(view: JobView, run: SolvedRun) -> None:
+    """Draw the curve of a run whose tree may ask a person, or the press that computes it."""
+    if run.asked.refer is None:
         return
-    if step.page:
-        st.switch_page(step.page, query_params=session.run_query())
-    if start.start(step.settings or {}):
-        st.rerun()
+    with st.expander("What if asking a person cost more or less?", icon=":material/support_agent:"):
+        data = run.train if view.data is None else view.data
+        settings = given_settings(run.settings)
+        del settings[REFER.name]
+        if view.data is None:
+            settings.pop("test_size", None)
+        settings["time_limit"] = min(MOST_SECONDS, run.asked.time_limit)
+        question = ("refer", view.id, data, settings, (STEPS + 2) * settings["time_limit"])
+        words = "Solve for other costs of asking"
+        live.press(words, *question, icon=":material/show_chart:")
+        words = words.replace("Solve", "Solving")
+        live.answer(*question, False, draw=partial(_curve, run), doing=words)
+
+
+def _curve(run: SolvedRun, job: JobView) -> None:
+    points = [ReferPoint(**part["point"]) for part in job.parts]
+    if not job.is_final:
+        st.caption(f"{len(points)} of {STEPS + 1} solved")
+    which = "held-out" if run.n_test else "training"
+    chart.show(
+        refer_figure(points, session.palette(), run.asked.refer),
+        key=session.widget_key("refer_curve", job.id),
+        alt="Cost of asking a person against the share of rows that is asked about, accuracy of "
+        "the others and mean cost: "
+        + "; ".join(f"{p.refer:.3g}: {p.referred:.0%} asked" for p in points),
+    )
+    st.caption(
+        f"Shares of the {which} rows. Every filled point is a tree that is proven optimal for its "
+        "cost of asking; beyond the last one no tree would ask."
+    )

@@ -15,7 +15,6 @@ from dashboard.widgets import inputs, live
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 from octcore.solving.prepare import split_rows
@@ -47,11 +46,6 @@ class Rows:
     def is_selected(self) -> bool:
         """Whether these are some of the rows."""
         return SELECT_ROWS.name in self.asked
-
-    def to_solve(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of the solve itself: what is held out from a selection is out already."""
-        left_out = {TEST_SIZE.name} if self.is_selected else set()
-        return {name: value for name, value in settings.items() if name not in left_out}
 
     def to_copy(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings and rows for a recipe, where one time limit covers all that is done."""
@@ -126,12 +120,9 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
             "Select", key="select_start", icon=":material/play_arrow:", width="stretch"
         )
         wanted = {"rule": rule, "depth": depth, "seed": seed, "time_limit": SELECT_SECONDS}
-        about, seconds = cached.data_token(train), 1.2 * SELECT_SECONDS
-        task = live.ask(families.SELECT_TASK, about, train, wanted, seconds, pressed)
-        if task is None:
-            return Rows(data, data)
-        live.task(task, _selected, "Selecting rows")
-        result = jobs.task(task).result
+        question = (families.SELECT_TASK, cached.data_token(train), train, wanted)
+        task = live.answer(*question, pressed=pressed, draw=_selected, doing="Selecting rows")
+        result = None if task is None else jobs.task(task).result
         if result is None:
             return Rows(data, data)
         rows = np.array(result["rows"], dtype=np.int64)
@@ -160,9 +151,12 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
     def started() -> str:
         if rows.every_class:
             return _start_family(rows.whole, settings)
-        run = jobs.submit(session.token(), rows.data, rows.to_solve(settings))
-        if rows.is_selected:
-            jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
+        if not rows.is_selected:
+            return jobs.submit(session.token(), rows.data, settings)
+        # What is held out from a selection is out already.
+        given = {name: value for name, value in settings.items() if name != TEST_SIZE.name}
+        run = jobs.submit(session.token(), rows.data, given)
+        jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
         return run
 
     if run := inputs.tried(started):
@@ -172,14 +166,8 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
 
 def _start_family(data: Dataset, settings: dict[str, Any]) -> str:
     parts, each = families.one_for_every_class(data, settings)
-    started: list[str] = []
-    try:
-        for part in parts:
-            started.append(jobs.submit(session.token(), part, each))
-    except OctError:
-        for run in started:
-            jobs.supervisor().stop(run)
-        raise
+    solves = {number: (part, each) for number, part in enumerate(parts)}
+    started = [*jobs.submit_all(session.token(), solves).values()]
     jobs.keep_family(started, data, settings)
     for run in reversed(started):
         session.look_at(run)

@@ -15,7 +15,7 @@ from dashboard.widgets.constraint_form import input_key as constraint_key
 from dashboard.widgets.parameter_form import input_key, parameter_form
 from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset
-from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.program import ModelSize
 from octcore.solving.recipe import command_line, python_recipe
@@ -46,7 +46,7 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     with first:
         settings |= settings_form.share_input(session.form_key(SHARE), round(100 * HELD_OUT))
     place, place_of_rows = st.container(), st.container()
-    params = parameter_form(info.hyperparameters, _owner(info.key), str(info.reference))
+    params = parameter_form(info.hyperparameters, session.form_key(info.key), str(info.reference))
     if params:
         settings["params"] = params
     place_of_costs, place_of_constraints = st.container(), st.container()
@@ -54,8 +54,12 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     with (
         second if needs_encoding else st.expander("What splits test", icon=":material/view_column:")
     ):
-        settings["encoding"] = settings_form.encoding_input(info, _encoding_key(info.key))
-    settings |= _solver(info)
+        key = session.form_key("encoding", info.key)
+        settings["encoding"] = settings_form.encoding_input(info, key)
+    with st.expander("Solver", icon=":material/tune:"):
+        engine = settings_form.engine_input(info, session.form_key("engine", info.key))
+        settings |= {} if engine == AUTO else {"engine": engine}
+        settings |= parameter_form(SOLVER, session.form_key(SOLVER_OWNER))
     with place_of_rows:  # which rows are held out depends on the seed
         rows = rows_form.draw(info, data, settings)
     with place_of_constraints.expander("Constraints", icon=":material/rule:"):
@@ -69,47 +73,30 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     return settings, place, rows
 
 
-def _encoding_key(formulation: str) -> str:
-    return session.form_key("encoding", formulation)
-
-
-def _owner(name: str) -> str:
-    """Whose settings some inputs are: those of a formulation, or of the solver."""
-    return session.form_key(name)
-
-
 def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     """Put the settings that another page offers into the inputs, before they are drawn."""
     if not offered:
         return
     session.renew_form()
     formulation = str(offered["formulation"])
+    hyperparameters = get_formulation(formulation).info.hyperparameters
     values: dict[str, Any] = {
         session.form_key(FORMULATION): formulation,
         session.form_key(DEPTH): int(offered.get("depth", 2)),
+        session.form_key("encoding", formulation): offered.get("encoding", AUTO),
+        session.form_key(SHARE): round(100 * float(offered.get("test_size", 0.0)) / 5) * 5,
+        session.form_key(LIMIT): float(offered.get("time_limit", 60.0)),
     }
-    values[_encoding_key(formulation)] = offered.get("encoding", settings_form.AUTO)
-    values[session.form_key(SHARE)] = round(100 * float(offered.get("test_size", 0.0)) / 5) * 5
-    values[session.form_key(LIMIT)] = float(offered.get("time_limit", 60.0))
-    for parameter in SOLVER:
-        key = input_key(_owner(SOLVER_OWNER), parameter.name)
-        values[key] = offered.get(parameter.name, parameter.default)
-    given = dict(offered.get("params", {}))
-    for parameter in get_formulation(formulation).info.hyperparameters:
-        key = input_key(_owner(formulation), parameter.name)
-        values[key] = given.get(parameter.name, parameter.default)
-    limits = dict(offered.get("constraints", {}))
-    for parameter in WHOLE_NUMBERS:
-        values[constraint_key(parameter.name)] = limits.get(parameter.name)
-    values |= cost_form.filled_in(offered, data)
-    st.session_state.update(values)
-
-
-def _solver(info: FormulationInfo) -> dict[str, Any]:
-    with st.expander("Solver", icon=":material/tune:"):
-        engine = settings_form.engine_input(info, session.form_key("engine", info.key))
-        settings = parameter_form(SOLVER, _owner(SOLVER_OWNER))
-    return settings if engine == AUTO else {"engine": engine} | settings
+    for owner, declared, given in (
+        (SOLVER_OWNER, SOLVER, offered),
+        (formulation, hyperparameters, offered.get("params", {})),
+    ):
+        for parameter in declared:
+            key = input_key(session.form_key(owner), parameter.name)
+            values[key] = given.get(parameter.name, parameter.default)
+    limits = offered.get("constraints", {})
+    values |= {constraint_key(p.name): limits.get(p.name) for p in WHOLE_NUMBERS}
+    st.session_state.update(values | cost_form.filled_in(offered, data))
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:

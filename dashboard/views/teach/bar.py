@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.teaching import lessons
-from dashboard.teaching.lesson_sheet import sheet_html
+from dashboard.teaching.drawing import sheet_html
 from dashboard.teaching.lessons import DRAWN, PRESENT, STEP, Lesson
 from dashboard.widgets import inputs
 from dashboard.widgets.component import make_component
@@ -38,30 +38,26 @@ def plane_height() -> int:
 def current() -> Lesson:
     """The lesson of the link, else the one that was open, else the first one."""
     given = {k: v for k, v in st.query_params.to_dict().items() if k not in lessons.IGNORED}
-    shown = session.state().lesson
-    if given and (shown is None or given != lessons.to_query(shown)):
+    found = session.state().lesson
+    if given and (found is None or given != lessons.to_query(found)):
         try:
-            session.open_lesson(lessons.lesson_from(given))
+            found = session.open_lesson(lessons.lesson_from(given))
         except OctError as error:
             words = f"This link is not a lesson: {error.message}"
             st.error(text.markdown(words, 500), icon=":material/link_off:")
-            if shown is None:
-                session.state().lesson = lessons.default_lesson()
-            return session.state().lesson or lessons.default_lesson()
-    if session.state().lesson is None:
-        session.open_lesson(lessons.default_lesson())
-    found = session.state().lesson or lessons.default_lesson()
-    keep(found)
-    return found
+            session.state().lesson = found = found or lessons.default_lesson()
+            return found
+    return keep(found or session.open_lesson(lessons.default_lesson()))
 
 
-def keep(lesson: Lesson) -> None:
+def keep(lesson: Lesson) -> Lesson:
     """Remember a lesson and put it into the address, so that the address is the lesson."""
     session.state().lesson = lesson
     kept = {k: v for k, v in st.query_params.to_dict().items() if k in lessons.IGNORED}
     wanted = {**kept, **lessons.to_query(lesson)}
     if st.query_params.to_dict() != wanted:
         st.query_params.from_dict(wanted)
+    return lesson
 
 
 def draw(lesson: Lesson) -> Lesson:
@@ -80,8 +76,7 @@ def draw(lesson: Lesson) -> Lesson:
     )
     if key != lesson.key:
         chosen = lessons.to_dict(lessons.default_lesson(key)) | dict(lesson.settings)
-        session.open_lesson(lessons.lesson_from(chosen | {"show": lesson.formulations}))
-        keep(session.state().lesson or lesson)
+        keep(session.open_lesson(lessons.lesson_from(chosen | {"show": lesson.formulations})))
         st.rerun()
     known = {info.key: info.teaching_text.name for info in lessons.teachable()}
     shown = places[1].multiselect(
@@ -93,8 +88,7 @@ def draw(lesson: Lesson) -> Lesson:
         key=session.widget_key("lesson_show", session.state().lessons_opened),
     )
     if shown and tuple(shown) != lesson.formulations:
-        lesson = lessons.lesson_from(lessons.to_dict(lesson) | {"show": shown})
-        keep(lesson)
+        lesson = keep(lessons.lesson_from(lessons.to_dict(lesson) | {"show": shown}))
     with places[2].popover("Lessons", width="stretch"):
         _course(lesson)
     with places[3].popover("Share", width="stretch"):
@@ -128,8 +122,7 @@ def _course(lesson: Lesson) -> None:
 
 def _open_part(number: int) -> None:
     """Open a lesson of the class at its first step; for callbacks."""
-    lesson = lessons.course()[number].lesson
-    session.open_lesson(lesson)
+    lesson = session.open_lesson(lessons.course()[number].lesson)
     st.query_params.pop(STEP, None)
     st.query_params.pop(lessons.GUESS, None)
     keep(lesson)
@@ -154,8 +147,7 @@ def _share(lesson: Lesson) -> None:
     if upload is None:
         return
     if opened := inputs.tried(lambda: lessons.read_lesson(upload.getvalue())):
-        session.open_lesson(opened)
-        keep(opened)
+        keep(session.open_lesson(opened))
         st.rerun()
 
 

@@ -44,9 +44,9 @@ def draw(lesson: Lesson) -> None:
     solve = lessons.solve_settings(lesson, of_common_objective()[0].key)
     search = {k: solve[k] for k in ("encoding", "depth", "params", "time_limit")}
     settings = {"search": search | {"tolerance": tolerance}, "conditions": {"tolerance": tolerance}}
-    task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS)
-    if task is not None:
-        live.task(task, partial(_answer, lesson, data, errors), "Counting the good trees")
+    question = (TASK, cached.data_token(data), data, settings, TASK_SECONDS)
+    answer = partial(_answer, lesson, data, errors)
+    live.answer(*question, draw=answer, doing="Counting the good trees")
 
 
 def _answer(lesson: Lesson, data: Dataset, errors: int, job: JobView) -> None:

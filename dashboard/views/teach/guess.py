@@ -6,8 +6,8 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.teaching import lessons
-from dashboard.teaching.drawing import guess_data
-from dashboard.teaching.lessons import GUESS, Cuts, Lesson
+from dashboard.teaching.drawing import guess_data, lesson_numbers
+from dashboard.teaching.lessons import GUESS, Lesson
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import live
 from dashboard.widgets.drawing_board import show_guess
@@ -24,7 +24,7 @@ def draw(lesson: Lesson) -> None:
     with left:
         key = session.widget_key("guess", session.state().lessons_opened, len(cuts))
         data = guess_data(*lessons.lesson_points(lesson), cuts, session.palette())
-        show_guess(data, key, _dragged)
+        show_guess(data, key, lambda c: st.query_params.update({GUESS: lessons.guess_words(c)}))
     with right:
         st.subheader("Where would you cut?", anchor=False)
         st.markdown(
@@ -34,17 +34,11 @@ def draw(lesson: Lesson) -> None:
         _compare(lesson)
 
 
-def _dragged(cuts: Cuts) -> None:
-    st.query_params[GUESS] = lessons.guess_words(cuts)
-
-
 def _compare(lesson: Lesson) -> None:
     if not st.toggle("Show greedy and optimal", key="guess_reveal", persist_state="session"):
         return
     keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
-    if not lesson_trees.grow(lesson, tuple(keys.values())):
-        return
-    live.until(lambda: lesson_trees.are_grown(lesson, keys.values()), lambda: _others(lesson, keys))
+    lesson_trees.draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
     price = float(lesson.settings["leaf_penalty"])
     if price:
         st.caption(
@@ -63,5 +57,5 @@ def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
         if run is None:
             place.caption(f"{name}: growing …" if is_live else f"{name}: there is no tree.")
             continue
-        numbers = lesson_trees.numbers_of(run)
+        numbers = lesson_numbers(run)
         place.metric(f"{name}: errors", numbers.errors, help=text.count(numbers.leaves, "leaf"))

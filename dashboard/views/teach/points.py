@@ -1,6 +1,7 @@
 """The first step of a lesson: the points, by recipe or by hand, and a tree that follows them."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -9,7 +10,7 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
-from dashboard.teaching.drawing import Truth, board_data, lesson_plane
+from dashboard.teaching.drawing import Truth, board_data, lesson_numbers, lesson_plane
 from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson, Points
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
@@ -103,19 +104,14 @@ def _settings(lesson: Lesson) -> Lesson:
         except OctError as error:
             inputs.say(error, 300)
             return session.state().lesson or lesson
-        lesson_bar.keep(lesson)
+        return lesson_bar.keep(lesson)
     return lesson
 
 
-def _label(parameter: Parameter) -> str:
-    symbol = f" $\\,{parameter.symbol}$" if parameter.symbol else ""
-    name = LABELS.get(parameter.name)
-    return label_of(parameter) if name is None else name + symbol
-
-
 def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
+    called = LABELS.get(parameter.name, parameter.label)
     common: dict[str, Any] = {
-        "label": _label(parameter),
+        "label": label_of(replace(parameter, label=called)),
         "key": session.widget_key("lesson", session.state().lessons_opened, owner, parameter.name),
         "help": help_of(parameter),
     }
@@ -174,7 +170,6 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
     show_board(data, key, drawn)
 
 
-WAIT_SECONDS = 0.5
 AT_ONCE_SECONDS = 0.3
 """What takes longer is given to a worker, and comes after the point has been put down."""
 SEARCHES = frozenset(
@@ -199,7 +194,8 @@ def _live_tree(lesson: Lesson, shown: Lesson) -> tuple[SolvedRun | None, JobView
     `shown`: with the points as they are being moved.
     """
     key = st.session_state.get(_live_key(lesson))
-    if key is None or not lesson_trees.can_grow(shown):
+    classes = set(lessons.lesson_points(shown)[1].tolist())
+    if key is None or len(classes) < len(CLASSES):
         return None, None
     known = lesson_trees.run_view(lesson, key)
     if jobs.supervisor().is_warm or (known is not None and known.is_final):
@@ -207,12 +203,12 @@ def _live_tree(lesson: Lesson, shown: Lesson) -> tuple[SolvedRun | None, JobView
     if _has_kernels().is_set() and (run := _at_once(lessons.run_key(shown, key), shown, key)):
         return run, None
     if known is None:
-        before = jobs.view(session.side_run("live"))
+        before = jobs.view(session.state().live_run or None)
         if before is not None and not before.is_final:
             jobs.supervisor().stop(before.id)  # its points have changed
         if lesson_trees.grow(lesson, (key,)):
             known = lesson_trees.run_view(lesson, key)
-            session.remember_side_run(known.id if known else "", "live")
+            session.state().live_run = known.id if known else ""
     return (known.solved if known is not None and known.is_final else None), known
 
 
@@ -251,10 +247,10 @@ def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
         wrap=True,
     )
     if run is not None:
-        numbers = lesson_trees.numbers_of(run)
+        numbers = lesson_numbers(run)
         st.caption(
             f"{text.percent(numbers.accuracy)} right, {text.count(numbers.leaves, 'leaf')}, "
             f"narrowest margin {text.number(numbers.narrowest, 2)}; {run.certificate.badge}."
         )
     elif view is not None and not view.is_final:
-        live.wait(view, WAIT_SECONDS)
+        live.wait(view)

@@ -30,9 +30,8 @@ def draw(lesson: Lesson) -> None:
         return
     exact = next(i for i in list_formulations() if Capability.THRESHOLD_SEARCH in i.capabilities)
     settings = {**lessons.solve_settings(lesson, exact.key), "test_size": 0.0}
-    task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS)
-    if task is not None:
-        live.task(task, partial(_steps, lesson, data), "Searching the proof")
+    question = (TASK, cached.data_token(data), data, settings, TASK_SECONDS)
+    live.answer(*question, draw=partial(_steps, lesson, data), doing="Searching the proof")
 
 
 def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:

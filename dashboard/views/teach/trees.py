@@ -1,6 +1,6 @@
 """The trees of a lesson: one at a time with its text, or all side by side."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -25,12 +25,10 @@ from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.plane_plot import PlaneRecord, plane_figure
-from octcore.solving.run import SolvedRun
+from octcore.plotting.plane_plot import plane_figure
 
 PER_LINE = 3
 ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
-EXPLORE_PAGE = "pages/explore.py"
 
 
 def truth_of(lesson: Lesson) -> Truth:
@@ -45,12 +43,7 @@ def shows_truth(lesson: Lesson) -> bool:
 
 def run_view(lesson: Lesson, key: str) -> JobView | None:
     """How the tree of a formulation stands; None when it was not asked for yet."""
-    return jobs.view(session.side_run("lesson", lessons.run_key(lesson, key)))
-
-
-def can_grow(lesson: Lesson) -> bool:
-    """Whether there are points of every class."""
-    return len(set(lessons.lesson_points(lesson)[1].tolist())) == len(lessons.CLASSES)
+    return jobs.view(session.state().lesson_runs.get(lessons.run_key(lesson, key)))
 
 
 def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
@@ -63,7 +56,7 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
         for key in keys or lesson.formulations:
             if run_view(lesson, key) is None:
                 run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
-                session.remember_side_run(run, "lesson", lessons.run_key(lesson, key))
+                session.state().lesson_runs[lessons.run_key(lesson, key)] = run
     except OctError as error:
         inputs.say(error)
         return False
@@ -95,13 +88,13 @@ def _grow_and_step() -> None:
 
 def one(lesson: Lesson, key: str) -> None:
     """Draw one tree, large, with its text; it grows if it is not there."""
-    if grow(lesson, (key,)):
-        live.until(lambda: are_grown(lesson, [key]), lambda: _one(lesson, key))
+    draw_growing(lesson, (key,), lambda: _one(lesson, key))
 
 
-def are_grown(lesson: Lesson, keys: Iterable[str]) -> bool:
-    """Whether none of these trees is growing."""
-    return live.all_final(run_view(lesson, key) for key in keys)
+def draw_growing(lesson: Lesson, keys: tuple[str, ...], draw: Callable[[], None]) -> None:
+    """Start the trees that are missing, and draw them until none grows any more."""
+    if grow(lesson, keys):
+        live.until(lambda: live.all_final(run_view(lesson, key) for key in keys), draw)
 
 
 def _one(lesson: Lesson, key: str) -> None:
@@ -114,7 +107,7 @@ def _one(lesson: Lesson, key: str) -> None:
         st.subheader(text.markdown(words.name), anchor=False)
         shown = view.solved if view.is_final else None
         if shown is not None:
-            _numbers(numbers_of(shown))
+            _numbers(lesson_numbers(shown))
             run_summary.small_tree(view.id, shown)
         st.markdown(words.idea)
         if shown is not None and not lesson_bar.is_presenting():
@@ -122,8 +115,7 @@ def _one(lesson: Lesson, key: str) -> None:
             if st.button(
                 "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
             ):
-                session.look_at(view.id)
-                st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
+                session.open_page("explore", view.id)
     with left:
         _legend(lesson)
         _picture(lesson, key, view, height=lesson_bar.plane_height())
@@ -134,8 +126,7 @@ def _one(lesson: Lesson, key: str) -> None:
 
 def side_by_side(lesson: Lesson) -> None:
     """Draw all trees of the lesson beside each other."""
-    if grow(lesson):
-        live.until(lambda: are_grown(lesson, lesson.formulations), lambda: _all(lesson))
+    draw_growing(lesson, lesson.formulations, lambda: _all(lesson))
 
 
 def _all(lesson: Lesson) -> None:
@@ -153,7 +144,7 @@ def _all(lesson: Lesson) -> None:
                 st.subheader(text.markdown(name), anchor=False)
                 _picture(lesson, key, view, height=400)
                 if view.is_final and view.solved is not None:
-                    _numbers(numbers_of(view.solved), ("Right", "Errors", "Margin"))
+                    _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.solved)
 
 
@@ -179,7 +170,12 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
     enlarge(figure, height)
-    chart.show(figure, key=session.widget_key("lesson_plane", key, height), alt=_words(key, record))
+    chart.show(
+        figure,
+        key=session.widget_key("lesson_plane", key, height),
+        alt=f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
+        f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified",
+    )
     if wide := wide_bands(run.tree, run.encoding, run.train):
         st.caption(
             f"Without a band: {text.count(len(wide), 'line')}, as the margin is wider than a fifth "
@@ -189,27 +185,12 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
 
 def enlarge(figure: go.Figure, height: int) -> None:
     """Give a plane its height, and larger type on a projector."""
-    big = lesson_bar.is_presenting()
-    figure.update_layout(height=height, showlegend=False)
-    figure.update_layout(margin={"t": 8})
+    figure.update_layout(height=height, showlegend=False, margin={"t": 8})
     figure.update_yaxes(scaleanchor="x", constrain="domain")
-    if big:
+    if lesson_bar.is_presenting():
         figure.update_layout(font={"size": 18})
-        figure.update_xaxes(tickfont={"size": 18}, title_font={"size": 20})
-        figure.update_yaxes(tickfont={"size": 18}, title_font={"size": 20})
-
-
-def _words(key: str, record: PlaneRecord) -> str:
-    wrong = int(record.dots.wrong.sum())
-    return (
-        f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
-        f"{len(record.dots.row)} points, {wrong} of them misclassified"
-    )
-
-
-def numbers_of(run: SolvedRun) -> LessonNumbers:
-    """Accuracy, errors, leaves and margin of a finished tree of a lesson, by routing."""
-    return lesson_numbers(run.tree, run.encoding, run.train, run.timings)
+        for update in (figure.update_xaxes, figure.update_yaxes):
+            update(tickfont={"size": 18}, title_font={"size": 20})
 
 
 def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:

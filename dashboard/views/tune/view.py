@@ -16,8 +16,6 @@ from octcore.plotting.tuning_plot import candidate_words, tuning_data, tuning_fi
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 
-SECONDS_BETWEEN = 1.0
-SOLVE_PAGE = "pages/solve.py"
 TABLE = "tune_table"
 
 
@@ -28,7 +26,7 @@ def draw(tuning: str | None) -> None:
         _nothing_yet(tuning)
         return
     key = standing.job.id
-    live.until(lambda: jobs.task(key).is_final, lambda: _live(key), SECONDS_BETWEEN)
+    live.until(lambda: jobs.task(key).is_final, lambda: _live(key))
 
 
 def _pick(tuning: str | None) -> Standing | None:
@@ -131,34 +129,24 @@ def _choice(standing: Standing) -> None:
     title = "Best so far" if not standing.result.chosen else "Chosen"
     first.markdown(f"**{title}**  \n{text.markdown(candidate_words(best), 120)}")
     second.metric("Validation", text.percent(standing.mean(best)))
+    words, share = "This protocol keeps no test rows.", "–"
     if tested:
-        mean = sum(tested) / len(tested)
+        splits, share = text.count(len(tested), "split"), text.percent(sum(tested) / len(tested))
         span = f"{text.percent(min(tested))} to {text.percent(max(tested))}"
-        third.metric(
-            "Test",
-            text.percent(mean),
-            help=f"Rows that the choice has not seen, {text.count(len(tested), 'split')}: {span}.",
-        )
-    else:
-        third.metric("Test", "–", help="This protocol keeps no test rows.")
+        words = f"Rows that the choice has not seen, {splits}: {span}."
+    third.metric("Test", share, help=words)
     if standing.job.is_final:
-        _solve_with(
-            standing, best, "Solve with the best", f"tune_solve:{standing.job.id}", "primary"
-        )
+        key = f"tune_solve:{standing.job.id}"
+        _solve_with(standing, best, "Solve with the best", key, type="primary")
 
 
 def _solve_with(
-    standing: Standing, candidate: Candidate, label: str, key: str, kind: str = "secondary"
+    standing: Standing, candidate: Candidate, label: str, key: str, **look: Any
 ) -> None:
-    if st.button(
-        label,
-        key=key,
-        type="primary" if kind == "primary" else "secondary",
-        icon=":material/play_circle:",
-        help="Opens the Solve page with these settings filled in.",
-    ):
+    words, icon = "Opens the Solve page with these settings filled in.", ":material/play_circle:"
+    if st.button(label, key=key, icon=icon, help=words, **look):
         session.offer(session.SOLVE, standing.solve_settings(candidate))
-        st.switch_page(SOLVE_PAGE)
+        st.switch_page("pages/solve.py")
 
 
 def shown_table(standing: Standing) -> pd.DataFrame:

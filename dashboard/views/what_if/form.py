@@ -16,8 +16,9 @@ from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, P
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
 from octcore.plotting.root_values import RootValue
+from octcore.plotting.row_path import used_columns
 from octcore.selection.alternatives import Meeting
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 SAME = "max_splits"
 """Says the same of a tree as `max_leaves`; one of them is enough here."""
@@ -28,7 +29,9 @@ def _of(*kinds: type[Parameter]) -> list[Parameter]:
     return [p for p in ACCEPTED if isinstance(p, kinds) and p.name != SAME]
 
 
-def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) -> dict[str, Any]:
+def draw(
+    run_id: str, run: SolvedRun, data: Dataset, values: tuple[RootValue, ...]
+) -> dict[str, Any]:
     """Draw the conditions; returns those that are asked for.
 
     `values`: shown beside the features; empty while they are not known.
@@ -39,7 +42,7 @@ def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) ->
 
     asked: dict[str, Any] = {}
     known = {entry.feature: entry for entry in values}
-    used = _used(run)
+    used = used_columns(run.tree, run.encoding)
     names = sorted(data.feature_names, key=lambda name: (name not in used, name))
     asked["forbidden_features"] = st.multiselect(
         "Drop features",
@@ -54,7 +57,9 @@ def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) ->
         "Start with",
         roots,
         index=None,
-        format_func=lambda name: _feature_words(name, known.get(name)),
+        format_func=lambda name: (
+            text.printable(name, 40) + (f" (V = {known[name].value:.4g})" if name in known else "")
+        ),
         placeholder="any feature",
         help="Raw column that the root must test, with the best objective of any such tree.\n\n"
         "`root_feature`",
@@ -72,19 +77,6 @@ def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) ->
     return constraint_form.asked_for(asked)
 
 
-def _used(run: Run) -> set[str]:
-    if run.tree is None:
-        return set()
-    return {run.encoding.columns[j].raw for j in run.tree.used_features}
-
-
-def _feature_words(name: str, entry: RootValue | None) -> str:
-    shown = text.printable(name, 40)
-    if entry is None:
-        return shown
-    return f"{shown} (V = {entry.value:.4g})"
-
-
 TASK, TASK_SECONDS = "meeting", 400.0
 TOLERANCE = 0.02
 """Distance from the optimum within which a tree is good."""
@@ -99,10 +91,9 @@ def count_good_trees(run_id: str, run: Run, data: Dataset, asked: Mapping[str, A
         return
     search = search_settings(run, data, TOLERANCE)
     settings = {"search": search, "constraints": dict(asked)}
-    task = live.ask(TASK, run_id, data, settings, TASK_SECONDS)
-    if task is not None:
-        draw = partial(_answer, search["encoding"])
-        live.task(task, draw, "Counting the good trees that meet this")
+    question = (TASK, run_id, data, settings, TASK_SECONDS)
+    answer = partial(_answer, search["encoding"])
+    live.answer(*question, draw=answer, doing="Counting the good trees that meet this")
 
 
 def _answer(encoding: str, job: JobView) -> None:

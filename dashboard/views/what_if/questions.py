@@ -51,11 +51,9 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     `data`: from `rows_of`; without the held-out rows nothing is held out again.
     """
     asked, params = run.asked, run.params
-    kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
-    if "leaf_penalty" in params and "leaf_penalty" not in kept:
-        kept["leaf_penalty"] = params["leaf_penalty"] or 0.0
-    if "split_weight" in kept:
-        kept.pop("leaf_penalty", None)
+    kept = {"leaf_penalty": params["leaf_penalty"] or 0.0} if "leaf_penalty" in params else {}
+    if params.get("split_weight"):
+        kept = {"split_weight": params["split_weight"]}
     has_all = data.n_samples == run.n_train + run.n_test
     return {
         "encoding": encoding_of(run),
@@ -183,17 +181,14 @@ def variant_settings(
 ) -> dict[str, Any]:
     """Settings of the tree under the asked conditions, besides those that the run had."""
     settings = base_settings(run, data)
-    if get_formulation(formulation).info.needs_binary_features and not run.encoding.is_binary:
+    if needs_bins(run, formulation):
         settings["encoding"] = FALLBACK_ENCODING
     return settings | {"formulation": formulation, "constraints": together(run, asked)}
 
 
-def on_bins_words(run: Run, formulation: str) -> str:
-    """Say where a formulation does not work on the columns of the run."""
-    needs_bins = get_formulation(formulation).info.needs_binary_features
-    return (
-        f" (on {FALLBACK_ENCODING} thresholds)" if needs_bins and not run.encoding.is_binary else ""
-    )
+def needs_bins(run: Run, formulation: str) -> bool:
+    """Whether a formulation does not work on the columns of the run."""
+    return get_formulation(formulation).info.needs_binary_features and not run.encoding.is_binary
 
 
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:

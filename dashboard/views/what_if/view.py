@@ -10,7 +10,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import chart, inputs, live, proof_file, run_summary, threshold_curve
+from dashboard.widgets import chart, inputs, live, proofs, run_summary, threshold_curve
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -22,6 +22,7 @@ from octcore.plotting.difference import (
     price_words,
 )
 from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
+from octcore.plotting.row_path import used_columns
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 
@@ -30,7 +31,7 @@ COMPILING = "compiling kernels"
 """What a worker says while it does what is needed once per installation; takes up to a minute."""
 
 
-def draw(view: JobView, run: Run) -> None:
+def draw(view: JobView, run: SolvedRun) -> None:
     """Draw question and answer for a finished run."""
     data = what_if.rows_of(view)
     if data is None or data.y is None:
@@ -41,30 +42,30 @@ def draw(view: JobView, run: Run) -> None:
         return
     answer = jobs.view(session.answer(view.id))
     base = what_if.comparison_settings(run, data)
-    if base is not None and _needs_base(run, answer):
+    if base is not None and _counts_from(run, answer) == "base":
         live.solve("base", view.id, data, base)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.fragment(_question)(view.id)
+        st.fragment(_question)(view.id, run, data)
     with right:
         if answer is not None:  # first: the answer is seen without scrolling
-            live.until(lambda: not _unsolved(view.id), lambda: _answer(view.id))
+            live.until(lambda: not _unsolved(view.id), lambda: _answer(view.id, run))
         live.until(
-            lambda: live.all_final([_follower("reference", view.id)]), lambda: _values(view.id)
+            lambda: live.all_final([_follower("reference", view.id)]),
+            lambda: _values(view.id, run),
         )
 
 
-def _needs_base(run: Run, answer: JobView | None) -> bool:
-    """Whether neither the run nor the search of the root values is what the price counts from."""
-    encoding = _encoding(answer)
+def _counts_from(run: Run, answer: JobView | None) -> str:
+    """The solve whose tree prices count from: an optimum under the run's own constraints.
+
+    Empty for the run itself; else the search of the root values, or a solve of its own.
+    """
+    encoding = "" if answer is None else Asked.of(answer.settings).encoding
     if what_if.is_comparable(run, encoding):
-        return False
-    return bool(what_if.left_out(run)) or encoding not in ("", what_if.encoding_of(run))
-
-
-def _encoding(answer: JobView | None) -> str:
-    """What the splits of the answer test; empty while there is none."""
-    return "" if answer is None else Asked.of(answer.settings).encoding
+        return ""
+    is_other = what_if.left_out(run) or encoding not in ("", what_if.encoding_of(run))
+    return "base" if is_other else "reference"
 
 
 def _unsolved(run_id: str) -> list[JobView]:
@@ -77,14 +78,6 @@ def _follower(what: str, run_id: str) -> JobView | None:
     return jobs.view(jobs.followers().get((what, run_id)))
 
 
-def _run_of(run_id: str) -> tuple[SolvedRun, Dataset]:
-    view = jobs.view(run_id)
-    data = None if view is None else what_if.rows_of(view)
-    if view is None or view.solved is None or data is None:
-        st.rerun()
-    return view.solved, data
-
-
 def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     """Root values of the search; none where it leaves out constraints of the run."""
     reference = _follower("reference", run_id)
@@ -94,8 +87,7 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     return root_values_data(searched.extras, searched.encoding)
 
 
-def _question(run_id: str) -> None:
-    run, data = _run_of(run_id)
+def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
     st.subheader("Conditions", anchor=False)
     asked = what_if_form.draw(run_id, run, data, _known_values(run_id, run))
     together = what_if.together(run, asked)
@@ -107,11 +99,14 @@ def _question(run_id: str) -> None:
     if not able:
         st.warning("No formulation can express all of these at this depth; ask for less.")
         return
-    titles = {key: get_formulation(key).info.title for key in able}
+    bins = f" (on {what_if.FALLBACK_ENCODING} thresholds)"
+    titles = {
+        key: get_formulation(key).info.title + bins * what_if.needs_bins(run, key) for key in able
+    }
     formulation = st.selectbox(
         "Solved by",
         able,
-        format_func=lambda key: titles[key] + what_if.on_bins_words(run, key),
+        format_func=titles.__getitem__,
         key=session.widget_key("whatif", run_id, "by", len(able)),
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
@@ -122,9 +117,8 @@ def _question(run_id: str) -> None:
         icon=":material/sell:",
         width="stretch",
         key=session.widget_key("whatif", run_id, "ask"),
-    ):
-        if start(run_id, run, data, asked, formulation):
-            st.rerun()
+    ) and start(run_id, run, data, asked, formulation):
+        st.rerun()
 
 
 def start(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any], formulation: str) -> bool:
@@ -133,25 +127,14 @@ def start(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any], formul
     started = inputs.tried(lambda: jobs.submit(session.token(), data, settings))
     if started is None:
         return False
-    session.remember_side_run(started, session.ANSWER_PARAMETER, run_id)
+    session.state().answers[run_id] = started
     return True
 
 
-def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
-    """The tree that prices count from: an optimum under the run's own constraints."""
-    answer = jobs.view(session.answer(run_id))
-    if what_if.is_comparable(run, _encoding(answer)):
-        return run
-    what = "base" if _needs_base(run, answer) else "reference"
-    view = _follower(what, run_id)
-    return view.solved if view is not None and view.is_final else None
-
-
-def _values(run_id: str) -> None:
+def _values(run_id: str, run: SolvedRun) -> None:
     reference = _follower("reference", run_id)
     if reference is None:
         st.rerun()
-    run, _ = _run_of(run_id)
     values = _known_values(run_id, run)
     st.subheader("Value of every root feature", anchor=False)
     if get_formulation(run.formulation).info.split_kind != "univariate":
@@ -217,11 +200,10 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     threshold_curve.draw(run_id, run, column, 1)
 
 
-def _answer(run_id: str) -> None:
+def _answer(run_id: str, run: SolvedRun) -> None:
     answer = jobs.view(session.answer(run_id))
     if answer is None:
         st.rerun()
-    run, _ = _run_of(run_id)
     if waiting := _unsolved(run_id):
         for view in waiting:
             title = Asked.of(view.settings).info.title
@@ -230,7 +212,9 @@ def _answer(run_id: str) -> None:
             if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
                 jobs.supervisor().stop(view.id)
         return
-    after, before = answer.solved, _before(run_id, run)
+    what, after = _counts_from(run, answer), answer.solved
+    base = _follower(what, run_id) if what else None
+    before = base.solved if base is not None and base.is_final else None if what else run
     if answer.run is not None and answer.run.status == "infeasible":
         st.error("No tree of this depth can keep to these conditions; this is proven.")
         return
@@ -269,18 +253,18 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
         st.markdown("**With the condition**")
         key = session.widget_key("whatif_after", answer_id)
         run_summary.still_tree(views[1], key, marked=difference.after, others=views)
-    proof_file.draw(answer_id, after, "no tree under the condition is better than the second one")
+    proofs.file(answer_id, after, "no tree under the condition is better than the second one")
     with st.expander("Both trees in numbers", icon=":material/table_chart:"):
         _table(before, after)
 
 
-def _table(before: Run, after: Run) -> None:
+def _table(before: SolvedRun, after: SolvedRun) -> None:
     rows = [
         ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
         ("Accuracy, training", *(text.percent(r.accuracy) for r in (before, after))),
         ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
         ("Mean cost, training", *(text.number(r.mean_cost) for r in (before, after))),
-        ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
+        ("Leaves", *(str(r.tree.n_leaves) for r in (before, after))),
         ("Features used", *(_features(r) for r in (before, after))),
         ("Objective", *(text.fixed(r.objective) for r in (before, after))),
         ("Bound", *(text.fixed(r.bound) for r in (before, after))),
@@ -290,8 +274,6 @@ def _table(before: Run, after: Run) -> None:
     chart.table(rows, "whatif_table", "Both trees in numbers", columns)
 
 
-def _features(run: Run) -> str:
-    if run.tree is None:
-        return "–"
-    used = {run.encoding.columns[j].raw for j in run.tree.used_features}
+def _features(run: SolvedRun) -> str:
+    used = used_columns(run.tree, run.encoding)
     return ", ".join(sorted(text.printable(name, 30) for name in used)) or "none"

@@ -16,10 +16,10 @@ from dashboard.teaching.drawing import (
     board_data,
     lesson_numbers,
     lesson_plane,
+    sheet_html,
     truth_data,
     wide_bands,
 )
-from dashboard.teaching.lesson_sheet import sheet_html
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
@@ -105,7 +105,7 @@ def test_the_story_greedy_below_optimal_below_margins():
     accuracies = [run.accuracy for run in runs]
     assert accuracies[0] < accuracies[1] < accuracies[2] == 1.0
     assert [run.is_optimal for run in runs] == [False, True, True]
-    widths = [lesson_numbers(r.tree, r.encoding, data, r.timings).narrowest for r in runs]
+    widths = [lesson_numbers(r.needed).narrowest for r in runs]
     assert widths[2] > 0.05 > max(widths[:2])
 
 

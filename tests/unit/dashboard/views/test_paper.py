@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import octcore
-from dashboard.views.compare import paper
+from dashboard.views.compare import report as paper
 from octcore.solving.run import Run
 
 FLOW = {"formulation": "flow-oct", "encoding": "QT-2", "depth": 1, "time_limit": 30}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import octcore
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
-from dashboard.widgets.verification import can_be_verified
+from dashboard.widgets.proofs import can_be_verified
 from octcore.store.records import StoreState
 from octcore.store.runs import RunStore
 

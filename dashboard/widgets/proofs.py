@@ -1,0 +1,88 @@
+"""What an independent check says about a run, and its proof to take away."""
+
+import base64
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import VERIFY_TASK
+from dashboard.widgets import inputs, live
+from octcore.errors import SettingsError
+from octcore.plotting import text
+from octcore.solving.proving import refuse_unproven
+from octcore.solving.run import Run, SolvedRun
+
+VERIFY_SECONDS = 1800.0
+"""Seconds for a check that is asked for; what is expected to take longer is not offered."""
+
+
+def verification(run_id: str, run: SolvedRun, with_words: bool = True) -> None:
+    """Say whether and how the claim of a run was verified; offer it where that is possible.
+
+    `with_words`: whether to say it in words; not where the statements of the run are listed anyway.
+    """
+    found, verified = run.certificate.verification, run.certificate.verified
+    if verified is False and found is not None:
+        st.error(text.markdown(found.statement, 600), icon=":material/gpp_bad:")
+    elif verified and found is not None and with_words:
+        st.success(text.markdown(found.statement, 400), icon=":material/verified:")
+    elif found is not None and with_words:
+        st.caption(text.markdown(found.statement, 400))
+    if not can_be_verified(run):
+        return
+    asked = {"run_id": run_id, "time_limit": VERIFY_SECONDS}
+    question = (VERIFY_TASK, run_id, run.train, asked, 1.2 * VERIFY_SECONDS)
+    help_text = "Derive the optimum again by plain means that share no code with the search."
+    live.press("Verify", *question, run=run, icon=":material/policy:", help=help_text)
+    live.answer(*question, False, draw=lambda job: None, doing="Verifying")
+
+
+def can_be_verified(run: Run) -> bool:
+    """Whether there is no answer yet, and a check that would end in time."""
+    found = run.certificate.verification
+    if run.train is None or run.certificate.method == "heuristic":
+        return False
+    if run.certificate.verified is not None:
+        return False
+    return found is None or (found.estimate is not None and found.estimate < VERIFY_SECONDS)
+
+
+LARGEST, SECONDS = 60e6, 900.0
+"""Bytes of formula and proof before compression; for making and following it."""
+
+
+def file(run_id: str, run: SolvedRun, proven: str) -> None:
+    """Draw the button that makes the proof of a run, and its download once it is made.
+
+    `proven`: what is proven, in a clause.
+    """
+    try:
+        refuse_unproven(run)
+        why_not = ""
+    except SettingsError as error:
+        why_not = error.message
+    pressed = st.button(
+        "Make a proof file",
+        key=session.widget_key("prove", run_id),
+        icon=":material/workspace_premium:",
+        disabled=bool(why_not),
+        help=text.markdown(why_not, 400)
+        or "A formula and its proof in a standard format, for a checker that others wrote and that "
+        "knows nothing of trees. Help, *Prove an optimum to somebody else*, says how to use it.",
+    )
+    if why_not:
+        return
+
+    def made(job: JobView) -> None:
+        packed = base64.b64decode((job.result or {})["zip"])
+        key = session.widget_key("proof", run_id)
+        inputs.download("Download proof", "proof.zip", lambda: packed, key, width="content")
+        st.caption(
+            f"{len(packed) / 1e3:,.0f} kB prove that {proven}. The small checker of this package "
+            "has followed every line; VeriPB, which is not ours, checks it without us: the README "
+            "inside has the command."
+        )
+
+    question = ("prove", run_id, run.train, {"size_limit": LARGEST}, SECONDS, pressed, run)
+    live.answer(*question, draw=made, doing="Writing the proof and following it")
