@@ -1,12 +1,12 @@
 """Accuracy of several runs on training and held-out rows, with the spread over other splits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import SHAPES
 from octcore.solving.run import Run
@@ -52,18 +52,16 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     names = text.unique_labels([record.label for record in records], 44)
     for index, (record, name) in enumerate(zip(records, names, strict=True)):
         shape, colour = SHAPES[index % 4], palette.class_colour(index)
-        for values, suffix, shift, kind in (
-            (record.training, "-open", -0.16, "training rows"),
-            (record.held_out, "", 0.16, "held-out rows"),
+        for values, suffix, shift, kind, edge in (
+            (record.training, "-open", -0.16, "training rows", colour),
+            (record.held_out, "", 0.16, "held-out rows", palette.outline),
         ):
             if values:
-                mark = {"symbol": shape + suffix, "size": 12, "color": colour}
-                _marks(figure, values, index + shift, mark, f"{name}, {kind}", palette)
+                look = mark(shape + suffix, 12, colour, edge, 1.4) | {"opacity": 0.85}
+                _marks(figure, values, index + shift, look, f"{name}, {kind}", palette)
     for kind, suffix in (("training rows", "-open"), ("held-out rows", "")):
-        figure.add_scatter(
-            x=[None], y=[None], mode="markers", name=kind,
-            marker={"symbol": f"circle{suffix}", "size": 11, "color": palette.text},
-        )  # fmt: skip
+        look = {"symbol": f"circle{suffix}", "size": 11, "color": palette.text}
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=kind, marker=look)
     figure.update_yaxes(
         tickvals=list(range(len(records))),
         ticktext=names,
@@ -81,17 +79,16 @@ def _marks(
     figure: go.Figure,
     values: Sequence[float],
     height: float,
-    marker: dict[str, object],
+    marker: Mapping[str, object],
     name: str,
     palette: Palette,
 ) -> None:
     """Draw every split as a mark, and their mean as an upright line."""
-    line = {"color": palette.outline if "open" not in str(marker["symbol"]) else marker["color"]}
     figure.add_scatter(
         x=list(values),
         y=[height] * len(values),
         mode="markers",
-        marker={**marker, "opacity": 0.85, "line": {**line, "width": 1.4}},
+        marker=marker,
         showlegend=False,
         hovertemplate="%{x:.2%}<extra>" + name + "</extra>",
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark
 from octcore.plotting.palette import Palette
 from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath
 
@@ -34,20 +34,20 @@ class BinarizationCurves:
 
 def binarization_data(path: BinarizationPath, measure: str = "objective") -> BinarizationCurves:
     """Collect one measure of all points; encodings without a value are left out."""
+    known = [p for p in path.points if getattr(p, measure) is not None]
     curves: dict[str, tuple[tuple[int, float, bool], ...]] = {}
     for family in FAMILIES:
-        own = [p for p in path.points if p.encoding.startswith(f"{family}-")]
-        found = [
-            (p.q, value, p.status == "optimal")
-            for p in own
-            if p.q is not None and (value := getattr(p, measure)) is not None
-        ]
+        found = tuple(
+            (p.q, getattr(p, measure), p.status == "optimal")
+            for p in known
+            if p.q is not None and p.encoding.startswith(f"{family}-")
+        )
         if found:
-            curves[family] = tuple(found)
+            curves[family] = found
     levels = {
-        p.encoding: (value, p.status == "optimal")
-        for p in sorted(path.points, key=lambda p: p.encoding == ALL)
-        if p.encoding in LEVELS and (value := getattr(p, measure)) is not None
+        p.encoding: (getattr(p, measure), p.status == "optimal")
+        for p in sorted(known, key=lambda p: p.encoding == ALL)
+        if p.encoding in LEVELS
     }
     return BinarizationCurves(measure, curves, levels)
 
@@ -59,19 +59,16 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
     form = "%{y:.2%}" if is_share else "%{y:.2f} s"
     for k, (family, points) in enumerate(record.curves.items()):
         colour = palette.class_colour(k)
+        parts, values, proofs = zip(*points, strict=True)
+        fills = [colour if proven else palette.background for proven in proofs]
         figure.add_scatter(
-            x=[q for q, _, _ in points],
-            y=[value for _, value, _ in points],
+            x=parts,
+            y=values,
             mode="lines+markers",
             line={"color": colour, "width": 2.5},
-            marker={
-                "symbol": palette.class_marker(k),
-                "size": 9,
-                "color": [colour if proven else palette.background for _, _, proven in points],
-                "line": {"color": colour, "width": 2},
-            },
+            marker=mark(palette.class_marker(k), 9, fills, colour, 2),
             name=NAMES[family],
-            customdata=["proven" if proven else "not proven" for _, _, proven in points],
+            customdata=["proven" if proven else "not proven" for proven in proofs],
             hovertemplate=f"{family}-%{{x}}: {form}, %{{customdata}}<extra></extra>",
         )
     ends = [q for points in record.curves.values() for q, _, _ in points] or [2, 20]

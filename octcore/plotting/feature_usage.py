@@ -67,11 +67,8 @@ def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = 
         record,
         rows,
         cells,
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, palette.surface], [1, palette.incumbent]],
         showscale=not is_univariate,
-        colorbar=_share_bar(palette),
+        **_share_scale(palette, "z"),
         xgap=3,
         ygap=3,
         texttemplate="%{text}",
@@ -83,15 +80,10 @@ def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = 
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
     figure.update_xaxes(showgrid=False, side="bottom", ticks="", type="category")
     if selected in record.nodes:
-        position = record.nodes.index(selected)
-        figure.add_shape(
-            type="rect",
-            x0=position - 0.5,
-            x1=position + 0.5,
-            y0=-0.5,
-            y1=len(rows) - 0.5,
-            line={"color": palette.text, "width": 2},
-        )
+        x = record.nodes.index(selected)
+        line = {"color": palette.text, "width": 2}
+        ends = {"x0": x - 0.5, "x1": x + 0.5, "y0": -0.5, "y1": len(rows) - 0.5}
+        figure.add_shape(type="rect", **ends, line=line)
     return figure
 
 
@@ -101,12 +93,18 @@ def _cell(value: float, is_univariate: bool) -> str:
     return "✓" if is_univariate else f"{100 * value:.0f} %"
 
 
-def _share_bar(palette: Palette) -> dict[str, Any]:
+def _share_scale(palette: Palette, letter: str) -> dict[str, Any]:
+    """Colours of shares, where the axis of colours has a letter."""
     return {
-        "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
-        "tickformat": ".0%",
-        "thickness": 12,
-        "tickfont": {"color": palette.text},
+        f"{letter}min": 0,
+        f"{letter}max": 1,
+        "colorscale": [[0, palette.surface], [1, palette.incumbent]],
+        "colorbar": {
+            "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
+            "tickformat": ".0%",
+            "thickness": 12,
+            "tickfont": {"color": palette.text},
+        },
     }
 
 
@@ -169,12 +167,7 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
         plot_bgcolor=palette.surface,
         font=layout.font,
         hoverlabel=layout.hoverlabel,
-        coloraxis={
-            "cmin": 0,
-            "cmax": 1,
-            "colorscale": [[0, palette.surface], [1, palette.incumbent]],
-            "colorbar": _share_bar(palette),
-        },
+        coloraxis=_share_scale(palette, "c"),
     )
     figure.update_annotations(font={"color": palette.text, "size": 14})
     figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True, type="category")

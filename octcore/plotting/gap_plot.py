@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark
 from octcore.plotting.palette import Palette, translucent
 
 SOLVE_PHASES = frozenset({"solve", "search"})
@@ -172,23 +172,22 @@ def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:
             x=[record.end],
             y=[GAP_FLOOR],
             mode="markers",
-            marker={"symbol": "star", "size": 15, "color": palette.optimum,
-                    "line": {"color": palette.outline, "width": 1}},
+            marker=mark("star", 15, palette.optimum, palette.outline),
             name="proven optimal",
             hovertemplate="%{x:.2f} s: proven optimal<extra></extra>",
-        )  # fmt: skip
+        )
 
 
 def _marks_on_gap(record: Convergence) -> list[tuple[Mark, float, float]]:
     """Incumbents with the place where the gap first knows them: a start comes before any bound."""
     found = []
     known = [(t, g) for t, g in zip(record.seconds, record.gap, strict=True) if g is not None]
-    for mark in record.marks:
-        before = [pair for pair in known if pair[0] <= mark.seconds + 1e-9]
-        after = [pair for pair in known if pair[0] > mark.seconds]
+    for new in record.marks:
+        before = [pair for pair in known if pair[0] <= new.seconds + 1e-9]
+        after = [pair for pair in known if pair[0] > new.seconds]
         if before or after:
-            seconds, height = (mark.seconds, before[-1][1]) if before else after[0]
-            found.append((mark, seconds, max(height, GAP_FLOOR)))
+            seconds, height = (new.seconds, before[-1][1]) if before else after[0]
+            found.append((new, seconds, max(height, GAP_FLOOR)))
     return found
 
 
@@ -229,13 +228,12 @@ def _add_marks(
             x=[x for _, x, _ in here],
             y=[y for _, _, y in here],
             mode="markers",
-            marker={"symbol": symbol, "size": 10, "color": palette.incumbent,
-                    "line": {"color": palette.outline, "width": 1}},
+            marker=mark(symbol, 10, palette.incumbent, palette.outline),
             name=name,
             customdata=[[text.plotly(m.source), m.value] for m, _, _ in here],
             hovertemplate="%{x:.2f} s: tree of value %{customdata[1]:.6g}"
             "<br>found by %{customdata[0]}<extra></extra>",
-        )  # fmt: skip
+        )
 
 
 def _shade_phases(figure: go.Figure, record: Convergence, palette: Palette) -> None:

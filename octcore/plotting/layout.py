@@ -1,5 +1,6 @@
-"""The frame that all plotly figures share."""
+"""The frame that all plotly figures share, and the lines and marks in it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -58,6 +59,31 @@ def base_layout(
             **extra,
         }
     )
+
+
+def mark(symbol: Any, size: Any, colour: Any, edge: Any = None, width: Any = 1) -> dict[str, Any]:
+    """Look of marks, which have an edge where it has a colour; one of each for all or for each."""
+    line = {"width": width} if edge is None else {"color": edge, "width": width}
+    return {"symbol": symbol, "size": size, "color": colour, "line": line}
+
+
+def silent(figure: go.Figure, x: Sequence[Any], y: Sequence[Any], **look: Any) -> None:
+    """Draw what the legend does not name and the pointer does not tell of."""
+    figure.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **look)
+
+
+def ruler(
+    figure: go.Figure, x: Sequence[Any], y: Sequence[Any], name: str | None = None, **line: Any
+) -> None:
+    """Draw a silent line, or several with None between them."""
+    silent(figure, x, y, mode="lines", name=name, line=line)
+
+
+def area(figure: go.Figure, corners: Sequence[tuple[float, float]], fill: str, **line: Any) -> None:
+    """Fill a polygon; it has an edge where `line` says so."""
+    x, y = zip(*corners, corners[0], strict=True)
+    look = {"fill": "toself", "fillcolor": fill, "line": line or {"width": 0}}
+    silent(figure, x, y, mode="lines", **look)
 
 
 CONFIG: dict[str, Any] = {

@@ -11,7 +11,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.encoding_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette
 
 OPEN_OPACITY = 0.22
@@ -122,14 +122,9 @@ def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
         ([(c.root, c.root, k - 0.35, k + 0.35) for k, c in lines if c.root is not None],
          palette.text, 3),
     ):  # fmt: skip
-        figure.add_scatter(
-            x=[x for low, high, _, _ in spans for x in (low, high, None)],
-            y=[y for _, _, low, high in spans for y in (low, high, None)],
-            mode="lines",
-            line={"color": colour, "width": width},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        x = [x for low, high, _, _ in spans for x in (low, high, None)]
+        y = [y for _, _, low, high in spans for y in (low, high, None)]
+        ruler(figure, x, y, color=colour, width=width)
     names = text.unique_labels([column.column for column in record])
     figure.update_xaxes(visible=False, range=[0, 1])
     figure.update_yaxes(

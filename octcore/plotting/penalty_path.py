@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark, silent
 from octcore.plotting.palette import Palette
 from octcore.selection.penalty_path import PathStep, PenaltyPath
 from octcore.selection.repeated_splits import Size
@@ -75,9 +75,18 @@ def penalty_path_figure(
     """
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):
-        colour = palette.class_colour(k)
-        name = text.plotly(label)
-        _line(figure, points, label, name, colour, palette.class_marker(k % 4), palette)
+        colour, name = palette.class_colour(k), text.plotly(label)
+        fills = [colour if p.wins else palette.background for p in points]
+        figure.add_scatter(
+            x=[p.leaves for p in points],
+            y=[p.accuracy for p in points],
+            mode="lines+markers",
+            line={"color": colour, "width": 2.5},
+            marker=mark(palette.class_marker(k % 4), 12, fills, colour, 2),
+            name=f"{name}, training",
+            customdata=[[label, p.leaves, p.range_words] for p in points],
+            hovertemplate="%{x} leaves: %{y:.2%}<br>%{customdata[2]}<extra></extra>",
+        )
         tested = [p for p in points if p.test_accuracy is not None]
         if tested:
             figure.add_scatter(
@@ -101,47 +110,14 @@ def penalty_path_figure(
             customdata=[[next(iter(record)), size.leaves] for size in sizes],
             hovertemplate="%{x} leaves: %{y:.2%} of new rows<extra></extra>",
         )
-    for point in record.get(selected[0], ()) if selected else ():
-        if selected is not None and point.leaves == selected[1]:
-            figure.add_scatter(
-                x=[point.leaves],
-                y=[point.accuracy],
-                mode="markers",
-                marker={"symbol": "circle-open", "size": 24, "color": palette.text,
-                        "line": {"width": 2.5}},
-                hoverinfo="skip",
-                showlegend=False,
-            )  # fmt: skip
+    label, leaves = selected or ("", 0)
+    for point in (p for p in record.get(label, ()) if p.leaves == leaves):
+        ring = mark("circle-open", 24, palette.text, width=2.5)
+        silent(figure, [point.leaves], [point.accuracy], mode="markers", marker=ring)
     figure.update_xaxes(title_text="leaves", dtick=1)
     has_costs = any(p.has_costs for points in record.values() for p in points)
     figure.update_yaxes(title_text="1 - mean cost" if has_costs else "accuracy", tickformat=".0%")
     return figure
-
-
-def _line(
-    figure: go.Figure,
-    points: tuple[PathPoint, ...],
-    label: str,
-    name: str,
-    colour: str,
-    symbol: str,
-    palette: Palette,
-) -> None:
-    figure.add_scatter(
-        x=[p.leaves for p in points],
-        y=[p.accuracy for p in points],
-        mode="lines+markers",
-        line={"color": colour, "width": 2.5},
-        marker={
-            "symbol": symbol,
-            "size": 12,
-            "color": [colour if p.wins else palette.background for p in points],
-            "line": {"color": colour, "width": 2},
-        },
-        name=f"{name}, training",
-        customdata=[[label, p.leaves, p.range_words] for p in points],
-        hovertemplate="%{x} leaves: %{y:.2%}<br>%{customdata[2]}<extra></extra>",
-    )
 
 
 def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:
@@ -150,17 +126,13 @@ def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:
     ends = [p.low for points in record.values() for p in points if p.low]
     top = 1.25 * max(ends, default=0.1)
     for k, (label, points) in enumerate(record.items()):
-        colour = palette.class_colour(k)
-        x: list[float] = []
-        y: list[int] = []
-        for point in sorted((p for p in points if p.wins), key=lambda p: p.low or 0.0):
-            x += [point.low or 0.0, top if point.high is None else point.high]
-            y += [point.leaves, point.leaves]
+        wins = sorted((p for p in points if p.low is not None), key=lambda p: p.low or 0.0)
+        dash = "solid" if k == 0 else "dash"
         figure.add_scatter(
-            x=x,
-            y=y,
+            x=[end for p in wins for end in (p.low, top if p.high is None else p.high)],
+            y=[leaves for p in wins for leaves in (p.leaves, p.leaves)],
             mode="lines",
-            line={"color": colour, "width": 2.5, "dash": "solid" if k == 0 else "dash"},
+            line={"color": palette.class_colour(k), "width": 2.5, "dash": dash},
             name=text.plotly(label),
             hovertemplate="leaf penalty %{x:.4g}: %{y} leaves<extra></extra>",
         )

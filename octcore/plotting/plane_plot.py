@@ -11,13 +11,13 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import area, base_layout, mark, ruler
 from octcore.plotting.palette import Palette, translucent
 from octcore.plotting.plane_axes import Places, jittered, lay_out_axes, make_axis, plane_columns
 from octcore.tree.geometry import Region, leaf_regions, node_cells
 from octcore.tree.margins import NodeMargin, SplitLines, node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import Polygon
+from octcore.tree.polygons import Polygon, Segment
 from octcore.tree.tree import Tree
 
 MOST_POINTS = 2000
@@ -230,16 +230,16 @@ def plane_figure(
     """
     figure = go.Figure(layout=base_layout(palette, height=460))
     for region in record.regions:
-        _polygon(figure, region.polygon, palette.class_tint(region.code), None)
+        area(figure, region.polygon, palette.class_tint(region.code))
     wanted = record.last_level | {selected}
     banded = [node for node in record.lines if all_margins or node in wanted]
     for node in banded:
         _margin(figure, record.lines[node], palette)
     for node, lines in record.lines.items():
-        _segments(figure, lines.line, {"color": palette.text, "width": 2}, f"split of node {node}")
+        _segments(figure, lines.line, f"split of node {node}", color=palette.text, width=2)
     if selected > 1:
         for polygon in record.cells.get(selected, ()):
-            _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": palette.accent, "width": 3})
+            area(figure, polygon, "rgba(0,0,0,0)", color=palette.accent, width=3)
     _dots(figure, record, palette, selected, banded)
     if marked is not None:
         figure.add_scatter(
@@ -248,12 +248,7 @@ def plane_figure(
             mode="markers",
             name="chosen row",
             hoverinfo="skip",
-            marker={
-                "symbol": "circle-open",
-                "size": 22,
-                "color": palette.accent,
-                "line": {"width": 4},
-            },
+            marker=mark("circle-open", 22, palette.accent, width=4),
         )
     lay_out_axes(figure, record.places, palette)
     if has_equal_units(record) if equal_units is None else equal_units:
@@ -277,42 +272,19 @@ def has_equal_units(record: PlaneRecord) -> bool:
     return 0.4 <= height / width <= 2.0
 
 
-def _polygon(figure: go.Figure, polygon: Polygon, fill: str, line: dict[str, Any] | None) -> None:
-    closed = (*polygon, polygon[0])
-    figure.add_scatter(
-        x=[p[0] for p in closed],
-        y=[p[1] for p in closed],
-        mode="lines",
-        fill="toself",
-        fillcolor=fill,
-        line=line or {"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def _segments(
-    figure: go.Figure, segments: tuple[Any, ...], line: dict[str, Any], name: str
-) -> None:
-    if not segments:
-        return
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for (x1, y1), (x2, y2) in segments:
-        x += [x1, x2, None]
-        y += [y1, y2, None]
-    figure.add_scatter(
-        x=x, y=y, mode="lines", line=line, name=name, hoverinfo="skip", showlegend=False
-    )
+def _segments(figure: go.Figure, segments: tuple[Segment, ...], name: str, **line: Any) -> None:
+    if segments:
+        x, y = ([v for a, b in segments for v in (a[k], b[k], None)] for k in (0, 1))
+        ruler(figure, x, y, name, **line)
 
 
 def _margin(figure: go.Figure, lines: SplitLines, palette: Palette) -> None:
     for polygon in lines.band:
-        _polygon(figure, polygon, translucent("#8891a0", 0.3), None)
+        area(figure, polygon, translucent("#8891a0", 0.3))
     dash = "dash" if lines.kind == "unit" else "dot"
+    name = f"margin of node {lines.node}"
     for segments in (lines.low, lines.high):
-        style = {"color": palette.muted, "width": 1.3, "dash": dash}
-        _segments(figure, segments, style, f"margin of node {lines.node}")
+        _segments(figure, segments, name, color=palette.muted, width=1.3, dash=dash)
 
 
 def _visits(leaves: np.ndarray, node: int) -> np.ndarray:
@@ -348,48 +320,36 @@ def _dots(
                 [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]
                 for i in np.flatnonzero(here)
             ],
-            marker={
-                "symbol": palette.class_marker(k),
-                # Larger where a cross goes on top: shape and colour still tell the true class.
-                "size": np.where(dots.wrong[here], 13, 9).tolist(),
-                "color": palette.class_colour(k),
-                "opacity": opacity[here].tolist(),
-                "line": {"color": palette.outline, "width": 0.8},
-            },
+            # Larger where a cross goes on top: shape and colour still tell the true class.
+            marker=mark(
+                palette.class_marker(k),
+                np.where(dots.wrong[here], 13, 9).tolist(),
+                palette.class_colour(k),
+                palette.outline,
+                0.8,
+            )
+            | {"opacity": opacity[here].tolist()},
             hovertemplate=f"{name}, row %{{customdata[1]}}"
             "<br>%{customdata[2]}, %{customdata[3]}<br>in leaf %{customdata[0]}<extra></extra>",
         )
     supports = [mask for node, mask in dots.support.items() if node in banded]
     support = np.logical_or.reduce(supports) if supports else np.zeros(len(dots.row), bool)
-    _ring(figure, dots, support, "support vector", "circle-open", palette.text, 15, 1.6)
     # Black and white together stay visible on every region colour; the legend is on the page.
     halo, cross = ("#ffffff", "#000000") if palette.name == "light" else ("#000000", "#ffffff")
     faded = np.where(visited, 1.0, 0.2)
-    _ring(figure, dots, dots.wrong, "", "x-thin", halo, 9, 4.5, faded)
-    _ring(figure, dots, dots.wrong, "misclassified", "x-thin", cross, 9, 2, faded)
-
-
-def _ring(
-    figure: go.Figure,
-    dots: Dots,
-    which: np.ndarray,
-    name: str,
-    symbol: str,
-    colour: str,
-    size: int,
-    width: float,
-    opacity: np.ndarray | None = None,
-) -> None:
-    if not which.any():
-        return
-    figure.add_scatter(
-        x=dots.x[which],
-        y=dots.y[which],
-        mode="markers",
-        name=name,
-        showlegend=bool(name),
-        hoverinfo="skip",
-        marker={"symbol": symbol, "size": size, "color": colour,
-                "opacity": 1.0 if opacity is None else opacity[which].tolist(),
-                "line": {"color": colour, "width": width}},
-    )  # fmt: skip
+    for which, name, symbol, size, colour, width, shown in (
+        (support, "support vector", "circle-open", 15, palette.text, 1.6, np.ones(len(visited))),
+        (dots.wrong, "", "x-thin", 9, halo, 4.5, faded),
+        (dots.wrong, "misclassified", "x-thin", 9, cross, 2, faded),
+    ):
+        if which.any():
+            figure.add_scatter(
+                x=dots.x[which],
+                y=dots.y[which],
+                mode="markers",
+                name=name,
+                showlegend=bool(name),
+                hoverinfo="skip",
+                marker=mark(symbol, size, colour, colour, width)
+                | {"opacity": shown[which].tolist()},
+            )

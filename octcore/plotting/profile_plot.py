@@ -95,10 +95,26 @@ def profile_figure(record: Panels, palette: Palette) -> go.Figure:
     for index, (proven, gaps, name) in enumerate(pairs):
         line = {"color": palette.class_colour(index), "width": 2.6, "dash": DASHES[index % 4],
                 "shape": "hv"}  # fmt: skip
-        x, y = _steps(proven, LEAST_SECONDS, longest * 1.1)
-        _add(figure, x, y, line, name, 1, "%{y:.0%} proven within %{x:.3g} s")
-        x, y = _steps(gaps, 0.0, widest * 1.05)
-        _add(figure, x, y, line, name, 2, "%{y:.0%} with a gap of at most %{x:.1%}")
+        for column, (profile, start, end, hover) in enumerate(
+            (
+                (proven, LEAST_SECONDS, longest * 1.1, "%{y:.0%} proven within %{x:.3g} s"),
+                (gaps, 0.0, widest * 1.05, "%{y:.0%} with a gap of at most %{x:.1%}"),
+            ),
+            start=1,
+        ):
+            x, y = _steps(profile, start, end)
+            figure.add_scatter(
+                x=x,
+                y=y,
+                mode="lines",
+                line=line,
+                name=name,
+                legendgroup=name,
+                showlegend=column == 1,
+                hovertemplate=f"{hover}<extra>{name}</extra>",
+                row=1,
+                col=column,
+            )
     axis = layout.to_plotly_json()["xaxis"]
     figure.update_xaxes(axis)
     figure.update_yaxes(axis)
@@ -118,28 +134,3 @@ def _steps(profile: Profile, start: float, end: float) -> tuple[list[float], lis
     x.append(max(end, x[-1]))
     y.append(y[-1])
     return x, y
-
-
-def _add(
-    figure: go.Figure,
-    x: Sequence[float],
-    y: Sequence[float],
-    line: dict[str, object],
-    name: str,
-    column: int,
-    hover: str,
-) -> None:
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            line=line,
-            name=name,
-            legendgroup=name,
-            showlegend=column == 1,
-            hovertemplate=f"{hover}<extra>{name}</extra>",
-        ),
-        row=1,
-        col=column,
-    )

@@ -13,7 +13,7 @@ from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette, ink_on, palette_for
 from octcore.plotting.penalty_path import penalty_path_data, penalty_path_figure
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
@@ -55,11 +55,9 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
         if node > 1:
             _edge(figure, boxes[node // 2], box, palette)
     for node, box in boxes.items():
-        fill = (
-            palette.class_colour(found.class_of(found.labels[node]))
-            if node in found.labels
-            else palette.surface
-        )
+        label = found.labels.get(node)
+        is_leaf = label is not None
+        fill = palette.class_colour(found.class_of(label)) if is_leaf else palette.surface
         _box(figure, box, fill, palette)
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False, range=[bottom + 8, 0])
@@ -67,17 +65,11 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
 
 
 def _edge(figure: go.Figure, parent: Box, child: Box, palette: Palette) -> None:
-    ends = {"x": (parent.x, child.x), "y": (parent.y + parent.height, child.y)}
-    figure.add_scatter(
-        **ends,
-        mode="lines",
-        line={"color": palette.muted, "width": 1.2},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    x, y = (parent.x, child.x), (parent.y + parent.height, child.y)
+    ruler(figure, x, y, color=palette.muted, width=1.2)
     figure.add_annotation(
-        x=sum(ends["x"]) / 2,
-        y=sum(ends["y"]) / 2,
+        x=sum(x) / 2,
+        y=sum(y) / 2,
         text="yes" if child.record.arrival == parent.record.words else "no",
         showarrow=False,
         font={"size": 11, "color": palette.text},

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
 from octcore.bench.profiles import curve_name
+from octcore.bench.published_figures import number
 from octcore.engines.events import relative_gap
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import SHAPES
 
@@ -66,10 +68,12 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
 
     `measure`: one of `MEASURES`; seconds get a logarithmic axis.
     """
-    rows = len(dict.fromkeys(pair.name for pair in pairs))
-    by_model: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        by_model.setdefault(pair.model, []).append(pair)
+    rows = len({pair.name for pair in pairs})
+    found = list(dict.fromkeys(pair.model for pair in pairs))
+    by_model = {
+        label: [pair for pair in pairs if pair.model == model]
+        for model, label in zip(found, text.unique_labels(found), strict=True)
+    }
     kind = "log" if measure == "seconds" else "linear"
     words = MEASURES[measure][2]
     if rows > MOST_ROWS:
@@ -89,44 +93,30 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
     """One filled mark per model; an open mark per figure of the paper, one where all are equal."""
     everything = [pair for mine in by_model.values() for pair in mine]
     published = {pair.name: pair for pair in everything}
-    if all(pair.published == published[pair.name].published for pair in everything):
-        for pair in everything:
-            figure.add_scatter(
-                x=[pair.ours, pair.published],
-                y=[pair.name] * 2,
-                mode="lines",
-                line={"color": palette.grid, "width": 1},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        for index, (model, name) in enumerate(_names(by_model)):
-            shown = "ours" if len(by_model) == 1 else name
-            _add_marks(figure, by_model[model], "ours", shown, index, palette.class_colour(index))
-        _add_marks(figure, list(published.values()), "published", "published", 0, palette.text)
-        return
-    for index, (model, name) in enumerate(_names(by_model)):
-        colour = palette.class_colour(index)
-        for side in ("ours", "published"):
-            _add_marks(figure, by_model[model], side, f"{name}, {side}", index, colour)
+    is_shared = all(pair.published == published[pair.name].published for pair in everything)
+    for pair in everything if is_shared else ():
+        ends = [pair.ours, pair.published]
+        ruler(figure, ends, [pair.name] * 2, color=palette.grid, width=1)
+    for index, (name, mine) in enumerate(by_model.items()):
+        look = {"color": palette.class_colour(index), "size": 10}
+        shape = SHAPES[index % len(SHAPES)]
+        alone = "ours" if len(by_model) == 1 else name
+        ours, theirs = alone if is_shared else f"{name}, ours", f"{name}, published"
+        _add_marks(figure, mine, ("ours", "name"), ours, symbol=shape, **look)
+        if not is_shared:
+            _add_marks(figure, mine, ("published", "name"), theirs, symbol=f"{shape}-open", **look)
+    if is_shared:
+        look = {"color": palette.text, "size": 10, "symbol": f"{SHAPES[0]}-open"}
+        _add_marks(figure, list(published.values()), ("published", "name"), "published", **look)
 
 
 def _add_marks(
-    figure: go.Figure, pairs: Sequence[Pair], side: str, name: str, index: int, colour: str
+    figure: go.Figure, pairs: Sequence[Pair], axes: tuple[str, str], name: str, **marker: Any
 ) -> None:
-    shape = SHAPES[index % len(SHAPES)]
-    figure.add_scatter(
-        x=[getattr(pair, side) for pair in pairs],
-        y=[pair.name for pair in pairs],
-        mode="markers",
-        name=name,
-        marker={
-            "color": colour,
-            "symbol": shape if side == "ours" else f"{shape}-open",
-            "size": 10,
-        },
-        text=[pair.words for pair in pairs],
-        hovertemplate="%{text}<extra></extra>",
-    )
+    x, y = ([getattr(pair, axis) for pair in pairs] for axis in axes)
+    words = [pair.words for pair in pairs]
+    look = {"mode": "markers", "marker": marker, "hovertemplate": "%{text}<extra></extra>"}
+    figure.add_scatter(x=x, y=y, name=name, text=words, **look)
 
 
 def _add_against(
@@ -135,28 +125,11 @@ def _add_against(
     """One mark per pair; below the diagonal ours is smaller."""
     values = [v for mine in by_model.values() for p in mine for v in (p.ours, p.published)]
     ends = [min(values), max(values)]
-    figure.add_scatter(
-        x=ends, y=ends, mode="lines", line={"color": palette.muted, "dash": "dot"}, name="equal",
-        hoverinfo="skip",
-    )  # fmt: skip
-    for index, (model, name) in enumerate(_names(by_model)):
-        mine = by_model[model]
-        figure.add_scatter(
-            x=[pair.published for pair in mine],
-            y=[pair.ours for pair in mine],
-            mode="markers",
-            name=name,
-            marker={"color": palette.class_colour(index), "symbol": SHAPES[index % len(SHAPES)],
-                    "size": 8, "opacity": 0.7},
-            text=[pair.words for pair in mine],
-            hovertemplate="%{text}<extra></extra>",
-        )  # fmt: skip
-
-
-def _names(models: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Models and what the legend calls them."""
-    found = list(models)
-    return zip(found, text.unique_labels(found), strict=True)
+    line = {"color": palette.muted, "dash": "dot"}
+    figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="equal", hoverinfo="skip")
+    for index, (name, mine) in enumerate(by_model.items()):
+        look = {"color": palette.class_colour(index), "symbol": SHAPES[index % len(SHAPES)]}
+        _add_marks(figure, mine, ("published", "ours"), name, size=8, opacity=0.7, **look)
 
 
 MOST_INSTANCES = 40
@@ -186,18 +159,16 @@ class RootBounds:
 
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:
     """Collect root bounds where the optimum is known; None without any, or with too many rows."""
-    found: dict[tuple[str, str], float | None] = {}
-    has_any = False
-    for cells in lines:
-        if cells.get("reference_objective"):
-            optimum, bound = float(cells["reference_objective"]), cells.get("root_bound")
-            name = _instance(cells)
-            gap = relative_gap(optimum, float(bound)) if bound else None
-            found[name, curve_name(cells)] = gap
-            has_any = has_any or gap is not None
+    found = {
+        (_instance(cells), curve_name(cells)): relative_gap(
+            number(cells["reference_objective"]), number(cells.get("root_bound"))
+        )
+        for cells in lines
+        if cells.get("reference_objective")
+    }
     instances = tuple(dict.fromkeys(instance for instance, _ in found))
     models = tuple(dict.fromkeys(model for _, model in found))
-    if not has_any or len(instances) > MOST_INSTANCES:
+    if set(found.values()) <= {None} or len(instances) > MOST_INSTANCES:
         return None
     gaps = tuple(tuple(found.get((i, model)) for model in models) for i in instances)
     return RootBounds(models, instances, gaps)

@@ -1,6 +1,6 @@
 """Several solves in one chart; lines are told apart by dashes and marks as well as colours."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.gap_plot import GAP_FLOOR, Convergence, convergence_data, gap_axis
-from octcore.plotting.layout import base_layout
+from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, gap_axis
+from octcore.plotting.layout import base_layout, mark
 from octcore.plotting.palette import Palette
 
 Scale = Literal["gap", "objective", "accuracy"]
@@ -91,15 +91,10 @@ def race_data(entrants: Sequence[Entrant], scale: Scale = "gap") -> Race:
     series: list[Series] = []
     left_out = []
     for index, entrant in enumerate(entrants):
-        if scale == "accuracy":
-            series += _accuracy_line(entrant, index)
-        elif scale == "objective" and entrant.objective != entrants[0].objective:
+        if scale == "objective" and entrant.objective != entrants[0].objective:
             left_out.append(entrant.label)
         else:
-            record = convergence_data(
-                entrant.trace, entrant.label, closed=entrant.proven is not None
-            )
-            series += _lines(record, index, scale, entrant.proven is not None)
+            series += _series(entrant, index, scale)
     optimum, by = known_optimum(entrants) if scale == "objective" else (None, "")
     title = AXIS_TITLES.get(scale, entrants[0].objective if entrants else "")
     labels = tuple(entrant.label for entrant in entrants)
@@ -115,33 +110,24 @@ def known_optimum(entrants: Sequence[Entrant]) -> tuple[float | None, str]:
     return (None, "") if first is None else (first.proven, first.label)
 
 
-def _lines(record: Convergence, index: int, scale: Scale, closed: bool) -> list[Series]:
+def _series(entrant: Entrant, index: int, scale: Scale) -> Iterator[Series]:
+    """The lines of a solve: one, or incumbent and bound."""
+    closed = entrant.proven is not None
+    record = convergence_data(entrant.trace, entrant.label, closed=closed)
+    seconds: Sequence[float] = record.seconds
     if scale == "gap":
-        heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
-        return _series(record, index, heights, False, closed)
-    found = _series(record, index, record.incumbent, False, closed)
-    return found + _series(record, index, record.bound, True, closed)
-
-
-def _series(
-    record: Convergence, index: int, values: Sequence[float | None], is_bound: bool, closed: bool
-) -> list[Series]:
-    points = [(s, v) for s, v in zip(record.seconds, values, strict=True) if v is not None]
-    if not points:
-        return []
-    seconds, heights = zip(*points, strict=True)
-    return [Series(record.label, index, seconds, heights, is_bound, closed)]
-
-
-def _accuracy_line(entrant: Entrant, index: int) -> list[Series]:
-    moments = [event.seconds for event in entrant.trace.incumbents if event.tree is not None]
-    points = list(zip(moments, entrant.accuracies, strict=False))
-    if not points:
-        return []
-    end = entrant.trace.events[-1].seconds
-    points.append((end, points[-1][1]))
-    seconds, values = zip(*points, strict=True)
-    return [Series(entrant.label, index, seconds, values, False, entrant.proven is not None)]
+        lines = [tuple(None if g is None else max(g, GAP_FLOOR) for g in record.gap)]
+    elif scale == "objective":
+        lines = [record.incumbent, record.bound]
+    else:
+        moments = [event.seconds for event in entrant.trace.incumbents if event.tree is not None]
+        known = entrant.accuracies[: len(moments)]
+        seconds, lines = [*moments[: len(known)], record.end], [(*known, *known[-1:])]
+    for is_bound, values in enumerate(lines):
+        points = [(s, v) for s, v in zip(seconds, values, strict=False) if v is not None]
+        if points:
+            places, heights = zip(*points, strict=True)
+            yield Series(entrant.label, index, places, heights, bool(is_bound), closed)
 
 
 def ran_together(entrants: Sequence[Entrant]) -> str:
@@ -217,12 +203,7 @@ def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> No
             "dash": DASHES[position],
         },
         opacity=0.75 if series.is_bound else 1.0,
-        marker={
-            "symbol": symbols,
-            "size": sizes,
-            "color": colour,
-            "line": {"color": palette.outline, "width": 0.8},
-        },
+        marker=mark(symbols, sizes, colour, palette.outline, 0.8),
         name=name,
         showlegend=not series.is_bound,
         customdata=words,

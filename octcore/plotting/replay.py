@@ -13,7 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark, ruler, silent
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import PlaneRecord
 from octcore.tree import metrics, topology
@@ -297,9 +297,7 @@ def _arc(
         line = {"color": palette.accent, "width": 4, "dash": "dash"}
     elif arc in on_path:
         line = {"color": palette.accent, "width": 5}
-    figure.add_scatter(
-        x=[x1, x2], y=[y1, y2], mode="lines", line=line, hoverinfo="skip", showlegend=False
-    )
+    ruler(figure, [x1, x2], [y1, y2], **line)
     if arc in on_path:
         is_right = arc[1] % 2
         figure.add_annotation(
@@ -315,23 +313,16 @@ def _arc(
 
 def _nodes(figure: go.Figure, picture: CutPicture, depth: int, palette: Palette) -> None:
     nodes = list(topology.all_nodes(depth))
-    marked = [node in picture.nodes for node in nodes]
     branch = set(topology.branch_nodes(depth))
-    figure.add_scatter(
-        x=[place_of(node)[0] for node in nodes],
-        y=[place_of(node)[1] for node in nodes],
+    symbols = ["square" if node in branch else "circle" for node in nodes]
+    edges = [palette.accent if node in picture.nodes else palette.muted for node in nodes]
+    widths = [4 if node in picture.nodes else 1.2 for node in nodes]
+    silent(
+        figure,
+        [place_of(node)[0] for node in nodes],
+        [place_of(node)[1] for node in nodes],
         mode="markers+text",
         text=[str(node) for node in nodes],
         textfont={"color": palette.text, "size": 13},
-        marker={
-            "symbol": ["square" if node in branch else "circle" for node in nodes],
-            "size": 30,
-            "color": palette.surface,
-            "line": {
-                "color": [palette.accent if is_marked else palette.muted for is_marked in marked],
-                "width": [4 if is_marked else 1.2 for is_marked in marked],
-            },
-        },
-        hoverinfo="skip",
-        showlegend=False,
+        marker=mark(symbols, 30, palette.surface, edges, widths),
     )

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark, ruler
 from octcore.plotting.palette import Palette
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
@@ -96,25 +96,13 @@ def root_values_figure(
     figure = go.Figure(layout=base_layout(palette, 105 + 30 * len(shown), has_legend=False))
     best = max((entry.value for entry in shown), default=0.0)
     for entry, label in zip(shown, labels, strict=True):
-        figure.add_scatter(
-            x=[entry.value, best],
-            y=[label, label],
-            mode="lines",
-            line={"color": palette.muted, "width": 3},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        ruler(figure, [entry.value, best], [label, label], color=palette.muted, width=3)
+    colours = [palette.optimum if e.feature == chosen else palette.incumbent for e in shown]
     figure.add_scatter(
         x=[entry.value for entry in shown],
         y=labels,
         mode="markers+text",
-        marker={
-            "size": 15,
-            "color": [
-                palette.optimum if entry.feature == chosen else palette.incumbent for entry in shown
-            ],
-            "line": {"color": palette.outline, "width": 1},
-        },
+        marker=mark("circle", 15, colours, palette.outline),
         text=[f"{_words(entry)}  " for entry in shown],
         textposition="middle left",
         textfont={"color": palette.text, "size": 13},
@@ -154,15 +142,10 @@ def curve_figure(
     """
     figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):
-        x: list[float | None] = []
-        y: list[float | None] = []
-        for point in points:
-            if point.is_exact == is_exact and point.value is not None:
-                x += [point.low, point.high, None]
-                y += [point.value, point.value, None]
+        here = [p for p in points if p.is_exact == is_exact and p.value is not None]
         figure.add_scatter(
-            x=x,
-            y=y,
+            x=[x for point in here for x in (point.low, point.high, None)],
+            y=[y for point in here for y in (point.value, point.value, None)],
             mode="lines",
             line={"color": palette.incumbent, "width": 3, "dash": dash},
             hovertemplate=f"threshold %{{x:.4g}}: {kind}%{{y:.4g}}<extra></extra>",

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, mark, silent
 from octcore.plotting.palette import Palette
 from octcore.selection.tuning import Candidate, Fit
 
@@ -118,13 +118,12 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
         told = tuple(part for part in rest if part[0] not in constant)
         name = text.plotly(candidate_words(told), 60) or "accuracy"
         colour = palette.class_colour(index)
-        figure.add_scatter(
-            x=[place for place, score in zip(at, ordered, strict=True) for _ in score.values],
-            y=[value for score in ordered for value in score.values],
+        silent(
+            figure,
+            [place for place, score in zip(at, ordered, strict=True) for _ in score.values],
+            [value for score in ordered for value in score.values],
             mode="markers",
             marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
-            hoverinfo="skip",
-            showlegend=False,
         )
         figure.add_scatter(
             x=at,
@@ -134,12 +133,7 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
             name=name,
             showlegend=has_legend,
             line={"color": colour, "width": 2},
-            marker={
-                "symbol": palette.class_marker(index),
-                "size": 10,
-                "color": colour,
-                "line": {"color": palette.outline, "width": 1},
-            },
+            marker=mark(palette.class_marker(index), 10, colour, palette.outline),
             customdata=[
                 [text.plotly(candidate_words(s.candidate), 90), s.spread, len(s.values)]
                 for s in ordered
@@ -168,11 +162,8 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
     )
     names = text.unique_labels([candidate_words(s.candidate) for s in best], 48)
     for index, score in enumerate(best):
-        figure.add_scatter(
-            x=list(score.values), y=[index] * len(score.values), mode="markers", hoverinfo="skip",
-            marker={"symbol": "line-ns-open", "size": 11, "color": palette.muted},
-            showlegend=False,
-        )  # fmt: skip
+        look = {"symbol": "line-ns-open", "size": 11, "color": palette.muted}
+        silent(figure, score.values, [index] * len(score.values), mode="markers", marker=look)
         if score.candidate == record.best:
             _star(figure, score.mean, index, palette)
     figure.add_scatter(
@@ -181,13 +172,12 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
         error_x=_bars([s.spread for s in best], palette.class_colour(0)),
         mode="markers",
         showlegend=False,
-        marker={"size": 10, "color": palette.class_colour(0),
-                "line": {"color": palette.outline, "width": 1}},
+        marker=mark("circle", 10, palette.class_colour(0), palette.outline),
         customdata=[[s.spread, len(s.values)] for s in best],
         text=names,
         hovertemplate="%{text}<br>%{x:.2%} ± %{customdata[0]:.2%} over %{customdata[1]} splits"
         "<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_yaxes(
         tickvals=list(range(len(best))), ticktext=names, range=[len(best) - 0.4, -0.6],
         showgrid=False, ticks="",
@@ -203,10 +193,8 @@ def _bars(values: Sequence[float], colour: str) -> dict[str, Any]:
 
 
 def _star(figure: go.Figure, x: float, y: float, palette: Palette) -> None:
-    figure.add_scatter(
-        x=[x], y=[y], mode="markers", hoverinfo="skip", showlegend=False,
-        marker={"symbol": "star-open", "size": 25, "color": palette.text, "line": {"width": 2}},
-    )  # fmt: skip
+    look = mark("star-open", 25, palette.text, width=2)
+    silent(figure, [x], [y], mode="markers", marker=look)
 
 
 def _span(record: TuningPlot) -> list[float]:
