@@ -3,7 +3,14 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.data import column_editor, dataset_input, encoding_preview, gaps, target_choice
+from dashboard.views.data import (
+    column_editor,
+    dataset_input,
+    encoding_preview,
+    gaps,
+    repairs,
+    target_choice,
+)
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
@@ -37,7 +44,7 @@ lazy_tabs(
         "Rows": dataset_input.preview,
         "Columns": column_editor.draw,
         encoding_preview.TAB: encoding_preview.draw,
-        "Findings": dataset_input.findings,
+        "Findings": repairs.draw_all,
     },
     key=encoding_preview.TABS,
     first="Columns" if data.y is None else "Rows",
