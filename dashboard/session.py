@@ -12,6 +12,7 @@ import streamlit as st
 
 from octcore.data.dataset import Dataset
 from octcore.data.findings import Head, UnusableTableError
+from octcore.data.preparing import names_of_parts
 from octcore.data.reading import make_dataset, read_table, table_of
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
@@ -166,8 +167,8 @@ def choose_upload(
         read = read_table(content, file_name, header, first_row)
     except OctError as error:
         now.problem = error.message
-        lines = error.head if isinstance(error, UnusableTableError) else ()
-        now.refused = (content, file_name, lines) if lines else now.refused
+        head = error.head if isinstance(error, UnusableTableError) else ()
+        now.refused = (content, file_name, head) if head and error.code != "NO_TABLE" else None
         return False
     if content == now.content and read.names == now.table.names:
         return _load(replace(choice(), header=header, first_row=first_row), read, content)
@@ -204,10 +205,11 @@ def reopen(content: bytes, chosen: DataChoice) -> bool:
 def change_choice(**changes: Any) -> bool:
     """Change how the columns are meant; a refused change leaves everything as it was."""
     changed = replace(choice(), **changes)
-    if changed.target is not None:  # what is predicted is neither left out nor a number
-        kinds = {name: kind for name, kind in changed.kinds.items() if name != changed.target}
-        drop = tuple(name for name in changed.drop if name != changed.target)
-        changed = replace(changed, kinds=kinds, drop=drop)
+    # What is predicted is neither left out nor a number; dates that are none have no parts.
+    names = {*table().names, *names_of_parts(changed.kinds)} - {changed.target}
+    kinds = {name: kind for name, kind in changed.kinds.items() if name in names}
+    drop = tuple(name for name in changed.drop if name in names)
+    changed = replace(changed, kinds=kinds, drop=drop)
     return _load(changed, table(), state().content)
 
 

@@ -7,6 +7,7 @@ from dashboard.views.data import (
     column_editor,
     dataset_input,
     encoding_preview,
+    first_lines,
     gaps,
     repairs,
     target_choice,
@@ -23,6 +24,7 @@ with left:
     dataset_input.draw()
     if session.state().problem:
         inputs.say(session.state().problem)
+    first_lines.draw_refused()
     dataset_input.describe_source()
 data = session.dataset()
 with right:

@@ -415,5 +415,5 @@ def _marks(columns: Sequence[TypedColumn]) -> str:
         for column in columns
         for text, gone in zip(column.raw.values, column.missing, strict=True)
         if gone and text
-    }
+    } | {text for column in columns for text, meant in column.raw.aliases if not meant}
     return f" (written {listing(sorted(texts), 4)})" if texts else ""

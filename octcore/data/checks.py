@@ -130,7 +130,7 @@ def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
         yield warning(
             "SENTINEL",
             f"Column {quote(name)} has {value:g} in {count(rows, 'row')}, far from all other "
-            "values; if it means missing, read it as such (na_values).",
+            "values; does it mean that the value is missing?",
             column=name,
         )
     distinct = np.unique(values)

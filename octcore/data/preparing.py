@@ -95,6 +95,13 @@ def _as_parts(column: RawColumn) -> Finding:
     return info("DATE_PARTS", message, column=column.name)
 
 
+def names_of_parts(kinds: Mapping[str, str]) -> Iterator[str]:
+    """Name the columns that take the place of those that are wanted as dates."""
+    for name, kind in kinds.items():
+        if kind == DATE:
+            yield from (f"{part} of {name}" for part in DATE_PARTS)
+
+
 def kinds_of_parts(table: RawTable) -> dict[str, str]:
     """Kinds of the columns that are parts of dates, where they are not the usual ones."""
     return {c.name: _WEEK for c in table.columns if c.made_of.startswith("weekday:")}

@@ -73,8 +73,8 @@ def _counts() -> None:
         "Classes": "–" if data.y is None else f"{data.n_classes:,}",
     }
     chart.numbers([(name, value, None) for name, value in counts.items()], width=130)
-    repairs.draw_above()
     first_lines.draw()
+    repairs.draw_above()
     repairs.draw_steps()
 
 

@@ -39,8 +39,8 @@ OTHER_KINDS = {
 """Other ways to read the column of a finding."""
 MERGE, LEAVE_OUT, MISREAD = "LOOK_ALIKE", "LEAKAGE", "MIXED_TEXT"
 WORDS, SENTINEL = "LOOKS_MISSING", "SENTINEL"
-OF_ENCODINGS = {"CONFLICTING_AFTER_BINNING", "EDGES_COLLAPSED"}
-"""What matters only where a formulation sees columns in parts."""
+SAID_ELSEWHERE = {"CONFLICTING_AFTER_BINNING", "EDGES_COLLAPSED", "TITLE_LINES", "UNITS_LINE"}
+"""What matters only where a formulation sees columns in parts, and what the first lines show."""
 REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}
 """Findings that a press answers."""
 
@@ -50,7 +50,7 @@ def draw_above() -> None:
     warned = [
         f
         for f in session.dataset().findings
-        if f.code == MERGE or (f.severity == "warning" and f.code not in OF_ENCODINGS)
+        if f.code == MERGE or (f.severity == "warning" and f.code not in SAID_ELSEWHERE)
     ]
     for finding in _by_damage(warned)[:MOST_AT_ONCE]:
         _finding(finding, SEVERITIES["warning"][0], "above")
@@ -95,16 +95,24 @@ def _finding(finding: Finding, mark: str, place: str) -> None:
                 session.change_choice(**change)
                 st.rerun()
             if finding.code in {MISREAD, WORDS, SENTINEL}:
-                _price(change)
+                st.caption(_price(finding, change))
 
 
-def _price(change: dict[str, Any]) -> None:
-    """Say what further gaps cost."""
+def _price(finding: Finding, change: dict[str, Any]) -> str:
+    """Say what further gaps cost; a text that is missing is a category as it was before."""
     choice = session.choice()
-    prices = cached.gap_prices(session.table(), replace(choice, **change))
-    if prices:
-        costs = gaps.price_words(prices[cast("Missing", choice.missing)])
-        st.caption(f"As missing values are treated now, that {costs}.")
+    if finding.column == choice.target:
+        return "These rows are left out then."
+    if finding.code == WORDS and choice.missing in ("auto", "category"):
+        return "As missing values are treated now, that costs nothing."
+    before, after = (
+        cached.gap_prices(session.table(), c).get(cast("Missing", c.missing))
+        for c in (choice, replace(choice, **change))
+    )
+    if before in (None, after):
+        costs = "costs nothing" if after in (None, before) else gaps.price_words(after)
+        return f"As missing values are treated now, that {costs}."
+    return f"All that is missing then {gaps.price_words(after)}." if after else ""
 
 
 def _offers(code: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
