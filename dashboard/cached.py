@@ -47,9 +47,7 @@ _kept = st.cache_resource(
 @st.cache_resource(max_entries=KEEP, show_spinner=False, hash_funcs={RawTable: lambda t: t.sha256})
 def gap_prices(table: RawTable, choice: DataChoice) -> dict[Missing, GapPrice]:
     """What every way to treat missing values costs; empty where none is missing."""
-    return prices_of_gaps(
-        table, choice.target, choice.drop, choice.kinds, choice.merge, choice.target_bins
-    )
+    return prices_of_gaps(table, **choice.of_columns)
 
 
 @_kept

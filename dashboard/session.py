@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import streamlit as st
 
 from octcore.data.dataset import Dataset
+from octcore.data.findings import Head, UnusableTableError
+from octcore.data.preparing import names_of_parts
 from octcore.data.reading import make_dataset, read_table, table_of
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
@@ -45,8 +47,12 @@ class State:
     table: RawTable = field(init=False)
     data: Dataset = field(init=False)
     """The rows in use."""
+    content: bytes = b""
+    """The file that was uploaded, to be read again; empty for a sample and for rows of a run."""
     problem: str = ""
     """Why the last change of the data was refused, in one sentence; empty if it was not."""
+    refused: tuple[bytes, str, Head] | None = None
+    """An upload of which only the first lines could be read: its content, its name, and these."""
     uploads: int = 0
     forms: int = 0
     """Part of the keys of the inputs of the Solve form, see `renew_form`."""
@@ -120,9 +126,10 @@ def dataset() -> Dataset:
     return state().data
 
 
-def _take(chosen: DataChoice, read: RawTable, data: Dataset) -> None:
+def _take(chosen: DataChoice, read: RawTable, data: Dataset, content: bytes = b"") -> None:
     now = state()
-    now.choice, now.table, now.data, now.problem = chosen, read, data, ""
+    now.choice, now.table, now.data, now.content = chosen, read, data, content
+    now.problem, now.refused = "", None
 
 
 def choose_sample(name: str) -> None:
@@ -150,64 +157,83 @@ def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
     _take(DataChoice(file_name=read.file_name, target=data.target_name, kinds=kinds), read, data)
 
 
-def choose_upload(content: bytes, file_name: str) -> bool:
-    """Read an upload; what is loaded stays when it cannot be used.  Returns whether it could."""
-    read = _read(content, DataChoice(file_name=file_name))
-    if read is None:
+def choose_upload(
+    content: bytes, file_name: str, header: int | None = None, first_row: int | None = None
+) -> bool:
+    """Read an upload; what is loaded stays when it cannot be used.  Returns whether it could.
+
+    How the columns are meant stays as it is if the same file is read with other lines.
+    """
+    now = state()
+    try:
+        read = read_table(content, file_name, header, first_row)
+    except OctError as error:
+        now.problem = error.message
+        head = error.head if isinstance(error, UnusableTableError) else ()
+        now.refused = (content, file_name, head) if head and error.code != "NO_TABLE" else None
         return False
-    chosen = DataChoice(file_name=file_name, target=likely_target(read), missing="auto")
-    if _load(chosen, read):
+    if content == now.content and read.names == now.table.names:
+        return _load(replace(choice(), header=header, first_row=first_row), read, content)
+    chosen = DataChoice(
+        file_name=file_name,
+        target=likely_target(read),
+        missing="auto",
+        header=header,
+        first_row=first_row,
+    )
+    if _load(chosen, read, content):
         return True
     # The guessed target may be what does not work: load the table so that another can be chosen.
-    reason = state().problem
-    loaded = _load(replace(chosen, target=None), read)
-    state().problem = reason
+    reason = now.problem
+    loaded = _load(replace(chosen, target=None), read, content)
+    now.problem = reason
     return loaded
 
 
 def reopen(content: bytes, chosen: DataChoice) -> bool:
     """Read a table again as it was meant; returns whether it could be."""
-    read = _read(content, chosen)
-    return read is not None and _load(chosen, read)
-
-
-def _read(content: bytes, chosen: DataChoice) -> RawTable | None:
     try:
-        if chosen.sample:
-            return read_sample_table(chosen.sample)
-        return read_table(content, file_name=chosen.file_name)
+        read = (
+            read_sample_table(chosen.sample)
+            if chosen.sample
+            else read_table(content, chosen.file_name, chosen.header, chosen.first_row)
+        )
     except OctError as error:
         state().problem = error.message
-        return None
+        return False
+    return _load(chosen, read, content)
 
 
 def change_choice(**changes: Any) -> bool:
     """Change how the columns are meant; a refused change leaves everything as it was."""
     changed = replace(choice(), **changes)
-    if changed.target is not None:  # what is predicted is neither left out nor a number
-        kinds = {name: kind for name, kind in changed.kinds.items() if name != changed.target}
-        drop = tuple(name for name in changed.drop if name != changed.target)
-        changed = replace(changed, kinds=kinds, drop=drop)
-    return _load(changed, table())
+    # What is predicted is neither left out nor a number; dates that are none have no parts.
+    names = {*table().names, *names_of_parts(changed.kinds)} - {changed.target}
+    kinds = {name: kind for name, kind in changed.kinds.items() if name in names}
+    drop = tuple(name for name in changed.drop if name in names)
+    changed = replace(changed, kinds=kinds, drop=drop)
+    return _load(changed, table(), state().content)
 
 
-def _load(chosen: DataChoice, read: RawTable) -> bool:
+def change_lines(**lines: int | None) -> bool:
+    """Read an upload again with other lines as its header or its first row."""
+    now = state()
+    if now.refused is not None:
+        return choose_upload(*now.refused[:2], **lines)
+    chosen = choice()
+    lines = {"header": chosen.header, "first_row": chosen.first_row, **lines}
+    if not now.content or lines == {"header": chosen.header, "first_row": chosen.first_row}:
+        return True
+    return choose_upload(now.content, chosen.file_name, **lines)
+
+
+def _load(chosen: DataChoice, read: RawTable, content: bytes = b"") -> bool:
     try:
-        made = make_dataset(
-            read,
-            chosen.target,
-            chosen.drop,
-            chosen.kinds,
-            chosen.missing,
-            chosen.positive_class,
-            chosen.sample or None,
-            chosen.merge,
-            chosen.target_bins,
-        )
+        made = make_dataset(read, name=chosen.sample or None, **chosen.of_columns)
     except OctError as error:
         state().problem = error.message
         return False
-    _take(chosen, read, made)
+    _take(chosen, read, made, content)
     return True
 
 

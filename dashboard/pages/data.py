@@ -3,7 +3,15 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.data import column_editor, dataset_input, encoding_preview, gaps, target_choice
+from dashboard.views.data import (
+    column_editor,
+    dataset_input,
+    encoding_preview,
+    first_lines,
+    gaps,
+    repairs,
+    target_choice,
+)
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
@@ -16,6 +24,7 @@ with left:
     dataset_input.draw()
     if session.state().problem:
         inputs.say(session.state().problem)
+    first_lines.draw_refused()
     dataset_input.describe_source()
 data = session.dataset()
 with right:
@@ -37,7 +46,7 @@ lazy_tabs(
         "Rows": dataset_input.preview,
         "Columns": column_editor.draw,
         encoding_preview.TAB: encoding_preview.draw,
-        "Findings": dataset_input.findings,
+        "Findings": repairs.draw_all,
     },
     key=encoding_preview.TABS,
     first="Columns" if data.y is None else "Rows",

@@ -27,7 +27,8 @@ class Tables:
 
     def keep(self, sha256: str, content: bytes) -> None:
         """Keep the bytes of a table; a disk that does not take them makes it no worse."""
-        self._write(f"{sha256}{TABLE}", zlib.compress(content))
+        if self.folder is not None and not (self.folder / f"{sha256}{TABLE}").exists():
+            self._write(f"{sha256}{TABLE}", zlib.compress(content))
 
     def link(self, sha256: str, choice: DataChoice) -> str:
         """Name of a table and of how its columns are meant; empty where it is not kept."""
@@ -51,8 +52,7 @@ class Tables:
             meant: dict[str, Any] = json.loads(self._read(f"{name}{MEANT}"))
             sha256 = meant.pop("sha256")
             content = zlib.decompress(self._read(f"{sha256}{TABLE}")) if sha256 else b""
-            lists = {n: tuple(v) for n, v in meant.items() if isinstance(v, list)}
-            return content, DataChoice(**{**meant, **lists})
+            return content, DataChoice(**{name: _tuples(value) for name, value in meant.items()})
         except (OSError, ValueError, TypeError, KeyError, zlib.error):
             return None
 
@@ -73,3 +73,10 @@ class Tables:
             used = sorted(self.folder.glob(f"*{suffix}"), key=lambda p: p.stat().st_mtime)
             for old in used[: -(KEPT if suffix == TABLE else KEPT * KEPT)]:
                 old.unlink(missing_ok=True)
+
+
+def _tuples(value: Any) -> Any:
+    """What JSON keeps of a choice, with tuples for its lists."""
+    if isinstance(value, dict):
+        return {name: _tuples(each) for name, each in value.items()}
+    return tuple(value) if isinstance(value, list) else value

@@ -28,7 +28,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add how the columns of a file are meant."""
     add_many(parser, "--drop", "COL", "leave a column out")
-    add_many(parser, "--kind", "COL=KIND", "numeric, ordinal, categorical or binary")
+    add_many(parser, "--kind", "COL=KIND", "numeric, ordinal, categorical, binary or date")
     parser.add_argument("--missing", choices=MISSING_POLICIES, default="drop-rows")
     parser.add_argument("--positive-class", metavar="CLASS", default=None)
     add_many(parser, "--merge", "COL", "take values that differ only in capitals for one")
@@ -39,6 +39,10 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="cut a target of numbers into 2 to 5 classes",
     )
+    add_many(parser, "--na-value", "COL=TEXT", "a text of a column that means it is missing")
+    for option, what in (("--header", "names the columns"), ("--first-row", "is the first row")):
+        words = f"line of the file that {what} (default: found)"
+        parser.add_argument(option, metavar="LINE", type=int, default=None, help=words)
 
 
 def add_declared(
@@ -116,7 +120,17 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "positive_class": arguments.positive_class,
         "merge": tuple(arguments.merge),
         "target_bins": arguments.target_bins,
+        "na_values": _texts_by_column(arguments.na_value) or None,
+        "header": arguments.header,
+        "first_row": arguments.first_row,
     }
+
+
+def _texts_by_column(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for column, text in (_pair(text, "--na-value", "COL=TEXT") for text in texts):
+        found[column] = (*found.get(column, ()), text)
+    return found
 
 
 def read_data(arguments: argparse.Namespace) -> Dataset:

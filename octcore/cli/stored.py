@@ -120,8 +120,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def run_predict(arguments: argparse.Namespace) -> int:
     """Write the rows as they came and ``prediction``, after it shares of the classes if asked."""
     model = load_model(arguments.model)
-    scored = score(model, read_table(source_of(arguments.data)).frame())
-    for finding in scored.unseen:
+    needed = [column.source for column in model.needed]
+    rows = read_table(source_of(arguments.data), names=needed)
+    scored = score(model, rows.frame())
+    for finding in (*rows.of_lines, *scored.unseen):
         print(f"octcore: {finding.message}", file=sys.stderr)
     table = scored.table(("prediction",))
     if arguments.proba:

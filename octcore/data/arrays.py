@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +13,8 @@ import pandas as pd
 
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, quote, refuse_rows, warning
-from octcore.data.lookup import find_column
-from octcore.data.numbers import EXACT, format_number, parse, refuse_rounded
+from octcore.data.lookup import find_column, normal
+from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded
 from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
@@ -187,6 +187,28 @@ def _number_column(name: str, numbers: npt.NDArray[np.float64], kind: Kind | Non
     return Column(name, chosen, levels), numbers, ()
 
 
+def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """Return new rows with their texts taken as at training, and with the parts of their dates.
+
+    A part of dates that is there under its own name stays as it is.
+    """
+    names = [normal(str(name)) for name in frame.columns]
+    made: dict[str, list[str]] = {}
+    for column in columns:
+        found = next((n for n in (column.name, column.source) if normal(n) in names), None)
+        if found is None or (found == column.name and not column.aliases):
+            continue
+        place = names.index(normal(found))
+        texts = [as_text(value) for value in frame.iloc[:, place]]
+        aliases = dict(column.aliases)
+        if found != column.name:
+            texts = [aliases.get(text, text) for text in texts]
+            made[column.name] = date_parts(texts, column.number_format)
+        elif not aliases.keys().isdisjoint(texts):
+            made[str(frame.columns[place])] = [aliases.get(text, text) for text in texts]
+    return frame.assign(**made) if made else frame
+
+
 def prepare_rows(
     frame: pd.DataFrame,
     columns: Sequence[Column],
@@ -196,6 +218,7 @@ def prepare_rows(
 
     `missing_marks` are the texts that stand for a missing value in files.
     """
+    frame = as_meant(frame, columns)
     names = [str(name) for name in frame.columns]
     prepared: dict[str, npt.NDArray[np.float64] | pd.Series] = {}
     for column in columns:

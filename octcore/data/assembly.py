@@ -24,7 +24,9 @@ from octcore.data.findings import (
     raise_if_unusable,
     warning,
 )
-from octcore.data.table import RawColumn, RawTable, look_alikes
+from octcore.data.numbers import slashed_order
+from octcore.data.preparing import look_alikes
+from octcore.data.table import RawColumn, RawTable
 from octcore.data.target import Target, read_target
 from octcore.data.typed import (
     TypedColumn,
@@ -54,7 +56,6 @@ class Choices:
     missing: Missing = "drop-rows"
     positive_class: Label | None = None
     name: str = "data"
-    merge: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -112,25 +113,20 @@ class _Assembly:
         """Error that carries all that was found."""
         return UnusableTableError([*self.findings, error(code, message, line)])
 
-    def merged(self, raw: RawColumn) -> RawColumn:
-        """Column with look-alike values merged if the user wants it, else with a word on them."""
-        merged, twins = look_alikes(raw)
-        if raw.name in self.chosen.merge:
-            return merged
-        if twins:
+    def say_look_alikes(self, raw: RawColumn) -> None:
+        if twins := look_alikes(raw):
             shown = "; ".join(listing(group, 4) for group in twins[:3])
             message = (
                 f"Column {quote(raw.name)} has values that look alike ({shown}) and count as "
                 "different; merge them if they mean the same."
             )
             self.findings.append(info("LOOK_ALIKE", message, column=raw.name))
-        return raw
 
     def read_target(self, name: str) -> Target:
-        n_before = len(self.findings)
-        raw = self.merged(self.table.column(name))
+        raw = self.table.column(name)
         target = read_target(raw, self.table.lines)
-        self.findings[n_before:n_before] = target.findings
+        self.findings += target.findings
+        self.say_look_alikes(raw)
         raise_if_unusable(self.findings)
         return target
 
@@ -145,7 +141,7 @@ class _Assembly:
             if name in self.chosen.drop:
                 self.columns_dropped.append((name, "USER"))
                 continue
-            raw = self.merged(raw)
+            self.say_look_alikes(raw)
             wanted = split_kind(kinds[name], name)[0] if name in kinds else None
             column = type_column(raw, self.table.delimiter, self.table.lines, wanted)
             if column.is_date and name in kinds:
@@ -178,7 +174,8 @@ class _Assembly:
         if column.is_date:
             return left_out(
                 "DATE_COLUMN",
-                "holds dates and is left out; choose numeric to use the days since the first date.",
+                "holds dates and is left out; choose numeric to use the days since the first date, "
+                "or date for year, month and weekday.",
             )
         if column.too_long:
             return left_out(
@@ -405,11 +402,9 @@ class _Assembly:
 
 
 def _date_as_days(column: TypedColumn) -> Finding:
-    _, first, order = column.number_format.split(":")
-    how = {"dmy": "day first", "mdy": "month first", "ymd": "year first"}[order]
-    slashes = any("/" in value for value in column.raw.values)
-    dates = f", dates with {how}." if slashes else "."
-    message = f"Column {quote(column.name)} is read as days since {first}{dates}"
+    _, first, _ = column.number_format.split(":")
+    how = slashed_order(column.raw.values, column.number_format)
+    message = f"Column {quote(column.name)} is read as days since {first}{how}."
     return info("DATE_AS_NUMBER", message, column=column.name)
 
 
@@ -420,5 +415,5 @@ def _marks(columns: Sequence[TypedColumn]) -> str:
         for column in columns
         for text, gone in zip(column.raw.values, column.missing, strict=True)
         if gone and text
-    }
+    } | {text for column in columns for text, meant in column.raw.aliases if not meant}
     return f" (written {listing(sorted(texts), 4)})" if texts else ""

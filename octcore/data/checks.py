@@ -15,8 +15,8 @@ import pandas as pd
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding, count, info, listing, quote, warning
+from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import FEW_NUMBERS, PLAIN
-from octcore.data.table import LONG_TEXT
 
 SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
@@ -126,19 +126,16 @@ def _shape(n_samples: int, n_features: int) -> Iterator[Finding]:
 
 def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
     """Look for sentinels and for values that a solver cannot tell apart."""
-    distinct, rows = np.unique(values, return_counts=True)
+    for value, rows in sentinels(values):
+        yield warning(
+            "SENTINEL",
+            f"Column {quote(name)} has {value:g} in {count(rows, 'row')}, far from all other "
+            "values; does it mean that the value is missing?",
+            column=name,
+        )
+    distinct = np.unique(values)
     if len(distinct) < 3:
         return
-    for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
-        value = float(distinct[end])
-        far = abs(value - rest[end]) > 3 * (rest[-1] - rest[0])
-        if value in _SENTINELS and rows[end] >= 2 and far:
-            yield warning(
-                "SENTINEL",
-                f"Column {quote(name)} has {value:g} in {count(int(rows[end]), 'row')}, far "
-                "from all other values; if it means missing, empty those cells.",
-                column=name,
-            )
     gaps = np.diff(distinct)
     scale = max(abs(distinct[0]), abs(distinct[-1]))
     close = int((gaps < SOLVER_TOLERANCE * scale).sum())
@@ -151,6 +148,18 @@ def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
             "trusted.",
             column=name,
         )
+
+
+def sentinels(values: Numbers) -> Iterator[tuple[float, int]]:
+    """Numbers that often stand for a missing one and are far from all others, and their rows."""
+    distinct, rows = np.unique(values, return_counts=True)
+    if len(distinct) < 3:
+        return
+    for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
+        value = float(distinct[end])
+        far = abs(value - rest[end]) > 3 * (rest[-1] - rest[0])
+        if value in _SENTINELS and rows[end] >= 2 and far:
+            yield value, int(rows[end])
 
 
 def _scales(ranges: Mapping[str, float]) -> Iterator[Finding]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from octcore.data.numbers import source_of_part
 
 Kind = Literal["numeric", "ordinal", "categorical", "binary"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -24,12 +27,36 @@ class Column:
     """In order; floats if the frame holds numbers, otherwise text. Empty for numeric columns."""
     number_format: str = "plain"
     """How the file wrote the numbers (see `octcore.data.numbers`); new rows are read likewise."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Texts of the file and what they were taken for: another spelling, or the empty text where
+    they mean that nothing is known."""
 
     @property
     def holds_numbers(self) -> bool:
         """Whether the frame stores this column as float64 rather than as text."""
         return self.kind == "numeric" or (
             len(self.levels) > 0 and all(isinstance(level, float) for level in self.levels)
+        )
+
+    @property
+    def source(self) -> str:
+        """Name of the column of the file that it is read from: itself, or one of dates."""
+        return source_of_part(self.number_format) or self.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; files of before have no aliases."""
+        return {name: value for name, value in asdict(self).items() if name != "aliases" or value}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Column:
+        """Read a column back; other programs may write a level 1.0 as 1."""
+        levels = (float(v) if isinstance(v, int | float) else str(v) for v in record["levels"])
+        return cls(
+            str(record["name"]),
+            record["kind"],
+            tuple(levels),
+            str(record.get("number_format", "plain")),
+            tuple((str(text), str(meant)) for text, meant in record.get("aliases", ())),
         )
 
 

@@ -221,7 +221,7 @@ class Dataset:
                 for label, rows in zip(self.classes, self.class_counts, strict=False)
             ],
             "positive_class": self.positive_class,
-            "columns": [asdict(column) for column in self.columns],
+            "columns": [column.to_dict() for column in self.columns],
             "findings": [asdict(finding) for finding in self.findings],
             "source": asdict(self.source),
         }

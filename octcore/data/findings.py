@@ -48,15 +48,21 @@ def info(code: str, message: str, line: int | None = None, column: str | None = 
     return Finding(code, "info", message, line, column)
 
 
+Head = tuple[tuple[int, tuple[str, ...]], ...]
+"""The first lines of a file: number, counted from 1, and fields."""
+
+
 class UnusableTableError(DataError):
     """A `DataError` that carries everything that was found.
 
     The first finding of severity ``"error"`` gives code, message, line and column;
-    `findings` holds all of them, warnings included.
+    `findings` holds all of them, warnings included, and `head` the first lines of a file that
+    could be split into fields.
     """
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+    def __init__(self, findings: Iterable[Finding], head: Head = ()) -> None:
         self.findings: tuple[Finding, ...] = tuple(findings)
+        self.head = head
         first = next(f for f in self.findings if f.severity == "error")
         super().__init__(first.code, first.message, first.line, first.column)
 

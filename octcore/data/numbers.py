@@ -5,13 +5,16 @@ are read in the same way:
 
 ``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``dressed``,
 ``date:YYYY-MM-DD:dmy`` (days since that date; the last part is the order of 3/4/2026).
+
+A column that is a part of the dates of another one has ``year:dmy:COLUMN``, ``month:dmy:COLUMN``
+or ``weekday:dmy:COLUMN``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
@@ -48,6 +51,8 @@ _DATE = re.compile(
     r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"
 )
 """Year first or last; a time of the day does not count."""
+DATE_PARTS = ("year", "month", "weekday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PLAIN_CHARACTERS = frozenset("0123456789+-.eE")
 
 
@@ -193,6 +198,29 @@ def detect_date(texts: Sequence[str]) -> str | None:
             return None
         days.append(day)
     return f"date:{min(days).isoformat()}:{order}" if days else None
+
+
+def date_parts(texts: Iterable[str], number_format: str) -> list[str]:
+    """Write a part of every date: 2026, 3 or Tuesday; what is no date stays as it is."""
+    part, order, _ = number_format.split(":", 2)
+    days = [(text, _read_date(text, order)) for text in texts]
+    if part == "weekday":
+        return [text if day is None else WEEKDAYS[day.weekday()] for text, day in days]
+    return [text if day is None else str(getattr(day, part)) for text, day in days]
+
+
+def slashed_order(texts: Iterable[str], number_format: str) -> str:
+    """Say how dates with slashes are read, ``, dates with day first``; nothing without any."""
+    if not any("/" in text for text in texts):
+        return ""
+    how = {"dmy": "day first", "mdy": "month first", "ymd": "year first"}
+    return f", dates with {how[number_format.rpartition(':')[2]]}"
+
+
+def source_of_part(number_format: str) -> str | None:
+    """Name of the column of dates of which a column is a part; None for other columns."""
+    part, _, rest = number_format.partition(":")
+    return rest.partition(":")[2] if part in DATE_PARTS else None
 
 
 def _read_date(text: str, slashed_order: str) -> date | None:

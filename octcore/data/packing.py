@@ -30,7 +30,7 @@ def pack(data: Dataset) -> bytes:
         "format": FORMAT,
         "version": VERSION,
         "name": data.name,
-        "columns": [asdict(column) for column in data.columns],
+        "columns": [column.to_dict() for column in data.columns],
         "values": [_column_record(data, column) for column in data.columns],
         "n_samples": data.n_samples,
         "target_name": data.target_name,
@@ -63,9 +63,7 @@ def unpack(packed: bytes) -> Dataset:
 
 
 def _dataset_from(record: dict[str, Any]) -> Dataset:
-    columns = tuple(
-        Column(**{**column, "levels": tuple(column["levels"])}) for column in record["columns"]
-    )
+    columns = tuple(Column.from_dict(column) for column in record["columns"])
     series = {
         column.name: _column_values(values)
         for column, values in zip(columns, record["values"], strict=True)

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from octcore.data.assembly import (
     MISSING_POLICIES,
@@ -23,7 +23,9 @@ from octcore.data.assembly import (
 from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused
-from octcore.data.lookup import find_column
+from octcore.data.heading import WantedLines
+from octcore.data.lookup import find_column, normal
+from octcore.data.preparing import DATE, kinds_of_parts, prepare_table
 from octcore.data.sniffing import MAX_BYTES
 from octcore.data.table import RawTable, parse_table
 from octcore.data.target import with_binned_target
@@ -43,6 +45,9 @@ def read_csv(
     name: str | None = None,
     merge: Iterable[str] = (),
     target_bins: int | None = None,
+    na_values: Mapping[str, str | Iterable[str]] | None = None,
+    header: int | None = None,
+    first_row: int | None = None,
 ) -> Dataset:
     """Read a CSV file into a `Dataset`.
 
@@ -56,9 +61,10 @@ def read_csv(
         Columns to leave out.
     kinds : mapping of str to str
         Kind of a column where the default is not meant: ``numeric``, ``ordinal``,
-        ``categorical``, ``binary``, or ``ordinal:small<medium<large`` to state an order. By
-        default two values are binary, other numbers are numeric however few they are, and text is
-        categorical.
+        ``categorical``, ``binary``, ``ordinal:small<medium<large`` to state an order, or ``date``,
+        which makes the columns "year of ...", "month of ..." and "weekday of ..." of one of dates
+        (``numeric`` makes it the days since the first date). By default two values are binary,
+        other numbers are numeric however few they are, and text is categorical.
     missing : {"drop-rows", "drop-columns", "category", "auto"}
         What happens to missing feature values. ``category`` makes them a level of their own in
         columns of text, categories or two values; rows with another missing *number* are left out.
@@ -74,6 +80,13 @@ def read_csv(
         texts) mean the same; the most frequent spelling stays.
     target_bins : int or None
         Cut a target of numbers into this many classes, 2 to 5, of about equally many rows.
+    na_values : mapping of str to str or iterable of str
+        By column the texts that mean that a value is missing, such as ``{"ward": "n/a"}``.
+    header : int or None
+        Line of the file, counted from 1, that names the columns; found by default. Lines above it
+        are left out.
+    first_row : int or None
+        Line on which the rows begin; by default the one below the header, or below its units.
 
     Returns
     -------
@@ -85,69 +98,93 @@ def read_csv(
     DataError
         If the file or a column cannot be used; `findings` of the error has all that was found.
     SettingsError
-        If a kind, the policy for missing values or the positive class is none of the choices.
+        If a kind, the policy for missing values, the positive class or a line is none of the
+        choices.
     """
     return make_dataset(
-        read_table(source), target, drop, kinds, missing, positive_class, name, merge, target_bins
+        read_table(source, None, header, first_row),
+        target,
+        drop=drop,
+        kinds=kinds,
+        missing=missing,
+        positive_class=positive_class,
+        name=name,
+        merge=merge,
+        target_bins=target_bins,
+        na_values=na_values,
     )
 
 
-def read_table(source: Source, file_name: str | None = None) -> RawTable:
+def read_table(
+    source: Source,
+    file_name: str | None = None,
+    header: int | None = None,
+    first_row: int | None = None,
+    names: Iterable[str] = (),
+) -> RawTable:
     """Read the bytes of a CSV file as text columns (see `make_dataset`).
 
     `file_name` is shown to people, such as the name of an upload; it is never used as a path.
+    `names` are columns that are needed: the first line that has them all is the header.
     `DataError` if the bytes hold no usable table.
     """
     data, found_name = _bytes_of(source)
     return parse_table(
-        data, found_name if file_name is None else file_name, hashlib.sha256(data).hexdigest()
+        data,
+        found_name if file_name is None else file_name,
+        hashlib.sha256(data).hexdigest(),
+        WantedLines(header, first_row, frozenset(map(normal, names))),
     )
 
 
-def make_dataset(
-    table: RawTable,
-    target: str | None = None,
-    drop: Iterable[str] = (),
-    kinds: Mapping[str, str] | None = None,
-    missing: str = "drop-rows",
-    positive_class: Label | None = None,
-    name: str | None = None,
-    merge: Iterable[str] = (),
-    target_bins: int | None = None,
-) -> Dataset:
-    """Type and check a table that was read; parameters and errors as in `read_csv`."""
-    return assemble(
-        *_chosen(table, target, drop, kinds, missing, positive_class, name, merge, target_bins)
-    )
+def make_dataset(table: RawTable, target: str | None = None, **chosen: Any) -> Dataset:
+    """Type and check a table that was read; choices and errors as in `read_csv`."""
+    return assemble(*_chosen(table, target, **chosen))
 
 
-def prices_of_gaps(
-    table: RawTable,
-    target: str | None = None,
-    drop: Iterable[str] = (),
-    kinds: Mapping[str, str] | None = None,
-    merge: Iterable[str] = (),
-    target_bins: int | None = None,
-) -> dict[Missing, GapPrice]:
-    """What every policy for missing values costs; parameters and errors as in `read_csv`.
+def prices_of_gaps(table: RawTable, **chosen: Any) -> dict[Missing, GapPrice]:
+    """What every policy for missing values costs; choices and errors as in `read_csv`.
 
     Empty where no value is missing.
     """
-    return gap_prices(*_chosen(table, target, drop, kinds, merge=merge, target_bins=target_bins))
+    return gap_prices(*_chosen(table, **chosen))
+
+
+def table_in_use(
+    table: RawTable,
+    kinds: Mapping[str, str] | None,
+    na_values: Mapping[str, str | Iterable[str]] | None = None,
+    merge: Iterable[str] = (),
+    drop: Iterable[str] = (),
+) -> RawTable:
+    """Return the table as it is typed; dates that are wanted as such have become their parts."""
+
+    def found(name: str) -> str:
+        return find_column(name, table.names)
+
+    gaps = {name: (v,) if isinstance(v, str) else tuple(v) for name, v in (na_values or {}).items()}
+    dates = {found(name) for name, kind in (kinds or {}).items() if kind == DATE}
+    return prepare_table(
+        table,
+        {found(name): texts for name, texts in gaps.items()},
+        [found(name) for name in merge],
+        dates.difference(drop),
+    )
 
 
 def _chosen(
     table: RawTable,
-    target: str | None,
-    drop: Iterable[str],
-    kinds: Mapping[str, str] | None,
+    target: str | None = None,
+    drop: Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
     missing: str = "drop-rows",
     positive_class: Label | None = None,
     name: str | None = None,
     merge: Iterable[str] = (),
     target_bins: int | None = None,
+    na_values: Mapping[str, str | Iterable[str]] | None = None,
 ) -> tuple[RawTable, Choices]:
-    """Check what was chosen against the table, whose target may have to be cut into classes."""
+    """Check what was chosen against the table, and do to that what comes before typing."""
     if missing not in MISSING_POLICIES:
         raise SettingsError(
             "UNKNOWN_CHOICE",
@@ -162,13 +199,17 @@ def _chosen(
         found = error("NO_USABLE_FEATURES", message, column=table.names[0])
         raise UnusableTableError([*table.findings, found])
     dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    if target is not None and (kinds or {}).get(target) == DATE:
+        raise _no_class(target, "taken apart as dates")
+    table = table_in_use(table, kinds, na_values, merge, dropped)
+    stated = {name: kind for name, kind in (kinds or {}).items() if kind != DATE}
     chosen = Choices(
         target=None if target is None else find_column(target, table.names, "target column"),
         drop=frozenset(find_column(column, table.names) for column in dropped),
-        kinds={find_column(column, table.names): kind for column, kind in (kinds or {}).items()},
+        kinds=kinds_of_parts(table)
+        | {find_column(column, table.names): kind for column, kind in stated.items()},
         missing=cast("Missing", missing),
         positive_class=positive_class,
-        merge=frozenset(find_column(column, table.names) for column in merge),
         name=name or Path(table.file_name.replace("\\", "/")).stem[:60] or "data",
     )
     for column, kind in chosen.kinds.items():
@@ -190,12 +231,15 @@ def _refuse_contradiction(chosen: Choices) -> None:
             "drop",
         )
     if split_kind(chosen.kinds.get(chosen.target, "categorical"), chosen.target)[0] == "numeric":
-        raise SettingsError(
-            "NUMERIC_TARGET",
-            f"Column {quote(chosen.target)} is the target, whose values are classes; it cannot be "
-            "numeric.",
-            "kinds",
-        )
+        raise _no_class(chosen.target, "numeric")
+
+
+def _no_class(target: str, what: str) -> SettingsError:
+    return SettingsError(
+        "NUMERIC_TARGET",
+        f"Column {quote(target)} is the target, whose values are classes; it cannot be {what}.",
+        "kinds",
+    )
 
 
 def _bytes_of(source: Source) -> tuple[bytes, str]:

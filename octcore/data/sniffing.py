@@ -14,6 +14,7 @@ import re
 from itertools import islice
 
 from octcore.data.findings import Finding, count, refused, warning
+from octcore.data.numbers import PLAIN
 
 MAX_BYTES = 200_000_000
 """Largest file that is read; the app's own upload limit is lower."""
@@ -22,6 +23,8 @@ MAX_COLUMNS = 5_000
 """Most columns of a table: parsing time grows with columns long before any model could be built."""
 
 DELIMITERS = (",", ";", "\t", "|")
+TITLES = 6
+"""Up to so many lines may stand above the names."""
 
 _SIGNATURES: dict[str, tuple[bytes, ...]] = {
     "a zip archive or an Excel or OpenDocument workbook": (b"PK\x03\x04", b"PK\x05\x06"),
@@ -182,47 +185,50 @@ def take_separator_line(text: str) -> tuple[str, str | None, int]:
     return text[match.end() :], match[1], 1
 
 
-def sniff_delimiter(text: str) -> str:
-    """Choose the separator whose field counts agree best over the first lines.
+def sniff_delimiter(text: str, skip: int = 0) -> str:
+    """Choose the separator whose field counts agree best from the header on.
 
-    The header decides between separators that agree equally well: more columns win.
+    More columns win between separators that agree equally well.  The header is the first line, or
+    the line after some titles where it then fits better; a line with numbers is none.  The first
+    `skip` lines do not count.
     """
-    lines = _first_lines(text, 40)
+    lines = _first_lines(text, 40, skip)
     best, best_score = ",", (0.0, 0)
     for delimiter in DELIMITERS:
         if not any(delimiter in line for line in lines):
             continue
-        counts = _field_counts(lines, delimiter)
-        if not counts:
-            continue
-        header = counts[0]
-        agree = sum(1 for n in counts[1:] if n in (header, header + 1)) / max(1, len(counts) - 1)
-        score = (round(agree, 1) if header > 1 else -1.0, header)
-        if score > best_score or (best_score == (0.0, 0) and score[1] > 0):
-            best, best_score = delimiter, score
+        rows = _fields(lines, delimiter)
+        for titles in range(min(TITLES, len(rows) - 2) if len(rows) > 2 else 1):
+            if titles and any(PLAIN.fullmatch(field.strip()) for field in rows[titles]):
+                continue
+            header, *counts = [len(row) for row in rows[titles:]]
+            agree = sum(1 for n in counts if n in (header, header + 1)) / max(1, len(counts))
+            score = (round(agree, 1) if header > 1 else -1.0, header)
+            if score > best_score or (best_score == (0.0, 0) and not titles):
+                best, best_score = delimiter, score
     return best
 
 
-def _first_lines(text: str, limit: int) -> list[str]:
-    lines = (line for line in io.StringIO(text, newline="") if line.strip())
-    return list(islice(lines, limit))
+def _first_lines(text: str, limit: int, skip: int = 0) -> list[str]:
+    after = islice(io.StringIO(text, newline=""), skip, None)
+    return list(islice((line for line in after if line.strip()), limit))
 
 
-def _field_counts(lines: list[str], delimiter: str) -> list[int]:
+def _fields(lines: list[str], delimiter: str) -> list[list[str]]:
     if len(lines[0]) > 100_000:  # a header this long is counted, not parsed
-        return [lines[0].count(delimiter) + 1]
+        return [[""] * (lines[0].count(delimiter) + 1)]
     try:
-        return [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
-        return [line.count(delimiter) + 1 for line in lines]
+        return [line.split(delimiter) for line in lines]
 
 
 def check_width(text: str, delimiter: str) -> None:
     """Refuse a header with too many columns before anything is parsed."""
-    first = next(iter(_first_lines(text, 1)), "")
+    first = max(_first_lines(text, TITLES), key=lambda line: line.count(delimiter), default="")
     columns = first.count(delimiter) + 1
     if MAX_COLUMNS < columns <= 20 * MAX_COLUMNS and '"' in first:
-        columns = _field_counts([first], delimiter)[0]  # separators inside quotes do not count
+        columns = len(_fields([first], delimiter)[0])  # separators inside quotes do not count
     if columns > MAX_COLUMNS:
         raise refused(
             "TOO_MANY_COLUMNS",

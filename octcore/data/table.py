@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import gc
 import io
-import re
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +15,14 @@ import pandas as pd
 
 from octcore.data.findings import (
     Finding,
+    Head,
     UnusableTableError,
     count,
-    info,
-    listing,
     quote,
     refused,
     warning,
 )
-from octcore.data.lookup import fresh_name
+from octcore.data.heading import HEAD, WantedLines, clean_headers, find_lines
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
 from octcore.data.text import clean_text, has_control
@@ -35,9 +32,6 @@ MAX_FIELD = 100_000
 
 MAX_CELLS = 20_000_000
 """Most cells of a table."""
-
-LONG_TEXT = 100
-"""Names and labels beyond this are cut in views."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,38 +43,28 @@ class RawColumn:
     """Shape ``(n_rows,)``: positions in `values`."""
     values: tuple[str, ...]
     """Distinct cleaned texts in order of appearance; the empty text means nothing was written."""
+    made_of: str = ""
+    """Number format of a part of dates (see `octcore.data.numbers`); empty for what was written."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Texts of the file, and the texts that they were taken for."""
+
+    def taken(self, aliases: Mapping[str, str]) -> RawColumn:
+        """Return the column with some texts taken for others; the empty text makes gaps."""
+        texts = np.array([aliases.get(value, value) for value in self.values], dtype=object)
+        places, values = pd.factorize(texts)
+        known = dict(self.aliases) | {a: b for a, b in aliases.items() if a in self.values}
+        return replace(
+            self, codes=places[self.codes], values=tuple(values), aliases=tuple(known.items())
+        )
+
+    def by_rows(self) -> list[tuple[str, int]]:
+        """Return every value with its number of rows, the most frequent first."""
+        rows = np.bincount(self.codes, minlength=len(self.values))
+        return [(self.values[i], int(rows[i])) for i in np.argsort(-rows, kind="stable")]
 
     def texts(self) -> npt.NDArray[np.object_]:
         """Return the text of every row."""
         return np.array(self.values, dtype=object)[self.codes]
-
-
-def look_alikes(raw: RawColumn) -> tuple[RawColumn, tuple[tuple[str, ...], ...]]:
-    """Merge the values of a column that differ only in capitals, or as 1 and 1.0 do.
-
-    Columns that hold numbers alone have no such values: there 1 and 1.0 are one number anyway.
-    Returned are the column with the most frequent spelling of every group, and the groups, each
-    with the most frequent spelling first.
-    """
-    if all(PLAIN.fullmatch(value) for value in raw.values if value):
-        return raw, ()
-    rows = np.bincount(raw.codes, minlength=len(raw.values))
-    groups: dict[str, list[int]] = {}
-    for index in np.argsort(-rows, kind="stable"):
-        value = raw.values[int(index)]
-        key = repr(float(value)) if PLAIN.fullmatch(value) else value.casefold()
-        groups.setdefault(key, []).append(int(index))
-    twins = [group for group in groups.values() if len(group) > 1]
-    if not twins:
-        return raw, ()
-    kept = np.arange(len(raw.values))
-    for group in twins:
-        kept[group] = group[0]
-    used, position = np.unique(kept, return_inverse=True)
-    merged = RawColumn(
-        raw.name, position[raw.codes].astype(np.int64), tuple(raw.values[int(i)] for i in used)
-    )
-    return merged, tuple(tuple(raw.values[i] for i in group) for group in twins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +84,20 @@ class RawTable:
     """Warnings about the file as a whole."""
     index_column: str | None = None
     """A column that only counts the rows (unnamed, as pandas and R save it)."""
+    header: int = 1
+    """Line of the file with the names."""
+    head: Head = ()
+    """The first lines of the file that are not blank, whatever they were taken for."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in file order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def of_lines(self) -> tuple[Finding, ...]:
+        """What was left out around the header."""
+        return tuple(f for f in self.findings if f.code in {"TITLE_LINES", "UNITS_LINE"})
 
     @property
     def n_rows(self) -> int:
@@ -132,18 +125,29 @@ def _no_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
-def parse_table(data: bytes, file_name: str, sha256: str) -> RawTable:
+def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -> RawTable:
     """Read the bytes of a CSV file; `UnusableTableError` has all findings if it is no table."""
     findings: list[Finding] = []
+    head: Head = ()
     try:
         text, encoding = decode(data, findings)
         text, delimiter, skipped = take_separator_line(text)
-        delimiter = delimiter or sniff_delimiter(text)
+        delimiter = delimiter or sniff_delimiter(text, max(0, (wanted.header or 1) - 1 - skipped))
         check_width(text, delimiter)
         with _no_cycle_search():
-            columns, lines, index_column = _split(text, delimiter, skipped, findings)
+            rows, lines = _parse_rows(text, delimiter, skipped, findings)
+            head = tuple(zip(lines, map(tuple, rows[:HEAD]), strict=False))
+            at, first = find_lines(rows, lines, wanted, findings)
+            names = clean_headers(rows[at], lines[at], findings)
+            index_title, line = rows[at][0].strip().lower(), lines[at]
+            rows, lines = rows[first:], lines[first:]
+            _fit_rows(len(names), rows, lines, findings)
+            columns = _columns(names, rows, lines, findings)
     except UnusableTableError as failure:
-        raise UnusableTableError([*findings, *failure.findings]) from None
+        raise UnusableTableError([*findings, *failure.findings], head) from None
+    # pandas and R write a first column that only counts the rows.
+    may_count = index_title in _INDEX_NAMES or index_title.startswith("unnamed: ")
+    counts = may_count and len(columns) > 1 and counts_rows(columns[0])
     return RawTable(
         file_name=clean_text(file_name),
         sha256=sha256,
@@ -153,71 +157,12 @@ def parse_table(data: bytes, file_name: str, sha256: str) -> RawTable:
         columns=columns,
         lines=np.array(lines, dtype=np.int64),
         findings=tuple(findings),
-        index_column=index_column,
+        index_column=names[0] if counts else None,
+        header=line,
+        head=head,
     )
 
 
-def _split(
-    text: str, delimiter: str, skipped: int, findings: list[Finding]
-) -> tuple[tuple[RawColumn, ...], list[int], str | None]:
-    """Split text into columns; return them, their lines and the index column."""
-    rows, lines = _parse_rows(text, delimiter, skipped, findings)
-    at = _header_at(rows)
-    if at:
-        message = (
-            f"{count(at, 'line')} above the header left out ({quote(' '.join(rows[0]).strip())})."
-        )
-        findings.append(warning("TITLE_LINES", message, line=lines[0]))
-    header, body, body_lines = rows[at], rows[at + 1 :], lines[at + 1 :]
-    lines = lines[at:]
-    del rows
-    if len(body) > 1 and _are_units(body[0]):
-        message = f"Line {lines[1]} below the header holds units ({quote(_filled(body[0])[0])})"
-        findings.append(warning("UNITS_LINE", f"{message}; it is left out.", line=lines[1]))
-        body, body_lines = body[1:], body_lines[1:]
-    _refuse_prose([header, *body], lines[0])
-    _fit_rows(len(header), body, body_lines, findings)
-    names = clean_headers(header, lines[0], findings)
-    columns = _columns(names, body, body_lines, findings)
-    # pandas and R write a first column that only counts the rows.
-    title = header[0].strip().lower()
-    may_count = title in _INDEX_NAMES or title.startswith("unnamed: ")
-    counts = may_count and len(columns) > 1 and counts_rows(columns[0])
-    return columns, body_lines, names[0] if counts else None
-
-
-def _filled(row: Sequence[str]) -> list[str]:
-    return [field.strip() for field in row if field.strip()]
-
-
-def _header_at(rows: Sequence[Sequence[str]]) -> int:
-    """Position of the header: lines above it with a single field filled in are titles."""
-    widths = [len(_filled(row)) for row in rows[:TITLES]]
-    first = next((at for at, width in enumerate(widths) if width > 1), 0)
-    names = _filled(rows[first])
-    has_numbers = any(PLAIN.fullmatch(name) for name in names)
-    return first if len(names) > 2 and not has_numbers and len(rows) > first + 2 else 0
-
-
-def _are_units(row: Sequence[str]) -> bool:
-    fields = _filled(row)
-    return bool(fields) and all(_UNIT.fullmatch(field) for field in fields)
-
-
-def _refuse_prose(rows: Sequence[Sequence[str]], line: int) -> None:
-    """Refuse a few lines of sentences, in which commas separate nothing."""
-    if len(rows) > PROSE_LINES or len(rows[0]) > PROSE_LINES:
-        return
-    fields = [field for row in rows for field in _filled(row)]
-    if all(len(field.split()) > 1 and not PLAIN.fullmatch(field) for field in fields):
-        message = "These are a few lines of text, not a table: a line of column names and rows of"
-        raise refused(
-            "NO_TABLE", f"{message} values, with separators between them, is needed.", line
-        )
-
-
-TITLES, PROSE_LINES = 6, 5
-_UNIT = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _INDEX_NAMES = frozenset({"", "index", "rownames", "row.names", "row", "level_0"})
 
 
@@ -327,94 +272,6 @@ def _fit_rows(
         findings.append(warning("SHORT_ROWS", message, line=lines[short[0]]))
     for index in [*long, *short]:
         body[index] = body[index][:width] + [""] * (width - len(body[index]))
-
-
-def clean_headers(header: Sequence[str], line: int, findings: list[Finding]) -> list[str]:
-    """Make names clean and unique."""
-    cleaned = [clean_text(field) for field in header]
-    names: dict[str, None] = {}
-    taken = set(cleaned)
-    renamed: list[Finding] = []
-    for position, name in enumerate(cleaned, start=1):
-        fresh = name
-        if not name or name in names:
-            fresh = fresh_name(name or f"column {position}", taken)
-            code, said = (
-                ("DUPLICATE_HEADER", f"Two columns are called {quote(name)}; the later one")
-                if name
-                else ("UNNAMED_COLUMN", f"Column {position} has no name; it")
-            )
-            message = f"{said} is called {quote(fresh)} here."
-            renamed.append(warning(code, message, line=line, column=fresh))
-            taken.add(fresh)
-        names[fresh] = None
-    findings += [*_changes(header, cleaned, line), *renamed, *_remarks([*names], line)]
-    return [*names]
-
-
-def _changes(header: Sequence[str], cleaned: Sequence[str], line: int) -> Iterator[Finding]:
-    if any(has_control(" ".join(field.split())) for field in header):
-        yield warning(
-            "CONTROL_CHARS",
-            "A column name holds control characters; they are written out, as in \\x07.",
-            line=line,
-        )
-    changed = [name for field, name in zip(header, cleaned, strict=True) if field != name]
-    if changed:
-        yield warning(
-            "TRIMMED",
-            f"Spaces or line breaks were removed from {count(len(changed), 'column name')}: "
-            f"{listing(changed)}.",
-            line=line,
-        )
-
-
-def _remarks(names: Sequence[str], line: int) -> Iterator[Finding]:
-    for name in names:
-        if len(name) > LONG_TEXT:
-            yield warning(
-                "LONG_NAME",
-                f"A column name has {len(name):,} characters; views cut it with an ellipsis, "
-                "exports keep it whole.",
-                line=line,
-                column=name,
-            )
-    looks: dict[str, str] = {}
-    for name in names:
-        look = _appearance(name)
-        other = looks.setdefault(look, name)
-        if other != name:
-            yield warning(
-                "LOOKALIKE_NAMES",
-                f"Two column names look alike but are written with different characters: "
-                f"{quote(other)} and {quote(name)}; rename one.",
-                line=line,
-                column=name,
-            )
-    numbers = [name for name in names if PLAIN.fullmatch(name)]
-    if len(numbers) == len(names) or any("." in name for name in numbers):
-        yield warning(
-            "NO_HEADER",
-            f"The first line looks like data rather than names ({listing(numbers, 3)}); if so, "
-            "add a line with column names above it.",
-            line=line,
-        )
-    folded = {name.casefold() for name in names}
-    if len(folded) < len(set(names)):
-        yield info(
-            "CASE_NAMES", "Some column names differ only in upper and lower case.", line=line
-        )
-
-
-_CONFUSABLE = str.maketrans(
-    "аеорсухіјѕԁһАВЕКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧοι",
-    "aeopcyxijsdhABEKMHOPCTXABEZHIKMNOPTYXoi",
-)
-
-
-def _appearance(name: str) -> str:
-    """Reduce a name to what it looks like: composed, compatible, common letter twins merged."""
-    return unicodedata.normalize("NFKC", name).translate(_CONFUSABLE)
 
 
 def _columns(

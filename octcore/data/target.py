@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from octcore.data.columns import Label
-from octcore.data.findings import Finding, count, error, listing, quote, warning
+from octcore.data.findings import Finding, count, error, quote, warning
+from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import PLAIN, detect_date, parse_plain
-from octcore.data.table import LONG_TEXT, RawColumn, RawTable, counts_rows
+from octcore.data.preparing import missing_words, words_in_rows
+from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.errors import DataError, SettingsError
 
@@ -48,8 +50,15 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64]) -> Target:
     findings: list[Finding] = []
     if numeric:
         missing |= words
-    elif words:
-        findings.append(_words_kept(raw, words))
+    elif said := missing_words(raw):
+        findings.append(
+            warning(
+                "LOOKS_MISSING",
+                f"The target {quote(raw.name)} has {words_in_rows(said)}, which may mean a missing "
+                "label; kept as a class.",
+                column=raw.name,
+            )
+        )
     labels = _labels(raw, missing)
     classes = tuple(sorted(set(labels.values()), key=_natural))
     code_of = {label: code for code, label in enumerate(classes)}
@@ -74,16 +83,6 @@ def _labels(raw: RawColumn, missing: set[int]) -> dict[int, Label]:
     if present and all(_WHOLE.fullmatch(value) for value in present.values()):
         return {index: int(value.split(".")[0]) for index, value in present.items()}
     return dict(present)
-
-
-def _words_kept(raw: RawColumn, words: set[int]) -> Finding:
-    shown = sorted(raw.values[index] for index in words)
-    return warning(
-        "LOOKS_MISSING",
-        f"The target {quote(raw.name)} has {listing(shown)}, which may mean a missing label; kept "
-        "as a class. Empty the cells if they are missing.",
-        column=raw.name,
-    )
 
 
 def _missing_findings(

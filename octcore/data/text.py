@@ -14,6 +14,13 @@ MISSING_WORDS = frozenset({
 })  # fmt: skip
 """Values, in lower case, that mean "missing" among numbers but may be a name among texts."""
 
+LOOKS_MISSING = MISSING_WORDS | {
+    "k.a.", "k. a.", "keine angabe", "unbekannt", "fehlt", "n.v.", "n.b.", "n.d.", "s.d.", "nd",
+    "inconnu", "desconocido", "sconosciuto", "not available", "not known", "not recorded",
+    "not applicable", "no data", "no answer", "nicht bekannt", "kein wert",
+}  # fmt: skip
+"""Values, in lower case, of which a user is asked whether they mean "missing"."""
+
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")
 _MINUS = re.compile("^\u2212(?=[0-9.])")  # the typographic minus sign before a number
 _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085") | frozenset(

@@ -20,6 +20,7 @@ from octcore.data.numbers import (
     parse,
     parse_plain,
 )
+from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.errors import DataError, SettingsError
@@ -102,7 +103,7 @@ def type_column(
     words = [i for i in odd if values[i].lower() in MISSING_WORDS or INFINITE.fullmatch(values[i])]
     texts = sorted({*odd}.difference(words))
     if not texts and len(words) == len(present):
-        return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
+        return TypedColumn(raw, None, missing, findings=_words_kept(raw))
     number_format = "plain"
     if texts:
         strays = [i for i in texts if not _has_digit(values[i])]
@@ -197,19 +198,21 @@ def _mixed_or_text(
     are_few = share >= MOSTLY_NUMBERS and number_format != "dressed"  # 10 mg, 20 mg, placebo
     is_wanted = wanted == "numeric" and are_words
     if not has_order or not (are_few or is_wanted):
-        findings = _words_kept(raw, words)
+        findings = _words_kept(raw)
         if has_order and share >= HALF and are_words:
             message = (
                 f"Column {quote(raw.name)} holds numbers, but {int(rows[texts].sum()):,} of "
                 f"{len(raw.codes):,} values are none, such as {quote(raw.texts()[first])}, and all "
                 "are read as texts; choose numeric to count these as missing."
             )
-            findings += (warning("MIXED_TEXT", message, column=raw.name),)
+            findings = (warning("MIXED_TEXT", message, column=raw.name),)
         return TypedColumn(raw, None, missing, findings=findings)
-    n_texts = int(rows[texts].sum())
+    n_texts, held = int(rows[texts].sum()), "numbers"
+    if number_format.startswith("date:"):
+        held = "dates"
     finding = warning(
         "MIXED_TYPES",
-        f"Column {quote(raw.name)} holds numbers but line {lines[first]} has "
+        f"Column {quote(raw.name)} holds {held} but line {lines[first]} has "
         f"{quote(raw.texts()[first])}; {count(n_texts, 'such value')} count{'s' * (n_texts == 1)} "
         "as missing. Choose categorical to keep the texts.",
         line=int(lines[first]),
@@ -222,13 +225,13 @@ def _mixed_or_text(
     return _with_infinities(TypedColumn(raw, numbers, absent, number_format, findings), lines)
 
 
-def _words_kept(raw: RawColumn, words: list[int]) -> tuple[Finding, ...]:
-    shown = [raw.values[i] for i in words if raw.values[i].lower() in MISSING_WORDS]
-    if not shown:
+def _words_kept(raw: RawColumn) -> tuple[Finding, ...]:
+    words = missing_words(raw)
+    if not words:
         return ()
     message = (
-        f"Column {quote(raw.name)} has {listing(shown)}, which may mean a missing value; it is "
-        "kept as a category of its own, as a missing text would be."
+        f"Column {quote(raw.name)} has {words_in_rows(words)}, which may mean a missing value; it "
+        "is kept as a category of its own, as a missing text would be."
     )
     return (warning("LOOKS_MISSING", message, column=raw.name),)
 
@@ -242,7 +245,7 @@ def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
     raise SettingsError(
         "BAD_KIND",
         f"Column {quote(name)} cannot be {quote(kind)}; choose numeric, ordinal, categorical or "
-        "binary (ordinal:small<medium<large states an order).",
+        "binary (ordinal:small<medium<large states an order), or date for dates of a file.",
         "kinds",
     )
 
@@ -301,14 +304,17 @@ def finish_column(
         assert column.numbers is not None
         values = column.numbers[codes]
         levels = () if kind == "numeric" else tuple(np.unique(values).tolist())
-        return Column(column.name, kind, levels, column.number_format), values, ()
+        number_format = column.raw.made_of or column.number_format
+        return Column(column.name, kind, levels, number_format, column.raw.aliases), values, ()
     if kind == "numeric":
         bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
         message = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
         raise DataError("NOT_NUMERIC", f"Column {quote(column.name)} {message}", column=column.name)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
-    return Column(column.name, kind, levels), np.array(texts, dtype=object)[codes], findings
+    made_of = column.raw.made_of or "plain"
+    described = Column(column.name, kind, levels, made_of, column.raw.aliases)
+    return described, np.array(texts, dtype=object)[codes], findings
 
 
 def _count_distinct(column: TypedColumn, used: npt.NDArray[np.int64]) -> int:
@@ -332,6 +338,8 @@ def _ordered_levels(
     """Sort levels: as the user says, by their leading number, or by the alphabet."""
     distinct = sorted(set(texts))
     if order:
+        if MISSING_LEVEL in distinct and MISSING_LEVEL not in order:
+            order = (*order, MISSING_LEVEL)
         check_order(column.name, distinct, order)
         return order, ()
     leading = {text: re.match(r"\D{0,2}?([+-]?\d+(?:\.\d+)?)", text) for text in distinct}

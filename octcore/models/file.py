@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ def model_to_dict(run: Run) -> dict[str, Any]:
             "format": FORMAT,
             "version": VERSION,
             "target": run.train.target_name,
-            "columns": [asdict(column) for column in run.train.columns],
+            "columns": [column.to_dict() for column in run.train.columns],
             "classes": list(run.tree.classes or run.classes or run.train.classes),
             "encoding": run.encoding.to_dict(),
             "tree": run.tree.to_dict(),
@@ -192,18 +192,9 @@ def load_model(source: str | Path | Mapping[str, Any]) -> StoredModel:
 
 
 def _model_of(record: Mapping[str, Any]) -> StoredModel:
-    columns = tuple(
-        Column(
-            str(entry["name"]),
-            entry["kind"],
-            tuple(_level(level) for level in entry["levels"]),
-            str(entry.get("number_format", "plain")),
-        )
-        for entry in record["columns"]
-    )
     target = record.get("target")
     return StoredModel(
-        columns,
+        tuple(Column.from_dict(entry) for entry in record["columns"]),
         Encoding.from_dict(record["encoding"]),
         Tree.from_dict(record["tree"]),
         tuple(record["classes"]),
@@ -225,11 +216,6 @@ def _are_shares(given: Mapping[int, npt.NDArray[np.float64]], tree: Tree) -> boo
         shares.shape == (tree.n_targets,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6
         for shares in given.values()
     )
-
-
-def _level(value: Any) -> float | str:
-    """Return a level as at training; other programs may write 1.0 as 1."""
-    return float(value) if isinstance(value, (int, float)) else str(value)
 
 
 def _check(model: StoredModel) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from octcore.data.arrays import as_meant
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, listing, quote
 from octcore.data.lookup import find_column, normal
@@ -124,14 +125,16 @@ def score(
         For columns that are lacking (all of them in one sentence), a missing value, or text where
         a number is needed.
     """
-    _check_columns(model, [str(name) for name in frame.columns])
-    complete = _complete(model, frame) if skip_incomplete else np.ones(len(frame), dtype=bool)
+    cells = as_meant(frame, model.needed)
+    _check_columns(model, [str(name) for name in cells.columns])
+    complete = _complete(model, cells) if skip_incomplete else np.ones(len(frame), dtype=bool)
     kept = frame.loc[complete]
-    prepared = _prepared(model, frame, complete)
+    prepared = _prepared(model, cells, complete)
     X = model.encoding.transform(prepared)
     leaves, codes = model.tree.apply(X), model.tree.predict_codes(X)
     target, right = _judged(model, kept, codes)
-    known = {normal(column.name) for column in model.columns} | {normal(str(target))}
+    known = {normal(name) for column in model.columns for name in (column.name, column.source)}
+    known.add(normal(str(target)))
     extra = tuple(str(name) for name in frame.columns if normal(str(name)) not in known)
     confidence = None
     if leaf_counts is not None:
@@ -178,7 +181,7 @@ def _share(counts: Sequence[int], code: int) -> float:
 
 def _check_columns(model: StoredModel, names: Sequence[str]) -> None:
     present = {normal(name) for name in names}
-    missing = [column.name for column in model.needed if normal(column.name) not in present]
+    missing = [column.source for column in model.needed if normal(column.name) not in present]
     if len(missing) == 1:
         find_column(missing[0], names)  # Says which column may have been meant.
     if missing:

@@ -31,8 +31,17 @@ class DataChoice:
     positive_class: Any = None
     merge: tuple[str, ...] = ()
     target_bins: int | None = None
-    """`target`, `drop`, `kinds`, `missing`, `positive_class`, `merge`, `target_bins`: as in
-    `octcore.read_csv`."""
+    na_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    header: int | None = None
+    first_row: int | None = None
+    """`target` and what follows it: as in `octcore.read_csv`."""
+
+    @property
+    def of_columns(self) -> dict[str, Any]:
+        """How the columns are meant, as keywords of `octcore.data.reading.make_dataset`."""
+        names = (part.name for part in fields(self))
+        apart = {"sample", "file_name", "header", "first_row"}
+        return {name: getattr(self, name) for name in names if name not in apart}
 
 
 def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
@@ -102,13 +111,17 @@ def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
     words = ["octcore", "solve", name, "--target", str(choice.target)]
     for option, value in _unusual(choice).items():
         if isinstance(value, Mapping):
-            for column, kind in value.items():
-                words += ["--kind", f"{column}={kind}"]
-        else:
-            for each in value if isinstance(value, tuple) else (value,):
-                words += [f"--{option.replace('_', '-')}", str(each)]
+            pairs = [(column, each) for column, meant in value.items() for each in _each(meant)]
+            value = tuple(f"{column}={each}" for column, each in pairs)
+            option = option.removesuffix("s")
+        for each in _each(value):
+            words += [f"--{option.replace('_', '-')}", str(each)]
     lines.append(_folded(words + setting_words(settings)))
     return "\n".join(lines) + "\n"
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def setting_words(settings: Mapping[str, Any]) -> list[str]:

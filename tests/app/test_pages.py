@@ -344,10 +344,10 @@ def test_what_a_table_loses_is_said_above_the_button_with_another_reading_and_ba
     data = app.session_state["state"].data
     assert [c.kind for c in data.columns] == ["categorical", "numeric", "numeric"]
     assert data.n_samples == 40
-    assert "Read as stated: 2 columns" in shown(app)
+    assert "Prepared: 2 steps" in shown(app)
     button(app, "Read all as found").click().run()
     assert {m.label: m.value for m in app.metric}["Rows left out"] == "2"
-    assert "Read as stated" not in shown(app)
+    assert "Prepared" not in shown(app)
 
 
 def test_the_kinds_of_a_sample_are_its_own(fake):
@@ -355,7 +355,7 @@ def test_the_kinds_of_a_sample_are_its_own(fake):
     for name in (s.name for s in list_samples() if s.kinds):
         next(s for s in app.selectbox if s.label == "Sample data").set_value(name).run()
         assert not app.exception
-        assert "Read as stated" not in shown(app)
+        assert "Prepared" not in shown(app)
 
 
 def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):

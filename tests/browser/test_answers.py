@@ -142,7 +142,7 @@ def test_a_reload_loses_neither_table_nor_preparations_nor_tree_nor_node(person,
     page = person.watched.open()
     upload(person)
     page.get_by_role("button", name=re.compile("Read CRP as numbers")).click()
-    prepared = page.get_by_text("Read as stated: 1 column")
+    prepared = page.get_by_text("Prepared: 1 step")
     prepared.wait_for()
     page.reload()
     prepared.wait_for()

@@ -8,6 +8,8 @@ import streamlit as st
 from dashboard import session
 from dashboard.widgets import inputs
 from octcore.data.columns import KINDS
+from octcore.data.preparing import DATE
+from octcore.data.reading import table_in_use
 from octcore.data.table import RawTable
 from octcore.plotting import text
 
@@ -17,7 +19,7 @@ DATES = "DATE_COLUMN"
 
 def draw() -> None:
     """Draw the table of columns."""
-    data, table = session.dataset(), session.table()
+    data, table = session.dataset(), _table()
     changes = _column_changes(table) or _order_changes(table)
     if changes and session.change_choice(**changes):
         st.rerun()
@@ -42,12 +44,12 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
             "use": st.column_config.CheckboxColumn("use", width="small"),
             "kind": st.column_config.SelectboxColumn(
                 "kind",
-                options=["", *KINDS],
+                options=["", *KINDS, DATE],
                 help="Numeric and ordinal are compared by size (“≤ 3.5”), categorical is asked "
-                "for one value at a time (“is 3”). Empty: as reading finds it; a column that "
-                "reading leaves out has none until you choose one.",
+                "for one value at a time (“is 3”), date makes year, month and weekday. Empty: as "
+                "reading finds it; a column that reading leaves out has none until you choose one.",
             ),
-            "gaps": st.column_config.NumberColumn("empty", help="Empty cells in the file"),
+            "gaps": st.column_config.NumberColumn("empty", help="Cells without a value"),
             "examples": st.column_config.TextColumn("examples", width="large"),
         },
         key=session.widget_key("columns", table.sha256, hash(repr(choice))),
@@ -95,9 +97,15 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
     return {}
 
 
+def _table() -> RawTable:
+    """The table whose columns are used: dates that are wanted as such have become their parts."""
+    choice = session.choice()
+    return table_in_use(session.table(), choice.kinds, choice.na_values, choice.merge, choice.drop)
+
+
 def column_table() -> pd.DataFrame:
     """One row for every column that could be a feature."""
-    choice, data, table = session.choice(), session.dataset(), session.table()
+    choice, data, table = session.choice(), session.dataset(), _table()
     used = {column.name: column for column in data.columns}
     rows = []
     for column in table.columns:

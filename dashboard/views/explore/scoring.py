@@ -24,8 +24,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
         "stored model",
         lambda: (load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)),
     )
-    names = ", ".join(text.markdown(column.name, 40) for column in model.needed[:12]) or "of yours"
-    more = f" and {len(model.needed) - 12} more" if len(model.needed) > 12 else ""
+    named = list(dict.fromkeys(column.source for column in model.needed))
+    names = ", ".join(text.markdown(name, 40) for name in named[:12]) or "of yours"
+    more = f" and {len(named) - 12} more" if len(named) > 12 else ""
     st.caption(
         f"A CSV file with the columns that the tree tests: {names}{more}. Others do no harm; with "
         f"{text.markdown(model.target or 'the target')} in it you also see how many are right."
@@ -37,7 +38,10 @@ def draw(run_id: str, run: SolvedRun) -> None:
         return
 
     def scored() -> Scored:
-        table = read_table(upload.getvalue(), file_name=upload.name)
+        needed = [column.source for column in model.needed]
+        table = read_table(upload.getvalue(), file_name=upload.name, names=needed)
+        for finding in table.of_lines:
+            st.caption(f":material/info: {text.markdown(finding.message, 300)}")
         return score(model, table.frame(), counts, skip_incomplete=True)
 
     if found := inputs.tried(scored):

@@ -1,0 +1,107 @@
+"""What a user does to a table before it is typed; texts are taken for others, dates taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from octcore.data.findings import Finding, count, info, listing, quote
+from octcore.data.lookup import fresh_name, normal
+from octcore.data.numbers import DATE_PARTS, PLAIN, WEEKDAYS, date_parts, detect_date, slashed_order
+from octcore.data.table import RawColumn, RawTable
+from octcore.data.text import LOOKS_MISSING, MISSING_MARKS
+from octcore.errors import DataError
+
+DATE = "date"
+"""What a user calls a column of which year, month and weekday are wanted."""
+
+_WEEK = "ordinal:" + "<".join(WEEKDAYS)
+
+
+def look_alikes(raw: RawColumn) -> tuple[tuple[str, ...], ...]:
+    """Group the values of a column that differ only in capitals or spaces, or as 1 and 1.0 do.
+
+    The most frequent spelling comes first.  Columns that hold numbers alone have no such values:
+    there 1 and 1.0 are one number anyway.
+    """
+    if all(PLAIN.fullmatch(value) for value in raw.values if value):
+        return ()
+    groups: dict[str, list[str]] = {}
+    for value, _ in raw.by_rows():
+        key = repr(float(value)) if PLAIN.fullmatch(value) else normal(value).casefold()
+        groups.setdefault(key, []).append(value)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def missing_words(raw: RawColumn) -> dict[str, int]:
+    """Texts of a column that may mean that nothing is known, and their rows."""
+    return {value: rows for value, rows in raw.by_rows() if value.lower() in LOOKS_MISSING}
+
+
+def words_in_rows(words: Mapping[str, int]) -> str:
+    """Name texts with their number of rows: ``“n/a” (183 rows)``."""
+    return f"{listing(words)} ({count(sum(words.values()), 'row')})"
+
+
+def prepare_table(
+    table: RawTable,
+    na_values: Mapping[str, Collection[str]],
+    merge: Iterable[str],
+    dates: Collection[str],
+) -> RawTable:
+    """Take texts for gaps or for another spelling, and dates for year, month and weekday.
+
+    `na_values`: texts that mean a gap, by column; `merge`: columns whose look-alikes are one value;
+    `dates`: columns that are replaced by the parts of their dates.
+    """
+    taken = {column.name: column for column in table.columns}
+    for name, texts in na_values.items():
+        taken[name] = taken[name].taken(dict.fromkeys(texts, ""))
+    for name in merge:
+        groups = look_alikes(taken[name])
+        taken[name] = taken[name].taken({text: g[0] for g in groups for text in g[1:]})
+    columns = [
+        part
+        for column in taken.values()
+        for part in (_parts(column, table.names) if column.name in dates else [column])
+    ]
+    said = [_as_parts(taken[name]) for name in table.names if name in dates]
+    return replace(table, columns=tuple(columns), findings=(*table.findings, *said))
+
+
+def _dates_of(column: RawColumn) -> list[str]:
+    return [v for v in column.values if v not in MISSING_MARKS and any(map(str.isdigit, v))]
+
+
+def _parts(column: RawColumn, names: Collection[str]) -> Iterator[RawColumn]:
+    """Year, month and weekday of dates, as columns of texts."""
+    dates = _dates_of(column)
+    found = detect_date(dates)
+    if found is None:
+        bad = next((text for text in dates if detect_date([text]) is None), "no date")
+        message = f"cannot be read as dates, it has {quote(bad)}; choose another kind for it."
+        raise DataError("NOT_DATES", f"Column {quote(column.name)} {message}", column=column.name)
+    for part in DATE_PARTS:
+        made_of = f"{part}:{found.rpartition(':')[2]}:{column.name}"
+        texts = dict(zip(column.values, date_parts(column.values, made_of), strict=True))
+        name = fresh_name(f"{part} of {column.name}", names)
+        yield replace(column.taken(texts), name=name, made_of=made_of, aliases=column.aliases)
+
+
+def _as_parts(column: RawColumn) -> Finding:
+    dates = _dates_of(column)
+    how = slashed_order(dates, detect_date(dates) or "")
+    message = f"Column {quote(column.name)} is read as year, month and weekday{how}."
+    return info("DATE_PARTS", message, column=column.name)
+
+
+def names_of_parts(kinds: Mapping[str, str]) -> Iterator[str]:
+    """Name the columns that take the place of those that are wanted as dates."""
+    for name, kind in kinds.items():
+        if kind == DATE:
+            yield from (f"{part} of {name}" for part in DATE_PARTS)
+
+
+def kinds_of_parts(table: RawTable) -> dict[str, str]:
+    """Kinds of the columns that are parts of dates, where they are not the usual ones."""
+    return {c.name: _WEEK for c in table.columns if c.made_of.startswith("weekday:")}

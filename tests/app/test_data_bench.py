@@ -1,0 +1,142 @@
+"""The page Data as a bench: each problem with its press, each step with its way back, by a link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamlit.testing.v1 import AppTest
+
+from tests.app.history_case import open_page, shown
+from tests.app.test_data_link import reloaded
+
+WARDS = ("n/a", "Inner", "inner ", "Surgery")
+TABLE = "\n".join(
+    [
+        "Export of the ward, as of 3.1.2024",
+        "seen;age;ward;y",
+        ";years;;",
+        *(
+            f"{1 + i % 28:02d}.02.2024;{20 + i};{WARDS[i % 4]};{'ab'[i % 3 == 1]}"
+            for i in range(40)
+        ),
+    ]
+)
+HEADER = "Which line names the columns?"
+
+
+def upload(content: str, name: str = "own.csv") -> AppTest:
+    app = open_page("data")
+    app.file_uploader[0].upload(name, content.encode(), "text/csv").run()
+    assert not app.exception
+    return app
+
+
+def press(app: AppTest, label: str) -> None:
+    next(b for b in app.button if b.label.startswith(label)).click().run()
+    assert not app.exception
+
+
+def lines(app: AppTest):
+    return next(radio for radio in app.radio if radio.label == HEADER)
+
+
+def state(app: AppTest):
+    return app.session_state["state"]
+
+
+def test_titles_and_units_are_shown_and_units_are_kept_at_a_press(server):
+    app = upload(TABLE)
+    assert lines(app).value == 2
+    assert [option.replace("\\", "") for option in lines(app).options[1:4]] == [
+        "2: seen · age · ward · y *(names the columns)*",
+        "3: – · years *(units, left out)*",
+        "4: 01.02.2024 · 20 · n/a · a",
+    ]
+    assert state(app).data.n_samples == 40
+    assert app.expander[0].label == "First lines of the file: 2 left out"
+    press(app, "Keep line 3 as a row")
+    assert state(app).table.n_rows == 41
+    assert "Prepared: 1 step" in shown(app)
+    press(app, "line 3 is the first row")
+    assert state(app).table.n_rows == 40
+    assert "Prepared" not in shown(app)
+
+
+def test_another_header_is_a_press_and_a_reload_keeps_it(server):
+    app = upload(
+        "Sales, north, 2024, final\n\n" + "shop,month,sales,y\n" + "s,1,2.5,a\nt,2,3,b\n" * 8
+    )
+    assert app.expander[0].proto.expanded
+    lines(app).set_value(3).run()
+    assert not app.exception
+    now = state(app)
+    assert now.data.feature_names == ("shop", "month", "sales")
+    assert now.choice.target == "y"
+    after = state(reloaded(app, "solve"))
+    assert after.choice == now.choice
+    assert after.data.frame.equals(now.data.frame)
+
+
+def test_a_file_that_cannot_be_read_offers_its_lines(server):
+    app = upload("Report\nx,y\n1,2,3,a\n2,3,4,b\n4,5,6,a\n5,6,7,b\n", "odd.csv")
+    assert "Line 3 has 4 fields" in shown(app)
+    assert app.expander[0].label == r"First lines of odd\.csv, which is not loaded"
+    assert lines(app).value is None
+    lines(app).set_value(6).run()
+    assert "no rows below it" in shown(app)
+    lines(app).set_value(3).run()
+    assert state(app).data.n_samples == 3
+    assert "which is not loaded" not in [e.label for e in app.expander]
+    prose = upload(
+        "This is a letter, of mine,\nwritten on a rainy day, with love.\nNothing more.\n"
+    )
+    assert "a few lines of text, not a table" in shown(prose)
+    assert not prose.radio
+
+
+def test_every_step_is_a_press_and_has_its_way_back_and_the_copied_code_has_them_all(server):
+    app = upload(TABLE)
+    press(app, "Read n/a in ward as missing (10 rows)")
+    press(app, "Merge them in ward")
+    press(app, "Read seen as year, month and weekday")
+    now = state(app)
+    assert now.data.column("ward").levels == ("(missing)", "Inner", "Surgery")
+    assert "weekday of seen" in now.data.feature_names
+    assert "(written “n/a”)" in shown(app).replace("\\", "")
+    assert "Prepared: 3 steps" in shown(app)
+    app.session_state["data_tabs"] = "Columns"
+    app.run()
+    table = app.dataframe[0].value.set_index("column")
+    assert table.loc["ward", "examples"] == "(missing), Inner, Surgery"
+    assert bool(table.loc["weekday of seen", "use"])
+    assert not table.loc["year of seen", "use"]  # it is the same in every row
+    app.switch_page("pages/solve.py").run()
+    script = next(block.value for block in app.code if block.value.startswith("import octcore"))
+    for part in ("kinds={'seen': 'date'}", "merge=['ward']", "na_values={'ward': ('n/a',)}"):
+        assert part in script
+    app.switch_page("pages/data.py").run()
+    press(app, "seen: date")
+    press(app, "ward: n/a is missing")
+    assert state(app).data.column("ward").levels == ("Inner", "Surgery", "n/a")
+    assert "Prepared: 1 step" in shown(app)
+    press(app, "Read all as found")
+    assert "Prepared" not in shown(app)
+
+
+def test_a_part_of_dates_that_is_left_out_goes_with_them(server):
+    app = upload(TABLE)
+    press(app, "Read seen as year, month and weekday")
+    now = state(app)
+    now.choice = replace(now.choice, drop=("weekday of seen",))
+    app.run()
+    press(app, "seen: date")
+    assert state(app).choice.drop == ()
+    assert "Prepared" not in shown(app)
+
+
+def test_labels_that_are_missing_leave_out_their_rows(server):
+    app = upload(TABLE.replace(";a\n", ";unknown\n", 5))
+    assert "These rows are left out then." in shown(app)
+    press(app, "Read unknown in y as missing (5 rows)")
+    assert state(app).data.n_samples == 35
+    assert state(app).data.classes == ("a", "b")
