@@ -36,6 +36,13 @@ def test_a_bound_beyond_the_chains_is_not_verified(run):
     assert only_bound(run, 5.0).verify().status == "not verified"
 
 
+@pytest.mark.parametrize(("multiplier", "errors"), [(0.0, 0), (0.3, 1), (1.0, 3), (4.0, -15)])
+def test_a_multiplier_proves_what_weak_duality_says(run, multiplier, errors):
+    """At most ``m * 6 + sum max(0, 1 - m)`` rows are right, in whole rows."""
+    claim, chain = claim_of(run, Guard(60.0)), {"rows": range(9), "classes": [0, 1] * 4 + [0]}
+    assert fewest_errors(claim, [chain | {"multiplier": multiplier}], Guard(60.0)) == errors
+
+
 def _spoiled(run, **changes):
     chains = [dict(chain) for chain in run.extras["chains"]]
     chains[0] |= {name: change(chains[0][name]) for name, change in changes.items()}
