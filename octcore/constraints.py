@@ -67,16 +67,13 @@ class ParityLimit(Parameter):
     """Whether levels of another column are compared separately."""
     bracket = "{"
 
-    def check(self, value: Any) -> Fairness | None:
-        """Return the limit."""
-        if value is None or isinstance(value, Fairness):
+    def _checked(self, value: Any) -> Fairness:
+        if isinstance(value, Fairness):
             return value
         names = ["attribute", "max_gap", *(["given"] if self.has_given else [])]
         if not isinstance(value, Mapping) or set(value) != set(names):
             raise self._refuse(value, "BAD_CONSTRAINT")
-        gap = MAX_GAP.check(value["max_gap"])
-        assert gap is not None  # it has a default
-        given = value.get("given")
+        gap, given = MAX_GAP.check(value["max_gap"]), value.get("given")
         return Fairness(str(value["attribute"]), gap, None if given is None else str(given))
 
     def parse(self, text: str) -> object:

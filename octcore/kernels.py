@@ -307,7 +307,7 @@ def imports(module: str) -> frozenset[str]:
         members = [f"{package}.{name}" for name in re.findall(r"(\w+)(?:\s+as\s+\w+)?", names)]
         inside = {name for name in members if _file(name) is not None}
         found |= inside
-        if len(inside) < len(members) or plain:
+        if len(inside) < len(members) or not members:  # all of it: a plain import, or a star
             found.add(package or plain)
     return frozenset(found)
 

@@ -48,14 +48,15 @@ class Parameter:
     bracket: ClassVar[str] = ""
     """With which a text in JSON begins, for values that are written so: names may hold commas."""
 
-    def check(self, value: object) -> object:
-        """Return `value` in the parameter's own type.
+    def check(self, value: Any) -> Any:
+        """Return `value` in the parameter's own type; None stays where it is the default.
 
-        Raises
-        ------
-        SettingsError
-            If the value is of another type or not allowed; says what is.
+        `SettingsError` if the value is of another type or not allowed; it says what is.
         """
+        return None if value is None and self.default is None else self._checked(value)
+
+    def _checked(self, value: Any) -> Any:
+        """What a kind of setting makes of a value."""
         return value
 
     def parse(self, text: str) -> object:
@@ -107,10 +108,7 @@ class FloatRange(Parameter):
     log: bool = False
     """Whether a slider should be logarithmic."""
 
-    def check(self, value: object) -> float | None:
-        """Return a finite float inside the range, or None if that is the default."""
-        if value is None and self.default is None:
-            return None
+    def _checked(self, value: Any) -> float:
         number = _as_float(value)
         if number is None or not math.isfinite(number):
             raise self._refuse(value, "NOT_A_NUMBER")
@@ -137,10 +135,7 @@ class IntRange(Parameter):
     low: int = 0
     high: int | None = None
 
-    def check(self, value: object) -> int | None:
-        """Return an int inside the range, or None if that is the default."""
-        if value is None and self.default is None:
-            return None
+    def _checked(self, value: Any) -> int:
         number = _as_float(value)
         if number is None or not math.isfinite(number) or number != math.floor(number):
             raise self._refuse(value, "NOT_A_NUMBER")
@@ -162,10 +157,7 @@ class Choice(Parameter):
 
     options: tuple[str, ...] = ()
 
-    def check(self, value: object) -> str | None:
-        """Return the option, or name near matches."""
-        if value is None and self.default is None:
-            return None
+    def _checked(self, value: Any) -> str:
         if value not in self.options:
             raise self._refuse(value, "UNKNOWN_OPTION")
         return str(value)
@@ -185,7 +177,7 @@ class Flag(Parameter):
 
     allowed = "true or false"
 
-    def check(self, value: object) -> bool:
+    def _checked(self, value: Any) -> bool:
         """Accept booleans and the usual words for them."""
         if isinstance(value, bool):
             return value
@@ -212,10 +204,7 @@ class Key(Parameter):
 
     allowed = "a key"
 
-    def check(self, value: object) -> str | None:
-        """Return the key as text."""
-        if value is None and self.default is None:
-            return None
+    def _checked(self, value: Any) -> str:
         if not isinstance(value, str) or not value.strip():
             raise self._refuse(value, "NOT_A_KEY")
         return value.strip()
@@ -231,9 +220,8 @@ class Column(Parameter):
 
     allowed = "the name of a column"
 
-    def check(self, value: object) -> str | None:
-        """Return the name; columns may be called anything."""
-        return None if value is None else str(value)
+    def _checked(self, value: Any) -> str:
+        return str(value)  # columns may be called anything
 
     def parse(self, text: str) -> str | None:
         """Read a name; a column called "none" has that name."""
@@ -251,10 +239,8 @@ class Names(Parameter):
 
     allowed, bracket = "a list of names", "["
 
-    def check(self, value: object) -> tuple[str, ...] | None:
+    def _checked(self, value: Any) -> tuple[str, ...] | None:
         """Return a tuple of distinct, non-empty names."""
-        if value is None:
-            return None
         parts: Iterable[object]
         if isinstance(value, str):
             parts = value.split(",")
@@ -272,10 +258,7 @@ class NamePairs(Parameter):
 
     allowed, bracket = "a list of pairs of names", "["
 
-    def check(self, value: Any) -> tuple[tuple[str, str], ...] | None:
-        """Return a tuple of pairs of names."""
-        if value is None:
-            return None
+    def _checked(self, value: Any) -> tuple[tuple[str, str], ...] | None:
         if isinstance(value, str):
             value = [pair.split(":") for pair in value.split(",")]
         try:
@@ -290,10 +273,7 @@ class Directions(Parameter):
 
     allowed, bracket = "columns with the word up or down, such as income:up", "{"
 
-    def check(self, value: Any) -> dict[str, str] | None:
-        """Return "up" or "down" by name."""
-        if value is None:
-            return None
+    def _checked(self, value: Any) -> dict[str, str] | None:
         if isinstance(value, str):
             value = {name: way for name, _, way in (p.rpartition(":") for p in value.split(","))}
         if not isinstance(value, Mapping) or not {*value.values()} <= {"up", "down"}:
@@ -311,9 +291,8 @@ class ByClass(Parameter):
     """Words that may be given instead."""
     bracket = "{"
 
-    def check(self, value: Any) -> dict[Any, float] | str | None:
-        """Return numbers by class, or the word."""
-        if value is None or (isinstance(value, str) and value in self.words):
+    def _checked(self, value: Any) -> dict[Any, float] | str:
+        if isinstance(value, str) and value in self.words:
             return value
         if not isinstance(value, Mapping) or not value:
             raise self._refuse(value, "NOT_BY_CLASS")

@@ -36,9 +36,9 @@ class CostTable(Parameter):
 
     allowed, bracket = 'a table {true class: {answer: cost}}, or "ordinal"', "{"
 
-    def check(self, value: Any) -> dict[str, dict[str, float]] | str | None:
+    def _checked(self, value: Any) -> dict[str, dict[str, float]] | str | None:
         """Return the costs with labels as text; `task_of` holds them against the classes."""
-        if value is None or value == ORDINAL:
+        if value == ORDINAL:
             return value
         if not isinstance(value, Mapping) or not all(
             isinstance(row, Mapping) for row in value.values()
@@ -160,20 +160,17 @@ class Task:
     @property
     def words(self) -> tuple[str, ...]:
         """Sentences about what is not an ordinary error."""
-        n, odd = len(self.classes), []
+        n = len(self.classes)
+        of_errors = [
+            f"a {self.classes[c]!s} called {self.classes[a]!s} costs {float(cost):g}"
+            for c, row in enumerate(self.costs)
+            for a, cost in enumerate(row[:n])
+            if a != c and cost != 1
+        ]
         if n > 2 and [row[:n] for row in map(list, self.costs)] == ordinal(n):
-            return (ORDINAL_WORDS, *self._words_of_asking)
-        for c, row in enumerate(self.costs):
-            odd += [
-                f"a {self.classes[c]!s} called {self.classes[a]!s} costs {float(cost):g}"
-                for a, cost in enumerate(row[:n])
-                if a != c and cost != 1
-            ]
-        return (*odd, *self._words_of_asking)
-
-    @property
-    def _words_of_asking(self) -> tuple[str, ...]:
-        return (f"asking a person costs {float(self.costs[0][-1]):g}",) if self.can_ask else ()
+            of_errors = [ORDINAL_WORDS]
+        asking = [f"asking a person costs {float(self.costs[0][-1]):g}"] if self.can_ask else []
+        return (*of_errors, *asking)
 
 
 def ordinal(n_classes: int) -> list[list[Fraction]]:

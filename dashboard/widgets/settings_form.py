@@ -83,8 +83,7 @@ def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
 
 def limit_input(key: str, given: float | None = None, words: str = "") -> float:
     """Draw the input of the time limit."""
-    value = TIME_LIMIT.check(TIME_LIMIT.default if given is None else given)
-    assert value is not None  # it has a default
+    value: float = TIME_LIMIT.check(TIME_LIMIT.default if given is None else given)
     return st.number_input(
         label_of(TIME_LIMIT),
         value=value,

@@ -77,15 +77,10 @@ def split_words(
 ) -> SplitWords:
     """Word a split in raw units.
 
-    Parameters
-    ----------
-    digits, weight_digits : int
-        Significant digits of thresholds that come out of a solver, and of weights of oblique
-        splits; thresholds stored in the encoding are written exactly.
-    max_name : int or None
-        Longest column or category name, in characters; longer ones are cut with an ellipsis.
-    max_terms : int or None
-        Most terms of an oblique split to write; those of smallest weight are counted instead.
+    `digits` and `weight_digits` are significant digits of thresholds that come out of a solver, and
+    of weights of oblique splits; thresholds stored in the encoding are written exactly.  Names of
+    more than `max_name` characters are cut with an ellipsis; of an oblique split `max_terms` terms
+    are written, those of smallest weight are counted instead.
     """
     condition = left_condition(split, encoding, digits)
     if condition is None:
