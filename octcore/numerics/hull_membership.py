@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
 from octcore.errors import EngineError
-from octcore.numerics.linear import linear_program, quiet_solver, run, solved
+from octcore.numerics.linear import linear_program, quiet_solver, run, solved, sparse_rows
 
 FloatArray = NDArray[np.float64]
 
@@ -189,21 +189,13 @@ def _balanced_program(X: FloatArray, epsilon: float) -> highspy.HighsLp:
         rows.append((columns, [-1.0] + [1.0] * len(others), 0.0, 0.0))
         rows.append(([j, n + j], [1.0, 1.0], -np.inf, 1.0))
     rows += [([at[j, i], i], [1.0, -1.0], -np.inf, 0.0) for j, i in pairs]
-    starts = np.cumsum([0, *(len(columns) for columns, *_ in rows)])
+    columns, values, low, high = zip(*rows, strict=True)
     width = 2 * n + len(pairs)
-    matrix = csr_matrix(
-        (
-            np.concatenate([values for _, values, _, _ in rows]),
-            np.concatenate([columns for columns, *_ in rows]),
-            starts,
-        ),
-        (len(rows), width),
-    )
     return linear_program(
         np.concatenate([np.ones(n), -np.ones(n), np.zeros(len(pairs))]),
         np.zeros(width),
         np.ones(width),
-        matrix,
-        np.array([low for *_, low, _ in rows]),
-        np.array([high for *_, high in rows]),
+        sparse_rows(columns, width, values),
+        np.array(low),
+        np.array(high),
     )

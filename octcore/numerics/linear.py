@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 _TOLERANCE = 1e-9
 
@@ -75,6 +78,17 @@ def linear_program(
     lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
     lp.a_matrix_.value_ = matrix.data.astype(np.float64)
     return lp
+
+
+def sparse_rows(
+    columns: Sequence[Sequence[int] | IntArray],
+    width: int,
+    values: Sequence[Sequence[float]] | None = None,
+) -> csr_matrix:
+    """Matrix of rows by their columns; all values are 1 where none are given."""
+    ends = np.cumsum([0, *(len(row) for row in columns)])
+    entries = np.ones(ends[-1]) if values is None else np.concatenate(values)
+    return csr_matrix((entries, np.concatenate(columns), ends), (len(columns), width))
 
 
 def add_rows(

@@ -18,7 +18,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,6 @@ SOFTNESS = (0.03, 0.1, 0.3, 1.0)
 """Price of a margin's width, as shares of what a row gains on its better side."""
 DESCENDED_SHARE = 0.5
 """Share of the starts that come from a descent."""
-MOST_CLASSES = 4
-"""Classes of a node whose pairs are tried as labels."""
 STALLED = 60
 """Restarts without a better tree that end the search."""
 
@@ -111,23 +108,20 @@ class MarginSearch(LocalSearch):
         labels = leaf_labels(leaf_counts(points, leaf, goal.depth), goal.depth)
         norm = goal.prices.norm * float(np.abs(planes.weights[node]).sum())
         cost = float(self._to_go(planes, labels, node, here).sum()) + norm
-        for pair in self._label_pairs(node, points.counts[here].sum(axis=0)):
-            if pair is not None:
-                labels[[2 * node, 2 * node + 1]] = pair
-            left, right = (self._to_go(planes, labels, 2 * node + side, here) for side in (0, 1))
-            yield planes.changed(node, 0.0, 1.0 if right.sum() < left.sum() else -1.0)
-            seen: set[bytes] = set()
-            at_hand = planes.weights[node], float(planes.offsets[node])
-            for plane in (at_hand, *self._soft_planes(here, left - right)):
-                goes_right = points.X[here] @ plane[0] + plane[1] >= 0
-                routing = goes_right.tobytes()
-                if goes_right.all() or not goes_right.any() or routing in seen:
-                    continue
-                seen.add(routing)
-                worthwhile = float(np.where(goes_right, right, left).sum()) < cost - GAIN
-                exact = self._exact(here, plane) if worthwhile else None
-                if exact is not None:
-                    yield planes.changed(node, *exact)
+        left, right = (self._to_go(planes, labels, 2 * node + side, here) for side in (0, 1))
+        yield planes.changed(node, 0.0, 1.0 if right.sum() < left.sum() else -1.0)
+        seen: set[bytes] = set()
+        at_hand = planes.weights[node], float(planes.offsets[node])
+        for plane in (at_hand, *self._soft_planes(here, left - right)):
+            goes_right = points.X[here] @ plane[0] + plane[1] >= 0
+            routing = goes_right.tobytes()
+            if goes_right.all() or not goes_right.any() or routing in seen:
+                continue
+            seen.add(routing)
+            worthwhile = float(np.where(goes_right, right, left).sum()) < cost - GAIN
+            exact = self._exact(here, plane) if worthwhile else None
+            if exact is not None:
+                yield planes.changed(node, *exact)
 
     def _to_go(self, planes: PlaneTree, labels: IntArray, node: int, some: IntArray) -> FloatArray:
         """Cost of points from a node on, norms aside."""
@@ -137,15 +131,6 @@ class MarginSearch(LocalSearch):
         for up in range(1, goal.depth - node.bit_length() + 2):
             cost += goal.margins(planes, leaf >> up, some)
         return cost
-
-    def _label_pairs(self, node: int, counts: FloatArray) -> list[tuple[int, int] | None]:
-        """Labels to try for the leaves of a last-level node, the present ones first."""
-        if 2 * node < 2**self.goal.depth:
-            return [None]
-        classes = [int(k) for k in np.argsort(-counts)[:MOST_CLASSES] if counts[k] > 0]
-        if len(classes) == 1:
-            return [(classes[0], classes[0])]
-        return list(combinations(classes, 2))
 
     def _soft_planes(self, here: IntArray, gain: FloatArray) -> Iterator[Plane]:
         """Planes of soft programs for what points gain on the right."""

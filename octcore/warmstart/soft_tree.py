@@ -9,13 +9,11 @@ Taking turns never raises the cost, and cost 0 means: no error, and all gaps rea
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
-    FloatArray,
     IntArray,
     PlaneTree,
     leaf_counts,
@@ -23,97 +21,37 @@ from octcore.warmstart.points import (
     node_sides,
     soft_plane,
 )
+from octcore.warmstart.tree_gaps import largest_norm
 
 ROUNDS = 30
-THINNEST = 1e-4
-"""Below this epsilon the weights allowed would be too large for a linear program."""
 NORM_SLACK = 1e-4
 """Relative: gaps are to reach epsilon in spite of a solver's tolerance."""
-MOST_KICKED = 5
-"""Points that move to another leaf together."""
 TROUBLE = 1e-7
-"""Cost from which a point counts as paying."""
-
-
-@dataclass(frozen=True, eq=False)
-class SoftTree:
-    """Planes with scores of -1 and 1 at the margins, and the leaf of every point."""
-
-    planes: PlaneTree
-    """Planes of 1-norm 2 / epsilon at most."""
-    leaf: IntArray
-    """Cheapest leaf of every point, which routing may contradict, shape ``(n_points,)``."""
-    labels: IntArray
-    costs: FloatArray
-    """Slack and error of every point, shape ``(n_points,)``."""
-
-    @property
-    def cost(self) -> float:
-        """Cost of all points."""
-        return float(self.costs.sum())
+"""Cost that counts as none."""
 
 
 class SoftTrees:
-    """Makes soft trees, and better ones from them."""
+    """Makes soft trees: planes of 1-norm 2 / epsilon at most, scores of -1 and 1 at the margins."""
 
-    def __init__(self, goal: TreeGoal, rng: np.random.Generator) -> None:
-        self.goal, self.rng = goal, rng
-        self.norm = 2.0 / max(goal.epsilon, THINNEST) * (1 - NORM_SLACK)
+    def __init__(self, goal: TreeGoal) -> None:
+        self.goal = goal
+        self.norm = largest_norm(goal.epsilon) * (1 - NORM_SLACK)
         self._weight = goal.points.counts.sum(axis=1)
 
-    def settle(self, planes: PlaneTree, deadline: float) -> SoftTree:
+    def settle(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Take turns from given planes until the cost no longer falls."""
-        return self._turns(planes.copy(), planes.descend(self.goal.points.X), deadline)
-
-    def kick(self, tree: SoftTree, deadline: float) -> SoftTree | None:
-        """Move some paying points to another leaf of their class, and take turns from there.
-
-        Returns None where nothing pays, or where the move would need too many splits.
-        """
-        goal, counts = self.goal, self.goal.points.counts
-        paying = np.flatnonzero(tree.costs > TROUBLE)
-        if not len(paying):
-            return None
-        first = int(self.rng.choice(paying))
-        label = counts[first].argmax()
-        leaves = np.arange(2**goal.depth, 2 ** (goal.depth + 1))
-        others = leaves[(tree.labels[leaves] == label) & (leaves != tree.leaf[first])]
-        if not len(others):
-            return None
-        alike = paying[counts[paying].argmax(axis=1) == label]
-        X = goal.points.X
-        distance = np.abs(X[alike] - X[first]).max(axis=1)
-        moved = alike[np.argsort(distance)[: self.rng.integers(1, MOST_KICKED + 1)]]
-        leaf = tree.leaf.copy()
-        leaf[moved] = self.rng.choice(others)
-        sides = (node_sides(leaf, node, goal.depth) for node in range(1, 2**goal.depth))
-        if sum(len(left) > 0 and len(right) > 0 for left, right in sides) > goal.split_limit:
-            return None
-        return self._turns(tree.planes.copy(), leaf, deadline, before=tree.leaf)
-
-    def _turns(
-        self,
-        planes: PlaneTree,
-        leaf: IntArray,
-        deadline: float,
-        before: IntArray | None = None,
-    ) -> SoftTree:
-        """Refit and re-assign; `before` are leaves that the planes were fitted to already."""
-        nodes, depth = range(1, 2**self.goal.depth), self.goal.depth
-        fitted: dict[int, bytes] = {}
-        if before is not None:
-            fitted = {node: _key(*node_sides(before, node, depth)) for node in nodes}
-        best: SoftTree | None = None
+        planes, depth = planes.copy(), self.goal.depth
+        leaf, fitted = planes.descend(self.goal.points.X), dict[int, bytes]()
+        best, least = planes.copy(), np.inf
         for _ in range(ROUNDS):
             labels = leaf_labels(leaf_counts(self.goal.points, leaf, depth), depth)
             self._refit(planes, leaf, fitted)
-            leaf, costs = self._cheapest(planes, labels)
-            if best is not None and costs.sum() >= best.cost - TROUBLE:
+            leaf, cost = self._cheapest(planes, labels)
+            if cost >= least - TROUBLE:
                 break
-            best = SoftTree(planes.copy(), leaf, labels, costs)
-            if best.cost <= TROUBLE or time.perf_counter() > deadline:
+            best, least = planes.copy(), cost
+            if least <= TROUBLE or time.perf_counter() > deadline:
                 break
-        assert best is not None
         return best
 
     def _refit(self, planes: PlaneTree, leaf: IntArray, fitted: dict[int, bytes]) -> None:
@@ -121,7 +59,7 @@ class SoftTrees:
         depth = self.goal.depth
         for node in range(1, 2**depth):
             left, right = node_sides(leaf, node, depth)
-            key = _key(left, right)
+            key = left.tobytes() + b"|" + right.tobytes()
             if fitted.get(node) == key:
                 continue
             fitted[node] = key
@@ -130,8 +68,8 @@ class SoftTrees:
             else:
                 planes.set(node, *soft_plane(self.goal.points, left, right, self.norm))
 
-    def _cheapest(self, planes: PlaneTree, labels: IntArray) -> tuple[IntArray, FloatArray]:
-        """Leaf and cost of every point, bottom-up."""
+    def _cheapest(self, planes: PlaneTree, labels: IntArray) -> tuple[IntArray, float]:
+        """Cheapest leaf of every point, bottom-up, and the cost of all."""
         points, depth = self.goal.points, self.goal.depth
         n, first = len(points), 2**depth
         scores = points.X @ planes.weights.T + planes.offsets
@@ -151,8 +89,4 @@ class SoftTrees:
             goes_left = go_left <= go_right
             cost[:, node] = np.where(goes_left, go_left, go_right)
             leaf[:, node] = np.where(goes_left, leaf[:, children[0]], leaf[:, children[1]])
-        return leaf[:, 1], cost[:, 1]
-
-
-def _key(left: IntArray, right: IntArray) -> bytes:
-    return left.tobytes() + b"|" + right.tobytes()
+        return leaf[:, 1], float(cost[:, 1].sum())

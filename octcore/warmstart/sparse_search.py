@@ -15,11 +15,9 @@ import numpy as np
 
 from octcore.tree.tree import Tree
 from octcore.warmstart.goal import LocalSearch, Plane, TreeGoal, climb, side_gains
-from octcore.warmstart.greedy import purity_of
 from octcore.warmstart.plane_search import best_step, improve_plane, shift_into_gap
 from octcore.warmstart.points import (
     FloatArray,
-    IntArray,
     PlaneTree,
     node_sides,
     to_tree,
@@ -39,15 +37,14 @@ class SparseSearch(LocalSearch):
         self.keep(PlaneTree.empty(goal.depth, goal.points.X.shape[1]))
 
     def trees(self, seconds: float) -> Iterator[Tree]:
-        """Yield improving trees: from a greedy one, then from perturbed ones for `seconds`."""
+        """Yield improving trees for `seconds`: from the best one so far, then from changed ones."""
         deadline = time.perf_counter() + seconds
-        first = self.greedy()
-        if self.keep(first):
-            yield to_tree(self.goal.points, first, unit_margin=False)
-        starts = chain([first], (self._perturbed() for _ in count()))
+        starts = chain([self.best], (self._perturbed() for _ in count()))
 
         def once() -> bool:
-            return self.keep(self.climb(next(starts), deadline))
+            start = next(starts)
+            assert start is not None
+            return self.keep(self.climb(start, deadline))
 
         for planes in self.restarts(once, deadline):
             yield to_tree(self.goal.points, planes, unit_margin=False)
@@ -68,47 +65,6 @@ class SparseSearch(LocalSearch):
             return None
         assert self.best is not None
         return to_tree(goal.points, self.best, unit_margin=False)
-
-    # --- starts ----------------------------------------------------------------------------
-
-    def greedy(self) -> PlaneTree:
-        """Grow a tree of thresholds on single columns by Gini impurity."""
-        goal = self.goal
-        planes = PlaneTree.empty(goal.depth, goal.points.X.shape[1])
-        for node in range(1, 2**goal.depth):
-            leaf = planes.descend(goal.points.X)
-            rows = np.concatenate(node_sides(leaf, node, goal.depth))
-            if np.count_nonzero(goal.points.counts[rows].sum(axis=0)) < 2:
-                continue
-            if goal.max_splits is not None and int(planes.splitting.sum()) >= goal.max_splits:
-                break
-            found = self._best_threshold(rows)
-            if found is not None:
-                planes.set(node, *found)
-        return planes
-
-    def _best_threshold(self, rows: IntArray) -> Plane | None:
-        goal, counts = self.goal, self.goal.points.counts[rows]
-        best: tuple[float, int, float] | None = None
-        for j in self.columns:
-            x = goal.points.X[rows, j]
-            order = np.argsort(x, kind="stable")
-            ends = np.flatnonzero(np.diff(x[order]) >= self._strip)
-            below = np.cumsum(goal.sizes[rows][order])
-            held = below[ends]
-            ends = ends[(held >= goal.least_leaf) & (below[-1] - held >= goal.least_leaf)]
-            if not len(ends):
-                continue
-            left = np.cumsum(counts[order], axis=0)[ends]
-            right = counts.sum(axis=0) - left
-            purity = purity_of(left) + purity_of(right)
-            k = int(np.argmax(purity))
-            if best is None or purity[k] > best[0] + 1e-12:
-                middle = float(x[order][ends[k]] + x[order][ends[k] + 1]) / 2
-                best = float(purity[k]), j, middle
-        if best is None:
-            return None
-        return np.eye(goal.points.X.shape[1])[best[1]], -best[2]
 
     def _perturbed(self) -> PlaneTree:
         """The best tree with one plane replaced by a random threshold, or without it."""

@@ -2,16 +2,15 @@
 
 Trees of a gradient descent (see `descent`) and greedy trees come first.  The alternating search
 improves one plane at a time against the labels that the rest of the tree gives; soft trees (see
-`soft_tree`) then trade errors for margins, moved on by kicks; and both start again from trees of
-the descent, from the best trees, perturbed ones, random ones and trees of less depth.  All of it
-optimises correct rows minus a price per split over trees whose node gaps reach epsilon.
+`soft_tree`) then trade errors for margins; and both start again from trees of the descent,
+perturbed and random ones.  All of it optimises correct rows minus a price per split over trees
+whose node gaps reach epsilon.  What each part buys stands in `octcore/bench/RESULTS.md`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from sklearn.svm import LinearSVC
@@ -30,7 +29,7 @@ from octcore.warmstart.points import (
     soft_plane,
     to_tree,
 )
-from octcore.warmstart.soft_tree import TROUBLE, SoftTree, SoftTrees
+from octcore.warmstart.soft_tree import SoftTrees
 from octcore.warmstart.svm_greedy import GreedySvmTrees, fit_machine
 from octcore.warmstart.tree_gaps import (
     SOFT_MARGIN_SIZE,
@@ -41,18 +40,12 @@ from octcore.warmstart.tree_gaps import (
 CRITERIA = ("error", "gini", "entropy")
 REFIT_PENALTIES = (1.0, 100.0, 1e4)
 POLISH_SECONDS = 1.0
-FEW_ERRORS = 8.0
-"""Cost of a soft tree, in rows, up to which kicks pay; beyond it random turns of its planes do."""
 SLICE_SECONDS = 1.0
 """Longest time of one restart."""
 STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
-KICKS = 8
-"""Kicks of a soft tree without gain after which the search starts again."""
 DESCENDED = 8
 """Trees of a batch of the descent that are gone on with, the best ones."""
-SHALLOWER_SHARE = 0.3
-"""Share of the time for trees of one level less, which are starts as well."""
 
 
 class TreeSearch(LocalSearch):
@@ -75,25 +68,14 @@ class TreeSearch(LocalSearch):
         self._count = 0
         self._gaps = GapRepair(goal, self.rng)
         is_small = goal.points.X.size <= SOFT_MARGIN_SIZE
-        self._soft = SoftTrees(goal, self.rng) if is_small else None
-        self._kicked: SoftTree | None = None
-        self._idle_kicks = 0
-        self._thin: PlaneTree | None = None
+        self._soft = SoftTrees(goal) if is_small else None
         self._descent = Descent(goal.points, goal.depth, goal.split_limit, goal.epsilon, self.rng)
         self._descended: list[PlaneTree] = []
-        self._shallower = (
-            TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 1 else None
-        )
 
     @property
     def is_perfect(self) -> bool:
         """Whether the conflict bound is attained without a price of splits."""
         return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
-
-    @property
-    def is_kicking(self) -> bool:
-        """Whether a promising soft tree waits for `restart` to go on with it."""
-        return self._kicked is not None
 
     def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
         """Yield trees for `seconds`: descended and greedy ones, improved ones, then restarts.
@@ -107,12 +89,6 @@ class TreeSearch(LocalSearch):
             if k == 0:
                 yield from self._greedy_trees(grown, deadline)
             if self.is_perfect or time.perf_counter() > deadline:
-                return
-        if self._shallower is not None:
-            for source, _ in self._shallower.trees(SHALLOWER_SHARE * seconds):
-                if self._take_shallower():
-                    yield f"{source}, one level less", self.best_tree()
-            if self.is_perfect:
                 return
 
         def once() -> bool:
@@ -152,29 +128,14 @@ class TreeSearch(LocalSearch):
         return to_tree(self.goal.points, self.best)
 
     def restart(self, deadline: float) -> bool:
-        """Go on with the soft tree at hand, or start again; returns whether there is a new best."""
-        if self._kicked is not None:
-            return self._kick_on(deadline)
+        """Start again; returns whether there is a new best."""
         self._count += 1
-        if self._shallower is not None and self._count % 4 == 0:
-            self._shallower.restart(deadline)
-            if self._take_shallower():
-                return True
-        if self._count % 4 == 2:
-            return self._descend_anew(deadline)
-        return self._search(self._next_start(deadline), deadline)
-
-    def _descend_anew(self, deadline: float) -> bool:
-        """Look at a new batch of the descent, of some number of levels; returns as `restart`."""
+        if self._count % 4 != 2:
+            return self._search(self._next_start(deadline), deadline)
         levels = 2 + self._count // 4 % max(1, self.goal.depth - 1)
         batch = self._let_descend(deadline, min(levels, self.goal.depth))
         self._descended = batch + self._descended[:DESCENDED]
         return any([self._settle(planes, polish=False) for planes in batch])
-
-    @property
-    def _few_errors(self) -> float:
-        """Weight of so few rows that kicks of soft trees pay."""
-        return FEW_ERRORS * self.goal.points.total / max(1, len(self.goal.points))
 
     def _let_descend(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:
         """Best trees of a new batch of the descent, the very best one first."""
@@ -182,21 +143,13 @@ class TreeSearch(LocalSearch):
         return sorted(found, key=self._note, reverse=True)[:DESCENDED]
 
     def _next_start(self, deadline: float) -> PlaneTree:
-        """Starts of all kinds by turns."""
+        """Trees of the descent and others by turns."""
         if self._count % 2:
-            if not self._descended:
-                self._descended = self._let_descend(deadline)
+            self._descended = self._descended or self._let_descend(deadline)
             if self._descended:
                 return self._descended.pop(0)
-        if self._count % 3 == 0:
-            grafted = self._grafted()
-            if grafted is not None:
-                return grafted
-        return (
-            self._perturbed()
-            if self.rng.random() < 0.5 and self.best is not None
-            else self._random()
-        )
+        is_changed = self.rng.random() < 0.5 and self.best is not None
+        return self._perturbed() if is_changed else self._random()
 
     def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
@@ -208,55 +161,13 @@ class TreeSearch(LocalSearch):
         if self._soft is None or time.perf_counter() > deadline:
             return self._settle(planes)
         self._note(planes)
-        tree = self._soft.settle(planes, deadline)
-        if tree.cost > self._few_errors:
-            return self._settle(tree.planes)
-        self._kicked, self._idle_kicks = tree, 0
-        return self._settle_soft(tree) or self._kick_on(deadline)
-
-    def _settle_soft(self, tree: SoftTree) -> bool:
-        """Keep a soft tree as the best if so few rows pay that repairing it may be worth it."""
-        self._note(tree.planes)
-        paying = float(self.goal.points.counts[tree.costs > TROUBLE].sum())
-        if self.best is not None and paying >= self.ceiling - self.best_value + 1e-9:
-            return False
-        return self._settle(tree.planes, polish=False)
+        return self._settle(self._soft.settle(planes, deadline))
 
     def _note(self, planes: PlaneTree) -> float:
-        """Remember the best tree whatever its gaps; returns the value."""
+        """Remember the best value whatever the gaps; returns that of the tree."""
         value = self.goal.value(planes)
-        if value > self.thin_value + 1e-9:
-            self.thin_value, self._thin = value, planes.copy()
+        self.thin_value = max(self.thin_value, value)
         return value
-
-    def _kick_on(self, deadline: float) -> bool:
-        """Kick the soft tree at hand until nothing comes of it; returns as `restart`."""
-        assert self._soft is not None
-        better = False
-        while self._kicked is not None and not self.is_perfect and time.perf_counter() < deadline:
-            tree = self._kicked
-            trial = self._soft.kick(tree, deadline)
-            is_better = trial is not None and trial.cost < 0.98 * tree.cost
-            self._idle_kicks = 0 if is_better else self._idle_kicks + 1
-            if trial is not None:
-                better = self._settle_soft(trial) or better
-                if trial.cost <= tree.cost + 1e-9:
-                    self._kicked = trial
-            if self._idle_kicks >= KICKS:
-                self._kicked = None
-        return better
-
-    def _take_shallower(self) -> bool:
-        """Adopt the best tree of one level less, if it is better, with leaves as last level."""
-        search = self._shallower
-        assert search is not None
-        self.thin_value = max(self.thin_value, search.thin_value)
-        if search.best is None or search.best_value <= self.best_value + 1e-9:
-            return False
-        planes = PlaneTree.empty(self.goal.depth, self.goal.points.X.shape[1])
-        planes.weights[: len(search.best.weights)] = search.best.weights
-        planes.offsets[: len(search.best.offsets)] = search.best.offsets
-        return self._settle(planes)
 
     def repaired(self, leaf: IntArray) -> PlaneTree:
         """Tree near a routing that may not be realisable, with gaps that reach epsilon."""
@@ -323,28 +234,6 @@ class TreeSearch(LocalSearch):
                 ends = self.goal.points.X[self.rng.integers(len(self.goal.points), size=2)]
                 planes.set(node, *self._bisector(False, *ends))
                 splitting = planes.splitting
-        return planes
-
-    def _grafted(self) -> PlaneTree | None:
-        """The best tree of one level less, gaps aside, twice below a split between tight points.
-
-        Where such a tree is good but thin, dividing the points that make it thin widens its gaps.
-        """
-        search, X = self._shallower, self.goal.points.X
-        below = None if search is None else search._thin
-        if below is None or not below.splitting[1]:
-            return None
-        if 1 + 2 * int(below.splitting.sum()) > self.goal.split_limit:
-            return None
-        near = np.argsort(np.abs(X @ below.weights[1] + below.offsets[1]))[: 2 * X.shape[1] + 2]
-        first, second = self.rng.choice(near, size=2, replace=len(near) < 2)
-        planes = PlaneTree.empty(self.goal.depth, X.shape[1])
-        planes.set(1, *self._bisector(bool(self.rng.integers(2)), X[first], X[second]))
-        for node in range(1, len(below.offsets)):
-            level = node.bit_length() - 1
-            for child in (2, 3):
-                at = (child << level) + node - (1 << level)
-                planes.set(at, below.weights[node], float(below.offsets[node]))
         return planes
 
     def _random(self) -> PlaneTree:

@@ -23,7 +23,7 @@ GAP_SLACK = 1e-3
 
 
 def largest_norm(epsilon: float) -> float:
-    """1-norm of weights with unit margins whose gap reaches epsilon."""
+    """1-norm of weights with unit margins whose gap reaches epsilon; bounded for the solver."""
     return 2.0 / max(epsilon, 1e-4)
 
 

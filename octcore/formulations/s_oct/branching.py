@@ -122,7 +122,7 @@ class SearchRounding:
         better, key = False, leaf.tobytes()
         # By turns: points of the relaxation come without end, and restarts find what they do not.
         self._is_rounding = not self._is_rounding
-        if self._is_rounding and key not in self._seen and not search.is_kicking:
+        if self._is_rounding and key not in self._seen:
             self._seen.add(key)
             better = search.improve(leaf, deadline)
         while not better and not search.is_perfect and time.perf_counter() < deadline:

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from octcore.formulations.shared.rows import MergedRows
+from octcore.numerics.linear import sparse_rows
 from octcore.program import Cuts, Point, SearchState
 
 VIOLATION = 1e-4
@@ -55,15 +55,7 @@ class ClassCuts:
                     found.append(np.append(z_columns[members, child - 1], b_columns[m - 1, f]))
         if not found:
             return []
-        lengths = [len(columns) for columns in found]
-        matrix = csr_matrix(
-            (
-                np.ones(sum(lengths)),
-                np.concatenate(found),
-                np.concatenate([[0], np.cumsum(lengths)]),
-            ),
-            shape=(len(found), point.columns.n_columns),
-        )
+        matrix = sparse_rows(found, point.columns.n_columns)
         return [Cuts(self.kind, matrix, np.ones(len(found)))]
 
     def _best_rows(self, z: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

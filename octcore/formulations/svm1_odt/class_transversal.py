@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from scipy.sparse import csr_matrix
 
 from octcore.formulations.shared.rows import MergedRows
+from octcore.numerics.linear import sparse_rows
 from octcore.program import Cuts, Point, SearchState
 
 VIOLATION = 1e-6
@@ -50,10 +50,8 @@ class ClassTransversalCuts:
                 found.append((columns, [1.0] * len(chosen) + [-1.0] * len(chosen)))
         if not found:
             return []
-        at = np.repeat(np.arange(len(found)), [len(columns) for columns, _ in found])
-        columns = np.concatenate([columns for columns, _ in found])
-        values = np.concatenate([values for _, values in found])
-        matrix = csr_matrix((values, (at, columns)), (len(found), point.columns.n_columns))
+        columns, values = zip(*found, strict=True)
+        matrix = sparse_rows(columns, point.columns.n_columns, values)
         return [Cuts(self.kind, matrix, np.ones(len(found)))]
 
     def _best_by_class(self, worth: np.ndarray) -> list[int]:
