@@ -45,7 +45,7 @@ def draw(view: JobView, run: Run) -> None:
     conditions = _form(run, data)
     search = search_settings(run, data, conditions.tolerance)
     settings = {"search": search, "conditions": asdict(conditions)}
-    answer = partial(_answer, view.id, data, search, conditions)
+    answer = partial(_answer, view.id, run, data, search, conditions)
     question = (TASK, view.id, data, settings, TASK_SECONDS)
     live.answer(*question, draw=answer, doing="Counting the good trees", at_once=True)
 
@@ -108,14 +108,19 @@ def _form(run: Run, data: Dataset) -> Conditions:
 
 
 def _answer(
-    run_id: str, data: Dataset, search: dict[str, Any], conditions: Conditions, job: JobView
+    run_id: str,
+    run: Run,
+    data: Dataset,
+    search: dict[str, Any],
+    conditions: Conditions,
+    job: JobView,
 ) -> None:
     task = job.id
     record = cached.once_per_run(
         task, TASK, lambda: Alternatives.from_dict((job.result or {})["alternatives"])
     )
     train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]
-    _headline(run_id, record, search)
+    _headline(run, record, search)
     if not record.count:
         _none(run_id, data, best_settings(search, conditions), record)
         return
@@ -173,7 +178,7 @@ def _none(
     live.until(lambda: live.all_final([jobs.view(key)]), answer)
 
 
-def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None:
+def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
     shown = text.count(record.count, "tree")
     of_all = "" if record.count == record.total else f" of {record.total:,}"
     st.markdown(
@@ -182,10 +187,6 @@ def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None
     )
     if record.statements:
         st.caption(text.markdown(f"Read so: {'; '.join(record.statements)}.", 400))
-    view = jobs.view(run_id)
-    run = None if view is None else view.run
-    if run is None:
-        return
     notes = []
     if run.encoding.key != search["encoding"]:
         notes.append(

@@ -12,29 +12,26 @@ from octcore.solving.run import SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import rules
 
-COSTS_OF = {
-    "training rows": ("mean_cost", "referred"),
-    "held-out rows": ("test_mean_cost", "test_referred"),
-}
-"""Fields of a run by part of its rows."""
-
 
 def draw(run: SolvedRun) -> None:
     """Draw accuracy and confusion of training and held-out rows."""
-    parts = [("training rows", run.train, run.accuracy, run.balanced_accuracy)]
+    told = (run.accuracy, run.balanced_accuracy, run.mean_cost, run.referred)
+    parts = [("training rows", run.train, told)]
     if run.test is not None:
-        parts.append(("held-out rows", run.test, run.test_accuracy, run.test_balanced_accuracy))
-    for place, (name, data, share, balanced) in zip(st.columns(2), parts, strict=False):
-        assert data is not None
+        told = (
+            run.test_accuracy, run.test_balanced_accuracy, run.test_mean_cost, run.test_referred
+        )  # fmt: skip
+        parts.append(("held-out rows", run.test, told))
+    for place, (name, data, told) in zip(st.columns(2), parts, strict=False):
+        share, balanced, cost, asked = told
         with place:
             st.markdown(f"**{name.capitalize()}** ({data.n_samples:,})")
             first, second = st.columns(2)
             first.metric("Accuracy", text.percent(share))
             second.metric("Balanced accuracy", text.percent(balanced))
             if run.asked.has_task:
-                cost, asked = COSTS_OF[name]
-                first.metric("Mean cost", text.number(getattr(run, cost)))
-                second.metric("A person is asked", text.percent(getattr(run, asked)))
+                first.metric("Mean cost", text.number(cost))
+                second.metric("A person is asked", text.percent(asked))
             record = confusion_data(run.tree, run.encoding, data, name)
             chart.show(
                 confusion_figure(record, session.palette()),
