@@ -129,19 +129,19 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
             hovertemplate=f"{name}: %{{y}} rows<extra></extra>",
         )
     for threshold in record.thresholds:
-        figure.add_vline(
+        figure.add_vline(x=threshold, line={"color": palette.text, "width": 1.5, "dash": "dash"})
+        figure.add_annotation(
             x=threshold,
-            line={"color": palette.text, "width": 1.5, "dash": "dash"},
-            annotation={
-                "text": f"{threshold:.4g}",
-                "textangle": -90,
-                "yanchor": "top",
-                "xanchor": "center",
-                "xshift": -8,
-                "font": {"size": 12, "color": palette.text},
-                "bgcolor": palette.background,
-                "borderpad": 1,
-            },
+            y=1,
+            yref="paper",
+            yanchor="top",
+            text=f"{threshold:.4g}",
+            textangle=-90,
+            xshift=-8,
+            showarrow=False,
+            font={"size": 12, "color": palette.text},
+            bgcolor=palette.background,
+            borderpad=1,
         )
     _add_others(figure, record, palette)
     figure.update_xaxes(title_text=text.plotly(record.column, 60))
