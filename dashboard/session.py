@@ -160,10 +160,7 @@ def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
 def choose_upload(
     content: bytes, file_name: str, header: int | None = None, first_row: int | None = None
 ) -> bool:
-    """Read an upload; what is loaded stays when it cannot be used.  Returns whether it could.
-
-    How the columns are meant stays as it is if the same file is read with other lines.
-    """
+    """Read an upload; what is loaded stays when it cannot be used.  Returns whether it could."""
     now = state()
     try:
         read = read_table(content, file_name, header, first_row)
@@ -172,8 +169,6 @@ def choose_upload(
         head = error.head if isinstance(error, UnusableTableError) else ()
         now.refused = (content, file_name, head) if head and error.code != "NO_TABLE" else None
         return False
-    if content == now.content and read.names == now.table.names:
-        return _load(replace(choice(), header=header, first_row=first_row), read, content)
     chosen = DataChoice(
         file_name=file_name,
         target=likely_target(read),
@@ -216,15 +211,19 @@ def change_choice(**changes: Any) -> bool:
 
 
 def change_lines(**lines: int | None) -> bool:
-    """Read an upload again with other lines as its header or its first row."""
-    now = state()
+    """Read an upload again with other lines as its header or its first row.
+
+    How its columns are meant stays as it is where they have the same names.
+    """
+    now, before = state(), choice()
     if now.refused is not None:
         return choose_upload(*now.refused[:2], **lines)
-    chosen = choice()
-    lines = {"header": chosen.header, "first_row": chosen.first_row, **lines}
-    if not now.content or lines == {"header": chosen.header, "first_row": chosen.first_row}:
+    meant, names = replace(before, **lines), now.table.names
+    if meant == before or not now.content:
         return True
-    return choose_upload(now.content, chosen.file_name, **lines)
+    if not choose_upload(now.content, meant.file_name, meant.header, meant.first_row):
+        return False
+    return now.table.names != names or _load(meant, now.table, now.content)
 
 
 def _load(chosen: DataChoice, read: RawTable, content: bytes = b"") -> bool:

@@ -27,8 +27,7 @@ class Tables:
 
     def keep(self, sha256: str, content: bytes) -> None:
         """Keep the bytes of a table; a disk that does not take them makes it no worse."""
-        if self.folder is not None and not (self.folder / f"{sha256}{TABLE}").exists():
-            self._write(f"{sha256}{TABLE}", zlib.compress(content))
+        self._write(f"{sha256}{TABLE}", zlib.compress(content))
 
     def link(self, sha256: str, choice: DataChoice) -> str:
         """Name of a table and of how its columns are meant; empty where it is not kept."""

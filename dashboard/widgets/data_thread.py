@@ -43,8 +43,6 @@ def link() -> None:
     now = session.state()
     name = ""
     if now.choice is not None and now.choice != session.first_choice():
-        if now.content:
-            jobs.tables().keep(now.table.sha256, now.content)
         name = jobs.tables().link(now.table.sha256, now.choice)
     if name == st.query_params.get(session.DATA_PARAMETER, ""):
         return

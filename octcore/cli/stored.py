@@ -19,7 +19,7 @@ from octcore.data.lookup import fresh_name
 from octcore.data.packing import unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.encoding.base import Encoding
-from octcore.errors import ModelFileError, OctError, SettingsError, StoreError
+from octcore.errors import DataError, ModelFileError, OctError, SettingsError, StoreError
 from octcore.models.file import FORMAT as MODEL_FORMAT
 from octcore.models.file import load_model
 from octcore.models.scoring import score
@@ -232,7 +232,16 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
     options = read_options(arguments)
     kinds = Encoding.from_dict(record["encoding"]).kinds
     options |= {"target": of_run["target"], "kinds": {**kinds, **(options["kinds"] or {})} or None}
-    data = read_csv(arguments.data, **options)
+    other = SettingsError(
+        "OTHER_ROWS",
+        f"{arguments.data} is read as other columns or classes than those of this run; give "
+        "the options of the solve, such as --drop, --kind or --target-bins.",
+        "data",
+    )
+    try:
+        data = read_csv(arguments.data, **options)
+    except DataError as error:
+        raise (other if error.code == "UNKNOWN_COLUMN" else error) from None
     if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:
         raise SettingsError(
             "OTHER_ROWS",
@@ -241,12 +250,7 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
         )
     same_columns = list(data.feature_names) == record["encoding"]["raw_features"]
     if not same_columns or list(data.classes) != list(record["classes"]):
-        raise SettingsError(
-            "OTHER_ROWS",
-            f"{arguments.data} is read as other columns or classes than those of this run; give "
-            "the options of the solve, such as --drop or --target-bins.",
-            "data",
-        )
+        raise other
     return data
 
 

@@ -192,20 +192,20 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
     A part of dates that is there under its own name stays as it is.
     """
-    names = [normal(str(name)) for name in frame.columns]
+    concerned = [c for c in columns if c.aliases or c.source != c.name]
+    names = [normal(str(name)) for name in frame.columns] if concerned else []
     made: dict[str, list[str]] = {}
-    for column in columns:
+    for column in concerned:
         found = next((n for n in (column.name, column.source) if normal(n) in names), None)
-        if found is None or (found == column.name and not column.aliases):
+        if found is None:
             continue
-        place = names.index(normal(found))
-        texts = [as_text(value) for value in frame.iloc[:, place]]
-        aliases = dict(column.aliases)
+        place, aliases = names.index(normal(found)), dict(column.aliases)
+        came = [as_text(value) for value in frame.iloc[:, place]]
+        texts = [aliases.get(text, text) for text in came]
         if found != column.name:
-            texts = [aliases.get(text, text) for text in texts]
             made[column.name] = date_parts(texts, column.number_format)
-        elif not aliases.keys().isdisjoint(texts):
-            made[str(frame.columns[place])] = [aliases.get(text, text) for text in texts]
+        elif texts != came:
+            made[str(frame.columns[place])] = texts
     return frame.assign(**made) if made else frame
 
 

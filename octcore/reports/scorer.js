@@ -1,8 +1,10 @@
 (() => {
-  const parse = (text) => {
+  const TOP = 6; // so many lines may hold the names, below titles
+  const marks = (text) => { // the mark that parts the first line most often comes first
     const first = text.split(/\r?\n/, 1)[0];
-    const counts = [",", ";", "\t", "|"].map((mark) => [first.split(mark).length, mark]);
-    const mark = counts.reduce((a, b) => (b[0] > a[0] ? b : a))[1];
+    return [",", ";", "\t", "|"].sort((a, b) => first.split(b).length - first.split(a).length);
+  };
+  const parse = (text, mark) => {
     const rows = [[""]];
     let quoted = false;
     for (let at = 0; at < text.length; at += 1) {
@@ -16,7 +18,7 @@
       else if (letter === "\n") rows.push([""]);
       else if (letter !== "\r") row[row.length - 1] += letter;
     }
-    return [rows.filter((row) => row.length > 1 || row[0] !== ""), mark];
+    return rows.filter((row) => row.length > 1 || row[0] !== "");
   };
   const value = (cell, isText, mark) => {
     const text = cell.trim();
@@ -26,6 +28,24 @@
     const number = Number(mark === ";" ? text.replace(",", ".") : text);
     if (Number.isFinite(number)) return number;
     return /\d/.test(text) ? undefined : null; // a word such as "k.A." is a gap, as when reading
+  };
+  // As octcore.data.numbers reads dates: the part of one, or its days since the first.
+  const dated = (text, { kind, order, first }) => {
+    const found = /^(?:(\d{4})([-/])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}))(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?$/.exec(text);
+    if (!found) return text;
+    const [, early, , middle, last, one, between, two, late] = found;
+    const [day, month] = early ? [last, middle] : between !== "/" || order === "dmy" ? [one, two] : [two, one];
+    const date = new Date(Date.UTC(early || late, month - 1, day));
+    if (date.getUTCMonth() !== month - 1) return text;
+    if (kind === "date") return String((date - Date.parse(first)) / 864e5);
+    if (kind === "weekday") return WEEKDAYS[(date.getUTCDay() + 6) % 7];
+    return String(kind === "year" ? date.getUTCFullYear() : month - 0);
+  };
+  const place = (name, head) => (head.includes(name) ? head.indexOf(name) : head.indexOf(READ[name].source));
+  const meant = (name, head, cells) => {
+    const text = (cells[place(name, head)] || "").trim(), read = READ[name];
+    const known = new Map(read.aliases).get(text) ?? text;
+    return read.kind === "date" || !head.includes(name) ? dated(known, read) : known;
   };
   const field = (cell, mark) => {
     const guarded = /^[=+\-@\t\r]/.test(cell) && !Number.isFinite(Number(cell)) ? `'${cell}` : cell;
@@ -41,17 +61,30 @@
   };
   const say = (text) => { document.getElementById("said").textContent = text; };
   const score = (text) => {
-    const [rows, mark] = parse(text.replace(/^\ufeff/, ""));
-    const head = (rows[0] || []).map((name) => name.trim());
-    const lacking = COLUMNS.filter(([name]) => !head.includes(name)).map(([name]) => name);
-    if (lacking.length) return say(`The file has no column ${lacking.join(", ")}; the tree asks for it.`);
+    const content = text.replace(/^\ufeff/, "");
+    const lacking = (cells) => COLUMNS.map(([name]) => name).filter((name) => place(name, cells) < 0);
+    const read = (mark) => {
+      const rows = parse(content, mark);
+      const heads = rows.slice(0, TOP).map((cells) => cells.map((name) => name.trim()));
+      return { mark, rows, heads, titles: heads.findIndex((cells) => !lacking(cells).length) };
+    };
+    const [first, ...others] = marks(content);
+    let tried = read(first);
+    for (const mark of others) if (tried.titles < 0) tried = read(mark);
+    const { mark, rows, heads, titles } = tried;
+    const head = heads[titles];
+    if (!head) {
+      const names = new Set(lacking(read(first).heads[0] || []).map((name) => READ[name].source));
+      return say(`The file has no column ${[...names].join(", ")}; the tree asks for it.`);
+    }
     const out = [[...head, "prediction"]];
-    for (const [at, cells] of rows.slice(1).entries()) {
+    for (const [at, cells] of rows.slice(titles + 1).entries()) {
       const row = {};
       for (const [name, isText] of COLUMNS) {
-        row[name] = value(cells[head.indexOf(name)] || "", isText, mark);
+        const text = meant(name, head, cells);
+        row[name] = value(text, isText, mark);
         if (row[name] === undefined) {
-          return say(`Row ${at + 1}: ${name} needs a number, not "${cells[head.indexOf(name)]}".`);
+          return say(`Row ${at + 1}: ${name} needs a number, not "${text}".`);
         }
       }
       out.push([...cells, predict(row) ?? ""]);
@@ -67,7 +100,7 @@
       }
     }
     const open = out.slice(1).filter((row) => row[row.length - 1] === "").length;
-    say(`${out.length - 1} rows scored${open ? `, ${open} of them without a class: a column that the tree asks for has no value` : ""}.${out.length > 101 ? " The first 100 are shown." : ""}`);
+    say(`${out.length - 1} rows scored${open ? `, ${open} of them without a class: a column that the tree asks for has no value` : ""}.${out.length > 101 ? " The first 100 are shown." : ""}${titles ? ` ${titles} line${titles > 1 ? "s" : ""} above the names left out.` : ""}`);
     const save = document.getElementById("save");
     const lines = out.map((row) => row.map((cell) => field(cell, mark)).join(mark));
     save.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from octcore.data.columns import Column
+from octcore.data.numbers import WEEKDAYS
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.plotting import text
 from octcore.reports.page import escaped, page
@@ -15,11 +17,18 @@ SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 def scorer_html(run: SolvedRun, name: str) -> str:
     """Make the page: choose a CSV, see the class of every row, save it."""
     columns = asked_columns(run.tree, run.encoding)
-    lists = {"COLUMNS": columns, "MARKS": sorted(MISSING_MARKS), "WORDS": sorted(MISSING_WORDS)}
+    lists = {
+        "COLUMNS": columns,
+        "READ": {c.name: _reading(c) for c in run.train.columns},
+        "MARKS": sorted(MISSING_MARKS),
+        "WORDS": sorted(MISSING_WORDS),
+        "WEEKDAYS": WEEKDAYS,
+    }
     code = to_code(run.tree, run.encoding, "js")
     code += "".join(f"const {key} = {json.dumps(values)};\n" for key, values in lists.items())
     script = code.replace("</", "<\\/") + SCRIPT
-    names = ", ".join(f"<b>{escaped(column, 100)}</b>" for column, _ in columns)
+    sources = dict.fromkeys(run.train.column(column).source for column, _ in columns)
+    names = ", ".join(f"<b>{escaped(name, 100)}</b>" for name in sources)
     asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."
     parts = (
         f"<h1>{escaped(name)}</h1>",
@@ -35,3 +44,12 @@ def scorer_html(run: SolvedRun, name: str) -> str:
         f"<script>{script}</script>",
     )
     return page(name, parts, script)
+
+
+def _reading(column: Column) -> dict[str, object]:
+    """How the cells of a column are read: from which column, which texts as which, and dates."""
+    kind, *about = column.number_format.split(":", 2)
+    dates = {} if not about else {"first": about[0], "order": about[1]}
+    if column.source != column.name:
+        dates = {"order": about[0]}
+    return {"source": column.source, "aliases": column.aliases, "kind": kind, **dates}

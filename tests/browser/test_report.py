@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
+from octcore.data.reading import read_csv, read_table
+from octcore.models.file import load_model, model_to_dict
+from octcore.models.scoring import score
 from octcore.reports.run_report import report_html
 from octcore.reports.scorer import scorer_html
 from octcore.solving.solve import solve
@@ -119,3 +122,35 @@ def test_a_colleague_scores_rows_from_one_file(reader, tmp_path):
         (tmp_path / "other.csv").write_text(content)
         page.locator("#rows").set_input_files(tmp_path / "other.csv")
         page.get_by_text(said).wait_for()
+
+
+def test_a_colleague_scores_rows_with_titles_dates_and_words_for_gaps(reader, tmp_path):
+    wards = ("n/a", "Inner", "inner", "Surgery")
+    lines = [
+        f"{1 + i % 28:02d}.0{1 + i % 3}.2024;{1 + i % 12}/{1 + i % 28}/2023;{wards[i % 4]};"
+        f"{'ab'[i % 7 in (1, 2)]}{'cd'[i % 12 > 6]}{'ef'[i % 4 == 3]}"
+        for i in range(168)
+    ]
+    content = "\n".join(["Report, of 3.1.2024", "", "seen;born;ward;y", *lines])
+    data = read_csv(
+        content.encode(),
+        target="y",
+        kinds={"seen": "date", "born": "numeric"},
+        na_values={"ward": "n/a"},
+        merge=["ward"],
+        missing="category",
+    )
+    run = solve(data, formulation="cart", depth=5, test_size=0.0)
+    model = load_model(model_to_dict(run))
+    assert {"seen", "born", "ward"} == {column.source for column in model.needed}
+    (tmp_path / "rows.csv").write_text(content)
+    page = reader(scorer_html(run, "clinic"))
+    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
+    page.get_by_text("168 rows scored. The first 100 are shown. 1 line above").wait_for()
+    with page.expect_download() as waiting:
+        page.get_by_text("Save the scored rows").click()
+    waiting.value.save_as(tmp_path / "scored.csv")
+    scored = pd.read_csv(tmp_path / "scored.csv", sep=";")
+    rows = read_table(content.encode()).frame()
+    assert list(scored["prediction"]) == list(score(model, rows).labels)
+    assert scored["prediction"].nunique() > 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import make_dataset, read_csv, read_table
-from octcore.errors import DataError
+from octcore.errors import DataError, SettingsError
 
 POLICIES = ("drop-rows", "drop-columns", "category", "auto")
 SEEDS = (
@@ -51,11 +51,17 @@ def mutate(blob: bytes, rng: random.Random) -> bytes:
 def check(blob: bytes, rng: random.Random) -> bool:
     """Read a blob with random choices; True if it loaded."""
     missing = rng.choice(POLICIES)
+    header, first_row = rng.choice((None,) * 9 + (2,)), rng.choice((None,) * 9 + (3,))
     try:
-        table = read_table(blob)
-        target = rng.choice((None, *table.names[:50]))
-        data = make_dataset(table, target=target, missing=missing)
-    except DataError:
+        table = read_table(blob, None, header, first_row)
+        names = table.names[:50]
+        steps = {
+            "na_values": {rng.choice(names): rng.choice(("NA", "0", "-999", "x"))},
+            "merge": [rng.choice(names)],
+            "kinds": {rng.choice(names): "date"} if rng.random() < 0.2 else {},
+        }
+        data = make_dataset(table, rng.choice((None, *names)), missing=missing, **steps)
+    except (DataError, SettingsError):
         return False
     assert isinstance(data, Dataset)
     assert data.n_samples >= 2

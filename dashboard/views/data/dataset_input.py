@@ -1,8 +1,11 @@
 """Choose a sample or upload a CSV file; say what it is and show its first rows."""
 
+import hashlib
+
 import streamlit as st
 
 from dashboard import session
+from dashboard.server import jobs
 from dashboard.views.data import first_lines, repairs
 from dashboard.widgets import chart
 from octcore.data.samples import list_samples, sample_info
@@ -40,7 +43,9 @@ def draw() -> None:
             "The rows stay on this machine.",
         )
     if upload is not None:
-        session.choose_upload(upload.getvalue(), upload.name)
+        content = upload.getvalue()
+        if session.choose_upload(content, upload.name) or session.state().refused:
+            jobs.tables().keep(hashlib.sha256(content).hexdigest(), content)
         session.state().uploads += 1  # a new uploader, which is empty
         st.rerun()
 

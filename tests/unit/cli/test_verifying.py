@@ -65,3 +65,24 @@ def test_what_a_file_says_was_confirmed_counts_for_nothing(
         file.write_text(json.dumps(record), encoding="utf-8")
         assert main(["verify", str(file), *options]) == code
     assert "not verified" in capsys.readouterr().out
+
+
+def test_a_run_on_parts_of_dates_is_verified_and_predicts_from_rows_below_titles(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    rows, run, model = (str(tmp_path / name) for name in ("rows.csv", "run.json", "model.json"))
+    lines = ["Of 2024, as made", "day;ward;y"]
+    lines += [f"{1 + i % 28:02d}.03.2024;{'uv'[i % 2]};{'ab'[i % 7 == 2]}" for i in range(56)]
+    Path(rows).write_text("\n".join(lines), encoding="utf-8")
+    asked = ["--kind", "day=date"]
+    solve = ["solve", rows, "--target", "y", "--depth", "2", "--json", run, "--model", model]
+    assert main([*solve, *asked]) == 0
+    assert main(["verify", run, "--data", rows, *asked]) == 0
+    capsys.readouterr()
+    assert main(["verify", run, "--data", rows]) == 2
+    assert "give the options of the solve, such as --drop, --kind" in capsys.readouterr().err
+    assert main(["predict", model, rows, "--output", str(tmp_path / "out.csv")]) == 0
+    assert "1 line above the header left out" in capsys.readouterr().err
+    scored = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
+    assert scored[0] == "day,ward,y,prediction"
+    assert all(line.split(",")[2] == line.split(",")[3] for line in scored[1:])
