@@ -107,7 +107,7 @@ def test_order_of_rows_does_not_matter() -> None:
 
 def test_threads_and_rounds_change_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(8)
-    X, y = rng.integers(0, 9, (30, 3)).astype(float), rng.integers(0, 2, 30)
+    X, y = rng.integers(0, 25, (36, 2)).astype(float), rng.integers(0, 2, 36)
     monkeypatch.setattr(lane_search, "LARGE_WORK", {3: 0, 4: 0})
     monkeypatch.setattr(lane_search, "FIRST_STEPS", 1)
     results = [answer(Question(X, y, 2, 3, 0.002, threads=threads)) for threads in (1, 3)]

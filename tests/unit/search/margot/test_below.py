@@ -15,15 +15,15 @@ from tests.referee.routing_search import solved
 N = 14
 
 
-def nested(seed: int) -> NestedSearch:
+def nested(seed: int, n: int = N) -> NestedSearch:
     """A search of which no state closes another one."""
     rng = np.random.default_rng(seed)
-    x, y = rng.random((N, 2)), np.where(rng.random(N) < 0.5, -1.0, 1.0)
+    x, y = rng.random((n, 2)), np.where(rng.random(n) < 0.5, -1.0, 1.0)
     upper, last = ((0.1, 10.0), (1.0, 1.0), (1.0, 100.0))[seed % 3]
     problem, inverse = merged_rows(RoutingProblem(x, y, 3, upper, last))
     made = NestedSearch(problem, Tracker(inverse))
     made.start()
-    made.prefix = np.zeros(N, np.int64)
+    made.prefix = np.zeros(n, np.int64)
     made._load_root()
     made.cutoff = lambda: 1e9
     return made
@@ -42,6 +42,18 @@ def test_samples_that_join_are_free_in_the_open_states(seed: int, side: int):
     best = solved(replace(made.problem, depth=2)).objective
     low = made.heaps[side].low
     assert best * (1 - 1e-3) <= low <= best * (1 + 1e-4) + made.correction()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_tree_stays_open_where_others_are_closed(seed: int):
+    """States that cost more than a tree just above the best one go, whatever the bank holds."""
+    made = nested(seed, 9)
+    best = solved(replace(made.problem, depth=2)).objective
+    made.cutoff = lambda: best * (1 + 1e-3) + made.correction()
+    made.prefix[:] = 1
+    while not made._raise(0, 5):
+        assert made.heaps[0].low <= best * (1 + 1e-4) + made.correction()
+    assert best * (1 - 1e-3) <= made.heaps[0].low <= best * (1 + 1e-4) + made.correction()
 
 
 def test_a_desk_grows_with_its_states():

@@ -1,0 +1,82 @@
+"""What follows from counts and sums of rows alone: as much as they say, and no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.solving.run import Run
+from octcore.verification import margot_claim
+from octcore.verification.base import Guard
+from octcore.verification.checking import claim_of
+from octcore.verification.oblique import oct_h_by_counts
+from octcore.verification.sheet import make_sheet
+
+GUARD = Guard(60.0)
+
+
+def solved(X: Any, y: Any, key: str, depth: int, **params: Any) -> Run:
+    """A run without its verification."""
+    data = Dataset.from_arrays(np.array(X, float), y)
+    return octcore.solve(data, key, depth=depth, params=params, time_limit=20.0, verify=False)
+
+
+def test_equal_rows_of_both_classes_pay_twice_their_penalty_on_every_level() -> None:
+    run = solved([[0], [0], [0], [1]], [0, 0, 1, 1], "margot", 2, C_upper=1.0, C_last=10.0)
+    claim = claim_of(run, GUARD)
+    assert margot_claim.by_conflicts(claim, GUARD).bound == pytest.approx(2 * (1 + 10))
+    heavy = replace(claim, weights=np.array([0.5, 0.25, 3.0, 1.0]))
+    assert margot_claim.by_conflicts(heavy, GUARD).bound == pytest.approx(2 * 0.75 * 11)
+    apart = replace(claim, X=np.arange(4.0)[:, None])
+    assert margot_claim.by_conflicts(apart, GUARD).bound == 0.0
+    assert run.objective is not None
+    assert margot_claim.by_conflicts(claim, GUARD).bound <= run.objective
+
+
+@pytest.mark.parametrize(
+    ("y", "alpha", "bound"),
+    [
+        ([0, 0, 0, 1, 1, 2], 0.01, 2 * 0.01),  # two splits for three classes
+        ([0, 0, 0, 1, 1, 2], 0.4, 1 / 3 + 0.4),  # one of the smallest class is wrong
+        ([0, 0, 0, 1, 1, 2], 0.9, 1.0),  # a leaf
+        ([0, 1, 0, 1, 0, 1], 0.01, 2 * 0.01),
+        ([0, 1, 0, 1, 0, 1], 0.4, 2 * 0.4),
+    ],
+)
+def test_features_of_oct_h_are_splits_and_one_more_leaf(
+    y: list[int], alpha: float, bound: float
+) -> None:
+    """Six rows along a line; the unit is what the majority rule gets wrong."""
+    run = solved(np.arange(6)[:, None], y, "oct-h", 2, alpha=0.01, start_seconds=0.1)
+    claim = claim_of(run, GUARD)
+    asked = replace(claim, params={**claim.params, "alpha": alpha}, limits={"min_samples_leaf": 1})
+    assert oct_h_by_counts(asked, GUARD).bound == pytest.approx(bound)
+
+
+def test_sums_of_large_whole_weights_are_exact() -> None:
+    """Their total is beyond what single precision tells apart."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (12, 5)).astype(float)
+    gains = np.zeros((12, 2))
+    gains[np.arange(12), rng.integers(0, 2, 12)] = rng.integers(1, 2**23, 12) * 2 + 1
+    assert 2**24 < gains.sum() < 3**24
+    sheet, _ = make_sheet(X, gains, np.arange(5), np.arange(5), GUARD)
+    left = sheet.sides(np.arange(len(sheet.cuts))).astype(int)
+    assert (sheet.cuts.left == left @ sheet.weights.astype(int)).all()
+    sums = np.stack([left @ sheet.weights, (1 - left) @ sheet.weights])
+    wrong = gains.sum() - sums.max(axis=2).sum(axis=0).max()
+    assert sheet.best_splits(np.ones((1, len(sheet.number)), bool), 1)[0] == wrong
+
+
+def test_the_smallest_gap_is_that_of_the_thinnest_split() -> None:
+    run = solved([[0.0], [0.1], [0.5], [1.0]], [0, 1, 1, 0], "s-oct", 2, start_seconds=0.2)
+    gaps = sorted(run.extras["node_gaps"].values())
+    assert gaps[0] < gaps[-1]
+    assert run.verify().status == "confirmed"
+    forged = replace(run, extras={**run.extras, "smallest_gap": gaps[-1]})
+    assert "smallest gap" in forged.verify().statement
