@@ -189,14 +189,17 @@ def open_column(rows, g, smallest, total, price, columns, s):
     sequence = rows.sequence[g]
     counts = zeros(len(total))
     n_rows = count_rows(rows) if smallest > 1 else np.int64(0)
-    most, weight, size = np.int64(0), np.int64(0), np.int64(0)
+    two, whole = len(total) == 2, sum_and_most(total)[0]
+    weight, size = np.int64(0), np.int64(0)
     n = 0
     for k in range(m - 1):
         row = sequence[k] >> 1
         here = np.int64(rows.weight[row])
         weight += here
-        counts[rows.y[row]] += here
-        most = max(most, counts[rows.y[row]])
+        if two:
+            counts[0] += here if rows.signed[row] > 0 else 0
+        else:
+            counts[rows.y[row]] += here
         if smallest > 1:
             size += rows.copies[row]
             if size < smallest or n_rows - size < smallest:
@@ -204,24 +207,16 @@ def open_column(rows, g, smallest, total, price, columns, s):
         if sequence[k] & 1:
             columns.rank[s, n], columns.passed[s, n] = rows.rank[g, row], weight
             columns.zeros[s, n], columns.size[s, n] = counts[0], size
-            columns.leaf[s, 0, n] = weight - most
+            left, right = counts[0], total[0] - counts[0]
+            if two:
+                left, right = max(left, weight - left), max(right, whole - weight - right)
+            for i in range(1, 0 if two else len(total)):
+                left, right = max(left, counts[i]), max(right, total[i] - counts[i])
+            columns.leaf[s, 0, n], columns.leaf[s, 1, n] = weight - left, whole - weight - right
             columns.left[s, n], columns.right[s, n], columns.own[s, n] = price, price, -1.0
             columns.open[s, n] = n
             n += 1
     columns.g[s], columns.n[s], columns.n_open[s] = g, n, n
-    # Back again, for the leaves on the right.
-    for i in range(len(total)):
-        counts[i] = 0
-    most, weight = np.int64(0), np.int64(0)
-    j = n - 1
-    for k in range(m - 1, 0, -1):
-        row, before = sequence[k] >> 1, sequence[k - 1]
-        counts[rows.y[row]] += rows.weight[row]
-        most = max(most, counts[rows.y[row]])
-        weight += rows.weight[row]
-        if j >= 0 and before & 1 and columns.rank[s, j] == rows.rank[g, before >> 1]:
-            columns.leaf[s, 1, j] = weight - most
-            j -= 1
 
 
 @inner()
