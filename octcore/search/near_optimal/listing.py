@@ -184,7 +184,7 @@ class Listing:
             parts = zip(sides, leaf, tops.stumps(k, columns), strict=True)
             return Split(first, many, *(self._side(*part) for part in parts))
 
-        return self._once((spot, k, columns), make, lambda s: sum(len(x.stumps) for x in s[2:]))
+        return self._once((spot, k, columns), make, _size)
 
     def _side(self, rows: bytes, leaf: int, stumps: np.ndarray) -> Side:
         keep = self.counted.allow[stumps[:, 1], 0]
@@ -295,6 +295,10 @@ class Listing:
 
     def _stump(self, side: Side, threshold: int) -> Branch:
         return Branch(threshold, *map(self._leaf_tree, self.ground.sides(side.rows, threshold)))
+
+
+def _size(split: Split) -> int:
+    return sum(len(side.stumps) for side in split[2:] if isinstance(side, Side))
 
 
 def used_exactly(avoiding: list[int]) -> list[int]:

@@ -64,8 +64,8 @@ class Conditions:
 
     Parameters
     ----------
-    margin : Fraction or None
-        Largest cost beyond the optimum; None for all trees in the graph.
+    margin : Fraction
+        Largest cost beyond the optimum.
     max_leaves : int or None
     required, banned : tuple of int
         Features that every tree tests; features that none tests.
@@ -73,7 +73,7 @@ class Conditions:
         Whether every split lowers the errors.
     """
 
-    margin: Fraction | None = None
+    margin: Fraction
     max_leaves: int | None = None
     required: tuple[int, ...] = ()
     banned: tuple[int, ...] = ()
@@ -131,7 +131,6 @@ class TreeQuery:
     @property
     def near_border(self) -> tuple[int, int]:
         """Numbers of trees next to the border, within and beyond, but not exactly on it."""
-        assert self.asked.margin is not None
         counts = [0, 0]
         for cell, n in self._asked_cells().items():
             beyond = self.instance.cost(*cell) - self.graph.optimum - self.asked.margin
@@ -213,8 +212,5 @@ class TreeQuery:
 
     def admits(self, errors: int, leaves: int) -> bool:
         """Whether trees with so many errors and leaves are in."""
-        if leaves > self.max_leaves:
-            return False
-        if self.asked.margin is None:
-            return True
-        return self.instance.cost(errors, leaves) <= self.graph.optimum + self.asked.margin
+        most = self.graph.optimum + self.asked.margin
+        return leaves <= self.max_leaves and self.instance.cost(errors, leaves) <= most
