@@ -26,9 +26,10 @@ from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
+from octcore.search.near_optimal.counting import TreeGraph
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.shapes import Group, Shape, Shapes
-from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
+from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
 from octcore.selection.near_optimal_export import Rows
@@ -71,17 +72,6 @@ class NearOptimalEvent:
 
 
 @dataclass(frozen=True)
-class _Filter:
-    """Which of the trees in the graph belong to a set."""
-
-    margin: Fraction
-    required: tuple[int, ...] = ()
-    banned: tuple[int, ...] = ()
-    max_leaves: int | None = None
-    gain: bool = False
-
-
-@dataclass(frozen=True)
 class First:
     """The first tree, in order of cost, that passes a test."""
 
@@ -119,7 +109,7 @@ class NearOptimalTrees:
     prepared: Prepared
     graph: TreeGraph
     seconds: float
-    _filter: _Filter = field(repr=False)
+    _asked: Conditions = field(repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -152,7 +142,7 @@ class NearOptimalTrees:
     @property
     def tolerance(self) -> float:
         """How far below the optimum a tree of the set may be."""
-        return float(self._in_rows(self._filter.margin))
+        return float(self._in_rows(self._asked.margin))
 
     def _in_rows(self, cost: Fraction | int) -> Fraction:
         """A cost in units of the instance as a share of the weight of all rows."""
@@ -162,7 +152,7 @@ class NearOptimalTrees:
     @property
     def statements(self) -> tuple[str, ...]:
         """How the settings were read, and whether trees lie next to the border."""
-        instance, margin = self._instance, self._filter.margin
+        instance, margin = self._instance, self._asked.margin
         found = [
             f"the {what} is {fraction_in_words(self._in_rows(cost))}"
             for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
@@ -190,14 +180,14 @@ class NearOptimalTrees:
         surplus = self.prepared.problem.fraction(self.prepared.problem.surplus)
         return {
             (_plain(errors * self._instance.weight_unit - surplus), leaves): n
-            for (errors, leaves, _), n in self._query.cells.items()
+            for (errors, leaves), n in self._query.cells.items()
         }
 
     @property
     def by_leaves(self) -> dict[int, int]:
         """Exact number of trees by number of leaves."""
         found: dict[int, int] = {}
-        for (_, leaves, _), n in self._query.cells.items():
+        for (_, leaves), n in self._query.cells.items():
             found[leaves] = found.get(leaves, 0) + n
         return dict(sorted(found.items()))
 
@@ -205,7 +195,7 @@ class NearOptimalTrees:
     def by_tolerance(self) -> tuple[tuple[float, int, int], ...]:
         """Steps of the count: distance from the optimum, leaves, and trees at it, ascending."""
         steps: dict[tuple[Fraction, int], int] = {}
-        for (errors, leaves, _), n in self._query.cells.items():
+        for (errors, leaves), n in self._query.cells.items():
             loss = self._in_rows(self._instance.cost(errors, leaves) - self.graph.optimum)
             steps[loss, leaves] = steps.get((loss, leaves), 0) + n
         return tuple((float(loss), leaves, n) for (loss, leaves), n in sorted(steps.items()))
@@ -249,7 +239,7 @@ class NearOptimalTrees:
 
     def walk(self) -> Iterator[Tree]:
         """All trees, in the order of `trees`."""
-        for _, tree in self._query.in_order():
+        for tree in self._query.in_order():
             yield self._tree(tree)
 
     def first(
@@ -298,7 +288,7 @@ class NearOptimalTrees:
         TooLargeError
             If there are more trees, or shapes, than can be told apart.
         """
-        chosen, table, known = self._filter, self._instance.table, self._instance.thresholds
+        chosen, table, known = self._asked, self._instance.table, self._instance.thresholds
         names = [self.encoding.names[j] for j in table.original]
         group_of = self.encoding.groups[table.original]
         found = []
@@ -332,8 +322,7 @@ class NearOptimalTrees:
 
     @cached_property
     def _shapes(self) -> Shapes:
-        free = TreeQuery(self.graph, None, gain=self._filter.gain)
-        return Shapes(self.graph.counter, free.listing, self._filter.gain)
+        return Shapes(self.graph, self._asked.gain)
 
     def sample(self, k: int, seed: int = 0) -> tuple[Tree, ...]:
         """Draw `k` trees with replacement, every tree equally likely."""
@@ -376,7 +365,7 @@ class NearOptimalTrees:
         SettingsError
             For an unknown feature, or a tolerance beyond what was searched.
         """
-        old = self._filter
+        old = self._asked
         margin = old.margin
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
@@ -398,14 +387,14 @@ class NearOptimalTrees:
                 "with_features",
             )
         limits = [limit for limit in (old.max_leaves, max_leaves) if limit is not None]
-        new = _Filter(
+        new = Conditions(
             margin,
+            min(limits, default=None),
             tuple(sorted(set(required))),
             tuple(sorted(set(banned))),
-            min(limits, default=None),
             old.gain or gain,
         )
-        return replace(self, _filter=new)
+        return replace(self, _asked=new)
 
     def class_shares(self) -> np.ndarray:
         """Share of the trees that give a training row a class, shape ``(n_samples, n_classes)``.
@@ -432,10 +421,10 @@ class NearOptimalTrees:
                 "n_samples": len(self.prepared.problem.context.y),
                 "optimum": self.optimum,
                 "tolerance": self.tolerance,
-                "with_features": self._names(self._filter.required),
-                "without_features": self._names(self._filter.banned),
-                "max_leaves": self._filter.max_leaves,
-                "gain": self._filter.gain,
+                "with_features": self._names(self._asked.required),
+                "without_features": self._names(self._asked.banned),
+                "max_leaves": self._asked.max_leaves,
+                "gain": self._asked.gain,
                 "count": self.count,
                 "counts": [
                     {"errors": _plain_number(errors), "leaves": leaves, "trees": n}
@@ -478,21 +467,9 @@ class NearOptimalTrees:
         return self.graph.instance
 
     @cached_property
-    def _groups(self) -> np.ndarray:
-        return self.encoding.groups[self._instance.thresholds.column]
-
-    @cached_property
     def _query(self) -> TreeQuery:
-        chosen = self._filter
-        return TreeQuery(
-            self.graph,
-            chosen.margin,
-            chosen.max_leaves,
-            self._groups,
-            chosen.required,
-            chosen.banned,
-            chosen.gain,
-        )
+        groups = self.encoding.groups[self._instance.thresholds.column]
+        return TreeQuery(self.graph, self._asked, groups)
 
     def _tree(self, nested: PathTree) -> Tree:
         problem, known = self.prepared.problem, self._instance.thresholds
@@ -608,9 +585,9 @@ def near_optimal(
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
-    clock.report("finished", graph.counter.ground.scored)
-    graph.counter.ground.guard = lambda done: None  # later questions are not timed
-    return NearOptimalTrees(prepared, graph, clock.seconds, _Filter(instance.tolerance))
+    clock.report("finished", graph.ground.scored)
+    graph.ground.guard = lambda done: None  # later questions are not timed
+    return NearOptimalTrees(prepared, graph, clock.seconds, Conditions(instance.tolerance))
 
 
 def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) -> Run:

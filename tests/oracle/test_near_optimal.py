@@ -15,7 +15,7 @@ import octcore
 from octcore.bench.suites.thresholds import loader
 from octcore.data.dataset import Dataset
 from octcore.search.near_optimal.instance import make_instance
-from octcore.search.near_optimal.tree_set import TreeQuery, find_trees
+from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
@@ -52,7 +52,7 @@ def test_counts(row: dict[str, str]) -> None:
     known = instance.cost_of(tree)
     graph = find_trees(instance, lambda done: None, lambda phase, done: None, known)
     assert float(graph.optimum / len(y)) == pytest.approx(float(row["optimal_cost"]), abs=6e-6)
-    query = TreeQuery(graph, instance.tolerance)
+    query = TreeQuery(graph, Conditions(instance.tolerance))
     assert query.count == int(row["trees"])
     best = [cell for cell in query.cells if instance.cost(cell[0], cell[1]) == graph.optimum]
     assert sum(query.cells[cell] for cell in best) == int(row["optimal_trees"])

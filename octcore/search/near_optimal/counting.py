@@ -1,4 +1,4 @@
-"""Numbers of trees by errors and leaves, from the bottom of the graph up.
+"""Numbers of trees by errors and leaves, from the bottom of the graph up, and what they predict.
 
 Counts are vectors over *variants*, sets of columns that a tree may use: from the trees that do
 without a feature follow those that use it, and from several variants by inclusion and exclusion
@@ -7,132 +7,46 @@ those that use all features of a list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import kernel
-from octcore.search.near_optimal.graph import BOTTOM, Level, Node
-from octcore.search.near_optimal.ground import NO_GRID, Ground
-from octcore.search.near_optimal.instance import Instance
-from octcore.search.near_optimal.lane_kernels import ADD, SHAPES, SHARES, Terms
-from octcore.search.near_optimal.tally import Tally, add, ample, make_tally
+from octcore.search.near_optimal.combining import (
+    ADD,
+    SHARES,
+    Cells,
+    Tally,
+    Terms,
+    combine,
+    make_tally,
+)
+from octcore.search.near_optimal.graph import Level
+from octcore.search.near_optimal.ground import BOTTOM, NO_GRID, Ground, Node
 
 EXACT = 2.0**53
 """Sums of whole numbers are exact in doubles up to here; beyond, Python's integers count."""
 GRID_BYTES = 1 << 26
 """Size of a table of counts; more variants are counted in several passes."""
-
-
-class Cells(NamedTuple):
-    """Trees of the nodes of one level, by errors and leaves, or by errors and shape.
-
-    start : (n_nodes + 1,) first cell of every node; the cells of a node ascend in cost
-    errors, leaves, costs : (n_cells,) number of the errors, leaves and scaled cost
-    shape : (n_cells,) the shape where trees are told apart by it, else of no interest
-    counts : (n_cells, n_variants) trees by variant; objects where doubles are not exact
-    """
-
-    start: np.ndarray
-    errors: np.ndarray
-    leaves: np.ndarray
-    costs: np.ndarray
-    shape: np.ndarray
-    counts: np.ndarray
-
-    def of(self, node: int) -> slice:
-        """Cells of a node."""
-        return slice(int(self.start[node]), int(self.start[node + 1]))
-
-
-@kernel()
-def combine(asked, edges, below, budget, terms, leaf, grid, outside, place, n_shapes, tally):
-    """Go through the trees with a split at the top of one node, cells of both children in turn.
-
-    Parameters
-    ----------
-    asked : int
-        `ADD` adds them up in ``grid[leaves - 1, errors, variant]``.  `SHARES` adds to `outside` of
-        the children's cells how often trees around them count, if those of a cell of the node
-        count as often as ``grid[leaves - 1, errors, 0]`` says.  `SHAPES` adds up in `tally` by
-        ``((column at the top * n_shapes + left) * n_shapes + right) * n_errors + errors``.
-    edges : ndarray of shape (n_edges, 4)
-        First threshold, number of thresholds, left and right child.
-    below : Cells
-        Of the children.
-    budget : int
-        Largest scaled cost.
-    leaf : int
-        Errors of a leaf, -1 where there is none: where every split has to lower the errors, trees
-        of two leaves must have fewer.
-    place : ndarray of shape (n_thresholds,)
-        Column of every threshold.
-
-    Returns
-    -------
-    Tally
-    """
-    values, costs, counts = terms.values, below.costs, below.counts
-    for k in range(len(edges)):
-        many, use, left, right = edges[k, 1], terms.share[edges[k, 0]], edges[k, 2], edges[k, 3]
-        if use[0] == 0.0:
-            continue
-        first = place[edges[k, 0]] * n_shapes
-        for a in range(below.start[left], below.start[left + 1]):
-            if asked == SHAPES:
-                tally = ample(tally, below.start[right + 1] - below.start[right])
-            for b in range(below.start[right], below.start[right + 1]):
-                if costs[a] + costs[b] > budget:
-                    break
-                leaves = below.leaves[a] + below.leaves[b]
-                e = terms.of_errors[values[below.errors[a]] + values[below.errors[b]]]
-                if terms.gain and leaves == 2 and values[e] >= leaf:
-                    continue
-                if asked == SHAPES:
-                    shape = (first + below.shape[a]) * n_shapes + below.shape[b]
-                    add(tally, shape * len(values) + e, many * counts[a, 0] * counts[b, 0])
-                elif asked == SHARES:
-                    weight = many * grid[leaves - 1, e, 0]
-                    outside[a] += weight * counts[b, 0]
-                    outside[b] += weight * counts[a, 0]
-                else:
-                    for v in range(len(use)):
-                        grid[leaves - 1, e, v] += many * use[v] * counts[a, v] * counts[b, v]
-    return tally
-
-
 NO_OUTSIDE, NO_TALLY = np.zeros(0), make_tally()
 
 
-@dataclass(frozen=True, eq=False)
-class Counted:
+class Counted(NamedTuple):
     """A counted graph.
 
-    Parameters
-    ----------
-    allow : numpy.ndarray
-        Whether a variant may use a threshold, shape ``(n_thresholds, n_variants)``.
-    gain : bool
-        Whether only trees count in which every split lowers the errors.
-    values : numpy.ndarray
-        Errors by number.
-    cells : tuple of Cells
-        By level, the root last computed but first here.
-    roots : mapping of int to mapping
-        Trees of the whole set by column of the table at the root (-1 for the single leaf), then by
-        (errors, leaves): lists of Python integers by variant.
+    allow : (n_thresholds, n_variants) whether a variant may use a threshold
+    gain : whether only trees count in which every split lowers the errors
+    cells : by level, the root first; at the root, the first cells are those of the single leaf,
+        the others those of the trees with a column of the table at the root
     """
 
     allow: np.ndarray
     gain: bool
-    values: np.ndarray
     cells: tuple[Cells, ...]
-    roots: dict[int, dict[tuple[int, int], list[int]]] = field(default_factory=dict)
 
 
-class Counter:
-    """Counts the trees of a graph for some variants.
+class TreeGraph:
+    """All near-optimal trees as a graph of row subsets; counts the trees for some variants.
 
     Parameters
     ----------
@@ -140,13 +54,21 @@ class Counter:
         The rows, and the trees of depth two.
     levels : list of Level
         The graph, the root first.
+
+    Attributes
+    ----------
+    everything : Counted
+        The counts where every column may be used.
+    optimum : fractions.Fraction
+        Least cost of an allowed tree, in integer weight units.
     """
 
     def __init__(self, ground: Ground, levels: list[Level]) -> None:
-        self.ground = ground
-        self.levels = levels
-        self.instance: Instance = ground.instance
-        self.budget = levels[0].nodes[0].budget
+        self.ground, self.instance, self.levels = ground, ground.instance, levels
+        self.everything = self.count(ground.every > 0, False)
+        most, root = self.instance.question.leaf_limit, self.everything.cells[0]
+        costs = zip(ground.values[root.errors].tolist(), root.leaves.tolist(), strict=True)
+        self.optimum = min(self.instance.cost(*cell) for cell in costs if cell[1] <= most)
 
     def count(self, allow: np.ndarray, gain: bool) -> Counted:
         """Count the trees of every variant.
@@ -162,63 +84,65 @@ class Counter:
         places = max(1, instance.table.n_columns) if self.levels[0].depth <= BOTTOM else 1
         n_grid = places * instance.most_leaves(instance.depth) * len(self.ground.values) * 8
         most = max(2, GRID_BYTES // max(1, n_grid))
-        if allow.shape[1] <= most:
-            return self._count(allow, gain)
+        # The first variant is in all passes: its counts say which cells there are.
         parts = [
             self._count(np.column_stack([allow[:, 0], allow[:, first : first + most - 1]]), gain)
-            for first in range(1, allow.shape[1], most - 1)
+            for first in range(1, max(2, allow.shape[1]), most - 1)
         ]
-        return _joined(parts, allow)
+        cells = tuple(
+            level._replace(counts=np.column_stack(
+                [level.counts[:, :1], *(part[k].counts[:, 1:] for part in parts)]
+            ))
+            for k, level in enumerate(parts[0])
+        )  # fmt: skip
+        return Counted(allow, gain, cells)
 
-    def _count(self, allow: np.ndarray, gain: bool) -> Counted:
-        share = np.ascontiguousarray(allow, float)
-        counted = self._count_levels(allow, gain, share, [])
-        total = sum(c[0] for by_cell in counted.roots.values() for c in by_cell.values())
-        if total < EXACT or not counted.cells:
-            return counted
+    def _count(self, allow: np.ndarray, gain: bool) -> list[Cells]:
+        cells = self._count_levels(np.ascontiguousarray(allow, float), gain, [])
+        if cells[0].counts[:, 0].sum() < EXACT or len(cells) == 1:
+            return cells
         # Above the bottom, whose counts are exact, once more with Python's integers.
-        bottom = counted.cells[-1]
-        bottom = bottom._replace(counts=bottom.counts.astype(np.int64).astype(object))
-        return self._count_levels(allow, gain, share.astype(np.int64).astype(object), [bottom])
+        bottom = cells[-1]._replace(counts=cells[-1].counts.astype(np.int64).astype(object))
+        return self._count_levels(allow.astype(np.int64).astype(object), gain, [bottom])
 
-    def _count_levels(
-        self, allow: np.ndarray, gain: bool, share: np.ndarray, cells: list[Cells]
-    ) -> Counted:
+    def _count_levels(self, share: np.ndarray, gain: bool, cells: list[Cells]) -> list[Cells]:
         """Count from the lowest level on that has no cells yet."""
-        for level in reversed(self.levels[1 : len(self.levels) - len(cells)]):
-            grid = self._grid(level.depth, share)
-            below = cells[0] if cells else None
-            nodes = range(len(level.nodes))
-            parts = [self._cells(level, v, share, gain, below, grid) for v in nodes]
-            cells = [_stack(parts, allow.shape[1]), *cells]
-        counted = Counted(allow, gain, self.ground.values, tuple(cells))
-        self._count_roots(counted, share)
-        return counted
-
-    def _grid(self, depth: int, share: np.ndarray, places: int = 1) -> np.ndarray:
-        shape = (self.instance.most_leaves(max(BOTTOM, depth)), len(self.ground.values))
-        return np.zeros((places, *shape, share.shape[1]), share.dtype)
+        for level in reversed(self.levels[: len(self.levels) - len(cells)]):
+            parts = list(self._cells(level, share, gain, cells[0] if cells else None))
+            nothing = np.zeros(0, np.int64)
+            columns = zip(*parts or [(nothing, nothing, nothing, share[:0])], strict=True)
+            start = np.cumsum([0, *(len(part[0]) for part in parts)])
+            errors, leaves, costs, counts = map(np.concatenate, columns)
+            cells = [Cells(start, errors, leaves, costs, errors, counts), *cells]
+        return cells
 
     def _cells(
-        self,
-        level: Level,
-        v: int,
-        share: np.ndarray,
-        gain: bool,
-        below: Cells | None,
-        grid: np.ndarray,
-    ) -> tuple:
-        """Cells of a node, found by the ground or from those of its children."""
-        node, leaf = level.nodes[v], int(level.leaf_errors[v])
-        if self.leaf_counts(node, leaf):
-            grid[0, 0, self.ground.number[leaf]] += 1
-        if below is None:
-            self.ground.count(node, share, gain, grid)
-        else:
-            terms = self.ground.terms(level.depth, share, gain)
-            self.combine(ADD, level.edges_of(v), below, node.budget, terms, leaf, grid[0])
-            self.ground.guard(self.ground.scored)
-        return self._gather(grid[0], node.budget)
+        self, level: Level, share: np.ndarray, gain: bool, below: Cells | None
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """Cells of every node of a level, found by the ground or from those of its children."""
+        ground, n_columns = self.ground, max(1, self.ground.n_columns)
+        terms = ground.terms(level.depth, share, gain)
+        is_root = level is self.levels[0]
+        places = n_columns if is_root and below is None else 1
+        size = self.instance.most_leaves(max(BOTTOM, level.depth)), len(ground.values)
+        grid = np.zeros((places, *size, share.shape[1]), share.dtype)
+        for v, node in enumerate(level.nodes):
+            leaf, edges = int(level.leaf_errors[v]), level.edges_of(v)
+            parts = [edges]
+            if self.leaf_counts(node, leaf):
+                grid[0, 0, ground.number[leaf]] += 1
+            if is_root:
+                yield self._gather(grid[0], node.budget)
+                column = terms.place[edges[:, 0]]
+                parts = np.split(edges, np.searchsorted(column, np.arange(1, n_columns)))
+            if below is None:
+                ground.count(node, share, gain, grid)
+                yield from (self._gather(part, node.budget) for part in grid)
+                continue
+            for part in parts:
+                self.combine(ADD, part, below, node.budget, terms, leaf, grid[0])
+                yield self._gather(grid[0], node.budget)
+            ground.guard(ground.scored)
 
     def leaf_counts(self, node: Node, leaf: int) -> bool:
         """Whether a single leaf is one of the trees of a node."""
@@ -236,18 +160,15 @@ class Counter:
         grid: np.ndarray = NO_GRID[0],
         outside: np.ndarray = NO_OUTSIDE,
         n_shapes: int = 1,
-        tally: Tally | None = None,
+        tally: Tally = NO_TALLY,
     ) -> Tally:
         """Go through the trees of one node; see `combine`."""
         count = combine
         if grid.dtype == object:  # of which only Python knows the arithmetic
             count, edges = getattr(combine, "py_func", combine), edges.astype(object)
-        place, tally = self.instance.thresholds.place, NO_TALLY if tally is None else tally
-        return count(
-            asked, edges, below, budget, terms, leaf, grid, outside, place, n_shapes, tally
-        )
+        return count(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, tally)
 
-    def _gather(self, grid: np.ndarray, budget: int) -> tuple:
+    def _gather(self, grid: np.ndarray, budget: int) -> tuple[np.ndarray, ...]:
         """Cells of a grid that hold trees, by cost: errors, leaves, costs, counts; clears it."""
         i, values = self.instance, self.ground.values
         n_errors = int(np.searchsorted(values, budget // i.unit, side="right"))
@@ -259,57 +180,52 @@ class Counter:
         grid[row, errors] = 0
         return errors, row + 1, costs[order], counts
 
-    def _count_roots(self, counted: Counted, share: np.ndarray) -> None:
-        """Fill `counted.roots`: the trees of the whole set by root column."""
-        top, roots = self.levels[0], counted.roots
-        node, leaf = top.nodes[0], int(top.leaf_errors[0])
-        if self.leaf_counts(node, leaf):
-            roots[-1] = {(leaf, 1): [1] * share.shape[1]}
-        if top.depth <= BOTTOM:
-            grid = self._grid(top.depth, share, max(1, self.instance.table.n_columns))
-            self.ground.count(node, share, counted.gain, grid)
-            found = ((column, self._gather(part, node.budget)) for column, part in enumerate(grid))
-            roots |= {column: self._named(cells) for column, cells in found if len(cells[0])}
-            return
-        grid, cells = self._grid(top.depth, share), counted.cells[0]
-        terms = self.ground.terms(top.depth, share, counted.gain)
-        place = self.instance.thresholds.place[top.edges[:, 0]]
-        for column in np.unique(place):
-            edges = top.edges[place == column]
-            self.combine(ADD, edges, cells, node.budget, terms, leaf, grid[0])
-            roots[int(column)] = self._named(self._gather(grid[0], node.budget))
+    def class_shares(self, counted: Counted, admits: Callable[[int, int], bool]) -> np.ndarray:
+        """Number of trees by row and predicted class, shape ``(n_samples, n_classes)``.
 
-    def _named(self, gathered: tuple) -> dict[tuple[int, int], list[int]]:
-        errors, leaves, _, counts = gathered
-        return {
-            (int(self.ground.values[e]), int(size)): [int(c) for c in vector]
-            for e, size, vector in zip(errors, leaves, counts, strict=True)
-        }
+        The weight of a cell of a node is the number of ways to complete a tree around a subtree
+        with that cell; weights are pushed from the root down.  A leaf then predicts its class, for
+        its rows, in as many trees as its weight says.
 
+        Parameters
+        ----------
+        counted : Counted
+            Variant 0 is asked for.
+        admits : callable
+            ``admits(errors, leaves)``: which cells of the whole set count.
 
-def _stack(parts: list[tuple], n_variants: int) -> Cells:
-    """Join the cells of the nodes of a level."""
-    nothing = np.zeros(0, np.int64)
-    parts = parts or [(nothing, nothing, nothing, np.zeros((0, n_variants)))]
-    start = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
-    errors, leaves, costs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Cells(start, errors, leaves, costs, errors, counts)
-
-
-def _joined(parts: list[Counted], allow: np.ndarray) -> Counted:
-    """Put variants counted in several passes side by side; the first one is in all of them."""
-    first = parts[0]
-    roots = {
-        column: {
-            cell: [counts[0], *(c for part in parts for c in part.roots[column][cell][1:])]
-            for cell, counts in by_cell.items()
-        }
-        for column, by_cell in first.roots.items()
-    }
-    cells = tuple(
-        level._replace(counts=np.column_stack(
-            [level.counts[:, :1], *(part.cells[k].counts[:, 1:] for part in parts)]
-        ))
-        for k, level in enumerate(first.cells)
-    )  # fmt: skip
-    return replace(first, allow=allow, cells=cells, roots=roots)
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In doubles; shares are exact to about 15 digits.
+        """
+        ground, instance = self.ground, self.instance
+        shares = np.zeros((ground.n_rows, instance.question.n_classes))
+        weights = np.zeros((max(4, instance.most_leaves(instance.depth)), len(ground.values), 1))
+        allow = np.ascontiguousarray(counted.allow[:, :1], float)
+        root = counted.cells[0]
+        asked = zip(ground.values[root.errors].tolist(), root.leaves.tolist(), strict=True)
+        outside = np.array([float(admits(*cell)) for cell in asked])
+        for k, level in enumerate(self.levels):
+            here, terms = counted.cells[k], ground.terms(level.depth, allow, counted.gain)
+            below = counted.cells[k + 1] if level.depth > BOTTOM else None
+            following = np.zeros(0 if below is None else len(below.errors))
+            if below is not None:
+                below = below._replace(counts=below.counts[:, :1].astype(float))
+            for v, node in enumerate(level.nodes):
+                part, leaf = here.of(v) if k else slice(None), int(level.leaf_errors[v])
+                weights[:] = 0.0
+                weights[here.leaves[part] - 1, here.errors[part], 0] = outside[part]
+                if not weights.any():
+                    continue
+                if self.leaf_counts(node, leaf):
+                    label = int(ground.weights(node.rows)[0].argmax())
+                    shares[ground.mask(node.rows), label] += weights[0, ground.number[leaf], 0]
+                if below is None:
+                    grid = weights[None]
+                    ground.solve(node, SHARES, allow, counted.gain, grid=grid, shares=shares)
+                else:
+                    edges, budget = level.edges_of(v), node.budget
+                    self.combine(SHARES, edges, below, budget, terms, leaf, weights, following)
+            outside = following
+        return shares[ground.lines]

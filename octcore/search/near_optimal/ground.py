@@ -6,25 +6,20 @@ costs of depth two come from pairs of 0/1 columns (`octcore.search.univariate.pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.search.near_optimal.graph import BOTTOM, BYTES_PER_SUBSET, Edge, Held, Node, Stumps
+from octcore.errors import TooLargeError
+from octcore.search.near_optimal.combining import ADD, LEAST, TALLY, Terms
 from octcore.search.near_optimal.instance import Instance, error_numbers
 from octcore.search.near_optimal.lane_kernels import (
-    ADD,
     FAR,
-    LEAST,
-    SHAPES,
-    SHARES,
     SOLVED,
-    TALLY,
     Splits,
-    Terms,
     choose,
     let_go,
     list_below,
@@ -40,6 +35,14 @@ from octcore.search.univariate.literals import WIDTH, split_costs
 from octcore.search.univariate.literals import Terms as Minimised
 from octcore.search.univariate.pairs import pair_scores
 
+BOTTOM = 2
+"""Depth at which the kernels count trees without a graph."""
+BYTES_PER_SUBSET = 400
+"""A stored subset with its dictionary entry and cells, measured; words and edges come on top."""
+MEMORY = 700_000_000
+"""Bytes that the search may hold; the process stays below one gigabyte with them."""
+GUARD_EVERY = 64
+"""Scored subsets between two looks at the clock."""
 WATCHED_CELLS = 20_000
 """Rows times columns from which a kernel may take long enough to be interrupted."""
 BEAT_SECONDS = 0.05
@@ -51,6 +54,19 @@ EVERYTHING = np.full(1, -1)
 NO_GRID = np.zeros((1, 1, 1, 1))
 NO_SHARES = np.zeros((1, 1))
 NO_TABLE = np.zeros((2, 1, 1), np.int64)
+
+
+class Node(NamedTuple):
+    """A subset at which subtrees of a largest depth and scaled cost start.
+
+    `hint` are the first thresholds of what may be at its top, None where that is not known.
+    """
+
+    rows: bytes
+    depth: int
+    budget: int
+    is_root: bool = False
+    hint: np.ndarray | None = None
 
 
 class _Found(NamedTuple):
@@ -99,7 +115,7 @@ class _Pairs:
         return min(i.unit * e + i.price * (k + 1) for k, e in enumerate(errors))
 
 
-class Ground(Held):
+class Ground:
     """Subsets of the rows of a table, each as the packed bits of its rows.
 
     Parameters
@@ -107,16 +123,19 @@ class Ground(Held):
     instance : Instance
     guard : callable
         ``guard(done)`` is called often and raises when the search must stop.
+    budget : int
+        Largest scaled cost of a tree.
 
     Attributes
     ----------
     values, number : ndarray
         Errors by number, and number by errors; see `error_numbers`.
+    scored : int
+        Subsets that were looked at.
     """
 
-    def __init__(self, instance: Instance, guard: Callable[[int], None]) -> None:
-        super().__init__(guard)
-        self.instance, self.table = instance, instance.table
+    def __init__(self, instance: Instance, guard: Callable[[int], None], budget: int) -> None:
+        self.instance, self.table, self.guard = instance, instance.table, guard
         self.n_rows, self.n_columns = len(instance.table.y), instance.table.n_columns
         usable = np.zeros(self.n_columns, np.uint8)
         usable[instance.thresholds.place[instance.roots]] = 1
@@ -129,18 +148,34 @@ class Ground(Held):
         )  # fmt: skip
         self.pairs = _Pairs(instance) if instance.by_pairs else None
         self.width, self.stop = integer_width(table), np.zeros(1, np.uint8)
-        self.set_budget(0)
+        self.budget, (self.values, self.number) = budget, error_numbers(instance, budget)
+        self.scored = self.stored_bytes = 0
         self._found: dict[bytes, _Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
 
-    def set_budget(self, budget: int) -> None:
-        """Take over the largest scaled cost of a tree."""
-        self.values, self.number = error_numbers(self.instance, budget)
+    def look_at_clock(self) -> None:
+        """Count a subset that was looked at."""
+        self.scored += 1
+        if self.scored % GUARD_EVERY == 0:
+            self.guard(self.scored)
 
-    @property
-    def all_rows(self) -> bytes:
-        """The subset of all rows."""
-        return np.packbits(np.ones(self.n_rows, bool)).tobytes()
+    def hold(self, size: int) -> None:
+        """Account for memory.
+
+        Raises
+        ------
+        TooLargeError
+            Beyond `MEMORY`.
+        """
+        self.stored_bytes += size
+        if self.stored_bytes > MEMORY:
+            raise TooLargeError(
+                "TOO_MANY_SUBSETS",
+                f"The near-optimal trees pass through more subsets of rows than fit into "
+                f"{MEMORY / 1e9:.1f} GB; take a smaller tolerance, a larger leaf penalty or a "
+                "smaller depth.",
+                {"bytes": float(self.stored_bytes)},
+            )
 
     def mask(self, rows: bytes) -> np.ndarray:
         """Which rows of the table a subset has."""
@@ -152,13 +187,15 @@ class Ground(Held):
         weight = np.bincount(t.y[inside], t.weight[inside], t.n_classes)
         return weight.astype(np.int64), int(t.count[inside].sum())
 
+    def leaf_errors(self, rows: bytes) -> int:
+        """Errors of a leaf; -1 where it has too few rows."""
+        weight, n_rows = self.weights(rows)
+        return int(weight.sum() - weight.max()) if n_rows >= self.instance.least else -1
+
     def sides(self, rows: bytes, threshold: int) -> tuple[bytes, bytes]:
         """Rows on both sides of a threshold."""
-        known = self.instance.thresholds
-        return self._sides(rows, known.place[threshold], known.rank[threshold])
-
-    def _sides(self, rows: bytes, column: int, rank: int) -> tuple[bytes, bytes]:
-        inside = np.frombuffer(rows, np.uint8)
+        known, inside = self.instance.thresholds, np.frombuffer(rows, np.uint8)
+        column, rank = known.place[threshold], known.rank[threshold]
         left = inside & np.packbits(self.table.rank[column] <= rank)
         return left.tobytes(), (inside ^ left).tobytes()
 
@@ -173,15 +210,19 @@ class Ground(Held):
         line[group[: self.n_rows]] = np.arange(self.n_rows)
         return line[group[self.n_rows :]]
 
-    def edges(self, rows: bytes, depth: int, budget: int, is_root: bool) -> list[Edge]:
-        """Splits, with subtrees of depth two or more on both sides, within a budget, in order.
+    def edges(self, node: Node) -> Iterator[tuple[int, int, tuple[bytes, bytes], np.ndarray]]:
+        """Splits, with subtrees of depth two or more on both sides, within the budget, in order.
+
+        Yields the first of some neighbouring thresholds that part the subset alike, how many they
+        are, the rows of both sides, and their least costs, shape ``(2,)``.
 
         Long runs of splits that may be within the budget are halved, those in between bounded by
         the sweeps; what stays open is solved one after the other.
         """
-        inside, splits, _ = self._open(rows, depth, is_root)
+        rows, depth, budget, inside = node.rows, node.depth, node.budget, self.mask(node.rows)
+        splits, _ = self._open(inside, depth, self.usable_roots if node.is_root else self.usable)
         self._close(rows, depth, splits, budget, FAR, SHORT)
-        i, terms, found, cost = self.instance, self.terms(depth), [], splits.cost
+        i, terms, cost = self.instance, self.terms(depth), splits.cost
         # What bounds the sides of one split's children bounds those of the next one's, which have
         # more rows on the left; on the right they have fewer, each worth its weight at most.
         shape = (2, self.n_columns, i.thresholds.number.shape[1])
@@ -199,7 +240,7 @@ class Ground(Held):
                     ]
                 else:
                     let_go(tables[1], self.rows, inside, h, before, low, i.unit)
-                sides, before = self._sides(rows, h, low), low
+                sides, before = self.sides(rows, int(splits.number[j])), low
                 for s in (0, 1):
                     room = budget - int(cost[1 - s, j])
                     least = self._least_within(sides[s], depth - 1, room, tables[s])
@@ -208,12 +249,10 @@ class Ground(Held):
                         break
                 sweep(splits, terms, a, z)
                 if cost[0, j] + cost[1, j] <= budget:
-                    first, many = int(splits.number[j]), int(splits.many[j])
-                    found.append(Edge(first, many, *sides, int(cost[0, j]), int(cost[1, j])))
+                    yield int(splits.number[j]), int(splits.many[j]), sides, cost[:, j]
                 else:
                     for side in sides:
                         self._found.pop(side, None)
-        return found
 
     def _least_within(self, rows: bytes, depth: int, room: int, table: np.ndarray) -> int:
         """Least cost of a subset, exact if it is at most the room; depth two is counted at once.
@@ -224,8 +263,11 @@ class Ground(Held):
             return self.least(rows, depth, room)
         known = self._found.get(rows)
         if known is None or (room > known.budget and known.least <= room):
-            known = self._count(rows, room, table)
-            if known.least <= room:
+            grid, node = self._grid(), Node(rows, BOTTOM, room)
+            _, least, tops, *_ = self.solve(node, ADD, bounds=table, grid=grid)
+            cells = np.nonzero(grid[0, :, :, 0])
+            known = _Found(room, least, tops[:, 0].copy(), (*cells, grid[0, :, :, 0][cells]))
+            if least <= room:
                 self._found[rows] = known
         return known.least
 
@@ -244,7 +286,7 @@ class Ground(Held):
         if value > cutoff or value <= exact_to:
             return value
         if depth > BOTTOM:
-            splits, leaf = self._open(rows, depth)[1:]
+            splits, leaf = self._open(self.mask(rows), depth, self.usable)
             best = self.instance.unit * leaf + self.instance.price if leaf >= 0 else FAR
             best = min(best, self.least(rows, depth - 1, cutoff))
             value = self._close(rows, depth, splits, cutoff, best, 0)
@@ -252,7 +294,7 @@ class Ground(Held):
             value, cutoff = self.pairs.least(self.mask(rows)), FAR
             self.look_at_clock()
         else:
-            value = self._solve(Node(rows, depth, cutoff, False, None), LEAST)[1]
+            value = self.solve(Node(rows, depth, cutoff), LEAST)[1]
         if value > cutoff:
             value = max(cutoff + 1, value)
         self._least[rows, depth] = (value, cutoff)
@@ -276,7 +318,7 @@ class Ground(Held):
             h, j, half = choose(splits, bounds, limit, short)
             if j < 0:
                 break
-            sides, half = self._sides(rows, h, int(splits.low[j])), unit * half // 2
+            sides, half = self.sides(rows, int(splits.number[j])), unit * half // 2
             larger = int(2 * splits.passed[j] < weight)
             for s in (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
@@ -315,28 +357,16 @@ class Ground(Held):
             inside = cost <= node.budget
             grid[0, leaves[inside], errors[inside], 0] += counts[inside]
             return
-        self._solve(node, ADD, share, gain, grid=grid)
+        self.solve(node, ADD, share, gain, grid=grid)
 
     def _grid(self, n_variants: int = 1) -> np.ndarray:
         return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), n_variants))
 
-    def _count(self, rows: bytes, budget: int, table: np.ndarray) -> _Found:
-        grid = self._grid()
-        _, least, tops, *_ = self._solve(
-            Node(rows, BOTTOM, budget, False, None), ADD, bounds=table, grid=grid
-        )
-        cells = np.nonzero(grid[0, :, :, 0])
-        return _Found(budget, least, tops[:, 0].copy(), (*cells, grid[0, :, :, 0][cells]))
+    def _open(self, inside: np.ndarray, depth: int, usable: np.ndarray) -> tuple[Splits, int]:
+        """Splits of marked rows, and the errors of a leaf."""
+        return open_subset(self.rows, inside.view(np.uint8), self.terms(depth), usable)
 
-    def _open(
-        self, rows: bytes, depth: int, is_root: bool = False
-    ) -> tuple[np.ndarray, Splits, int]:
-        """Marks of the rows of a subset, its splits, and the errors of a leaf."""
-        inside, usable = self.mask(rows), self.usable_roots if is_root else self.usable
-        m, terms = int(np.count_nonzero(inside)), self.terms(depth)
-        return inside, *open_subset(self.rows, inside.view(np.uint8), m, terms, usable)
-
-    def _solve(
+    def solve(
         self,
         node: Node,
         asked: int,
@@ -347,19 +377,16 @@ class Ground(Held):
         grid: np.ndarray = NO_GRID,
         shares: np.ndarray = NO_SHARES,
     ) -> Any:
-        """Run `solve`, on a second thread where that may take long."""
+        """Run the kernel of this name, on a second thread where that may take long."""
         self.look_at_clock()
         inside = self.mask(node.rows)
-        m, usable = (
-            int(np.count_nonzero(inside)),
-            self.usable_roots if node.is_root else self.usable,
-        )
         arguments = (
-            self.rows, inside.view(np.uint8), m, self.terms(node.depth, share, gain), usable,
+            self.rows, inside.view(np.uint8), self.terms(node.depth, share, gain),
+            self.usable_roots if node.is_root else self.usable,
             EVERYTHING if node.hint is None else node.hint, bounds, node.budget, asked, cell, grid,
             shares,
         )  # fmt: skip
-        if m * self.n_columns <= WATCHED_CELLS:
+        if np.count_nonzero(inside) * self.n_columns <= WATCHED_CELLS:
             return solve(*arguments)
         try:
             with ThreadPoolExecutor(1) as pool:
@@ -373,30 +400,12 @@ class Ground(Held):
             self.stop[0] = 0
         return job.result()
 
-    def add_shares(
-        self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
-    ) -> None:
-        """Add to ``shares[row, class]`` what the trees with a split at the top predict.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (leaves, n_errors)
-            How often every tree of a cell counts.
-        """
-        grid = np.ascontiguousarray(weights)[None, :, :, None]
-        self._solve(node, SHARES, share, gain, grid=grid, shares=shares)
-
-    def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Trees with a split at the top by shape and errors: keys (see `solve`), counts."""
-        *_, keys, counts = self._solve(node, SHAPES, gain=gain)
-        return keys[keys >= 0], counts[keys >= 0]
-
     def terms(self, depth: int, share: np.ndarray | None = None, gain: bool = False) -> Terms:
         """What trees cost, and which thresholds they may use."""
         i, share = self.instance, self.every if share is None else share
         return Terms(
             i.question.n_classes, depth, i.least, i.unit, i.price, self.width, i.by_pairs, gain,
-            i.thresholds.number, self.values, self.number, share, self.stop,
+            i.thresholds.number, i.thresholds.place, self.values, self.number, share, self.stop,
         )  # fmt: skip
 
     def forget(self) -> None:
@@ -411,7 +420,7 @@ class Tops:
     Attributes
     ----------
     first, many : ndarray of shape (n,)
-        Thresholds, as those of an `Edge`.
+        First threshold of each, and how many there are.
     leaf : ndarray of shape (2, n)
         Errors of a leaf on both sides.
     low : ndarray of shape (n,)
@@ -419,30 +428,28 @@ class Tops:
     """
 
     def __init__(self, ground: Ground, node: Node) -> None:
-        tops = ground._solve(node, ADD, grid=ground._grid())[2]
+        tops = ground.solve(node, ADD, grid=ground._grid())[2]
         self.ground, self.node = ground, node._replace(hint=tops[:, 0].copy())
         self.first, self.many, self.leaf = tops[:, 0], tops[:, 1], tops[:, 2:4].T
         self.cost, self.low = tops[:, 4:].copy(), tops[:, 4:].sum(axis=1)
 
-    def stumps(self, top: int, columns: Sequence[int] | None = None) -> tuple[Stumps, Stumps]:
-        """Splits on both sides of a top that trees within the budget have; of some columns."""
-        ground, known = self.ground, self.ground.instance.thresholds
-        inside, wanted = ground.mask(self.node.rows), ground.usable
+    def stumps(self, top: int, columns: tuple[int, ...] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Splits, on some columns, on both sides of a top that trees within the budget have.
+
+        Returns arrays of shape ``(n, 3)``; see `list_below`.
+        """
+        ground, known, wanted = self.ground, self.ground.instance.thresholds, self.ground.usable
         if columns is not None:
-            wanted = np.zeros_like(wanted)
-            wanted[list(columns)] = 1
+            wanted = np.isin(np.arange(ground.n_columns), columns).view(np.uint8)
         column, low = known.place[self.first[top]], known.rank[self.first[top]]
-        found = list_below(
-            ground.rows, inside.view(np.uint8), int(np.count_nonzero(inside)),
-            ground.terms(self.node.depth), wanted, column, low, self.cost[top], self.node.budget,
+        return list_below(
+            ground.rows, ground.mask(self.node.rows).view(np.uint8), ground.terms(self.node.depth),
+            wanted, column, low, self.cost[top], self.node.budget,
         )  # fmt: skip
-        sides = (found[found[:, 0] == s] for s in range(2))
-        left, right = (Stumps(side[:, 1], side[:, 2], side[:, 3]) for side in sides)
-        return left, right
 
     def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
         """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""
         ground, counts = self.ground, np.zeros((len(self.first), share.shape[1]))
         place, grid = (cell[1] - 1, int(ground.number[cell[0]])), ground._grid(share.shape[1])
-        ground._solve(self.node, TALLY, share, gain, cell=place, grid=grid, shares=counts)
+        ground.solve(self.node, TALLY, share, gain, cell=place, grid=grid, shares=counts)
         return counts

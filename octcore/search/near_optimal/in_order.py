@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from octcore.search.near_optimal.instance import Instance
-from octcore.search.near_optimal.tree_set import Phase, TreeQuery, find_trees
+from octcore.search.near_optimal.tree_set import Conditions, Phase, TreeQuery, find_trees
 from octcore.search.univariate.table import midpoint
 from octcore.search.univariate.tree import Leaf, PathTree
 from octcore.tree.tree import Split, Tree
@@ -87,18 +87,16 @@ def first_accepted(
     while True:
         instance = make(tolerance)
         graph = find_trees(instance, guard, report, known)
-        query = TreeQuery(graph, instance.tolerance)
+        query = TreeQuery(graph, Conditions(instance.tolerance))
         variants = _Variants(instance, by_labels, by_columns)
-        for errors, leaves, asked in sorted(
-            query.cells, key=lambda cell: instance.cost(cell[0], cell[1])
-        ):
-            cost = instance.cost(errors, leaves)
+        for cell in sorted(query.cells, key=lambda cell: instance.cost(*cell)):
+            cost = instance.cost(*cell)
             if cost <= seen:
                 continue
             if best is not None and cost >= best:
                 break
             yield Stage(cost)
-            for nested in query.listing.trees((errors, leaves, asked)):
+            for nested in query.trees(*cell):
                 guard(0)
                 room = None if best is None else best - cost
                 for tree, extra in variants.of(nested, room):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import floor, lcm
 
 import numpy as np
@@ -71,8 +70,6 @@ class Instance:
         Whether columns have so few thresholds that least costs are found by pairs of them.
     least : int
         Rows a leaf needs, as the table counts them.
-    max_leaves : int
-        Largest number of leaves.
     roots : ndarray of shape (n_thresholds,), bool
         Which thresholds may be the root.
     penalty, tolerance : Fraction
@@ -88,7 +85,6 @@ class Instance:
     thresholds: Thresholds
     by_pairs: bool
     least: int
-    max_leaves: int
     roots: np.ndarray
     penalty: Fraction
     tolerance: Fraction
@@ -116,19 +112,9 @@ class Instance:
         """Whether the tree may be a single leaf (not with a required root)."""
         return self.question.roots is None
 
-    @property
-    def reach(self) -> Fraction:
-        """Largest cost beyond the optimum of the trees that are looked at."""
-        return self.tolerance + BORDER * self.total
-
-    @cached_property
-    def n_rows(self) -> int:
-        """Number of rows, as leaf sizes count them."""
-        return int(self.table.count.sum())
-
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
-        return min(2**depth, self.n_rows // self.least)
+        return min(2**depth, int(self.table.count.sum()) // self.least)
 
     def cost(self, errors: int, leaves: int) -> Fraction:
         """Exact cost in integer weight units."""
@@ -143,7 +129,7 @@ class Instance:
 
     def budget(self, cost: Fraction) -> int:
         """Scaled budget of the trees within the tolerance of a cost; never too small."""
-        return floor((cost + self.reach) * self.unit)
+        return floor((cost + self.tolerance + BORDER * self.total) * self.unit)
 
 
 def make_instance(
@@ -196,7 +182,6 @@ def make_instance(
         thresholds=thresholds,
         by_pairs=has_few_thresholds(table),
         least=inquiry.smallest,
-        max_leaves=question.leaf_limit,
         roots=may_be_root[thresholds.place],
         penalty=penalty,
         tolerance=margin,

@@ -22,8 +22,21 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.near_optimal.tally import add, ample, new_tally
-from octcore.search.univariate.lane_rows import restrict
+from octcore.search.near_optimal.combining import (
+    LEAST,
+    SHAPES,
+    SHARES,
+    TALLY,
+    Cells,
+    combine,
+    new_tally,
+)
+from octcore.search.univariate.lane_rows import (
+    class_weights,
+    count_rows,
+    restrict,
+    sum_and_most,
+)
 from octcore.search.univariate.lanes import (
     VECTOR_BYTES,
     more_classes,
@@ -36,9 +49,6 @@ EACH = 4
 """Lanes of a pack for one column, while there are others."""
 FAR = 1 << 60
 """Cost of what cannot be."""
-ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
-"""What is asked: counts, the least cost alone, predictions, how many trees of one cell every split
-has at its top, or counts by shape."""
 CLOSED, OPEN, SOLVED = range(3)
 """What is known of a split."""
 
@@ -69,33 +79,6 @@ class Splits(NamedTuple):
     open: np.ndarray
 
 
-class Terms(NamedTuple):
-    """What trees cost, and how they are counted.
-
-    width : bytes of the integers of a pass
-    is_strict : whether a pass leaves out splits with an empty side even where they do not matter;
-        then it knows the splits of columns that have but one
-    numbers : (n_columns, .) threshold numbers by rank, see `Thresholds`
-    values, of_errors : errors by number, and number by errors
-    share : (n_thresholds, n_variants) 1 where a variant may use a threshold
-    stop : (1,) uint8; soon after it becomes 1 the kernels return, with nothing of use
-    """
-
-    n_classes: int
-    depth: int
-    smallest: int
-    unit: int
-    price: int
-    width: int
-    is_strict: bool
-    gain: bool
-    numbers: np.ndarray
-    values: np.ndarray
-    of_errors: np.ndarray
-    share: np.ndarray
-    stop: np.ndarray
-
-
 class Pack(NamedTuple):
     """A pack of thresholds, and what is known of its sides.
 
@@ -104,7 +87,7 @@ class Pack(NamedTuple):
     active : (places,) columns at work, -1 for an empty place
     pick, waiting : lanes and open splits of a column
     masks : (n_rows,) which lanes have a row on the left
-    totals, sizes : (lanes, 2, n_classes) weights and (lanes, 2) rows of both sides
+    totals, weight, sizes : (lanes, 2, n_classes), (lanes, 2) weights and rows of both sides
     errors : (2, lanes, n_columns) least errors of a split on both sides
     within : (n_columns,) room for columns
     """
@@ -116,6 +99,7 @@ class Pack(NamedTuple):
     waiting: np.ndarray
     masks: np.ndarray
     totals: np.ndarray
+    weight: np.ndarray
     sizes: np.ndarray
     errors: np.ndarray
     within: np.ndarray
@@ -138,7 +122,7 @@ class Sides(NamedTuple):
 
     most, high : (2,) most errors of a split, and how many numbers of errors that are, -1 and 0
         where none stands
-    found : (2, n_errors, n_variants) splits by errors
+    found : (2, n_errors, n_variants) splits by errors, or (2, n_errors, n_columns)
     stump : (2 * n_rows, 7) splits of one column: side, number of the errors, first threshold,
         number of thresholds, row in the order of the column, classes on the left and right
     """
@@ -165,14 +149,8 @@ def _splits_of(rows, terms, usable, bounds):
     """The splits of a subset that test a usable column, all closed; see `open_subset`."""
     n_columns, m = rows.sequence.shape
     n_classes, smallest, numbers = terms.n_classes, terms.smallest, terms.numbers
-    total, counts = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
-    n_rows, all_weight, heaviest = np.int64(0), np.int64(0), np.int64(0)
-    for i in range(m):
-        total[rows.y[i]] += rows.weight[i]
-        all_weight += rows.weight[i]
-        n_rows += rows.copies[i]
-    for c in range(n_classes):
-        heaviest = max(heaviest, total[c])
+    total, counts = class_weights(rows, n_classes), np.zeros(n_classes, np.int64)
+    (all_weight, heaviest), n_rows = sum_and_most(total), count_rows(rows)
     size = n_columns * max(m - 1, 0)
     whole, sides = np.empty((6, size), np.int64), np.empty((2, 2, size), np.int64)
     splits = Splits(
@@ -219,8 +197,17 @@ def _splits_of(rows, terms, usable, bounds):
     return splits, all_weight - heaviest if n_rows >= smallest else -1, least
 
 
+@inner()
+def _subset(rows, keep):
+    """The rows that are kept, renumbered."""
+    m = np.int64(0)
+    for r in range(len(keep)):
+        m += keep[r]
+    return restrict(rows, keep, m)
+
+
 @kernel()
-def open_subset(rows, keep, m, terms, usable):
+def open_subset(rows, keep, terms, usable):
     """List the splits of a subset that test a usable column, all open.
 
     Parameters
@@ -228,7 +215,7 @@ def open_subset(rows, keep, m, terms, usable):
     rows : Rows
         Of the table.
     keep : ndarray of shape (n_rows,), uint8
-        Which of them the subset has; m in number.
+        Which of them the subset has.
     usable : ndarray of shape (n_columns,), uint8
 
     Returns
@@ -236,9 +223,7 @@ def open_subset(rows, keep, m, terms, usable):
     tuple of (Splits, int)
         The splits, and the errors of a leaf, -1 where it has too few rows.
     """
-    splits, leaf, _ = _splits_of(
-        restrict(rows, keep, m), terms, usable, np.empty((2, 1, 1), np.int64)
-    )
+    splits, leaf, _ = _splits_of(_subset(rows, keep), terms, usable, np.empty((2, 1, 1), np.int64))
     for j in range(splits.first[len(usable)]):
         splits.open[j] = OPEN
     return splits, leaf
@@ -339,6 +324,7 @@ def _make_pack(rows, splits, terms):
         np.full(n_columns, FAR), np.zeros(1, np.int64), np.full(max(1, lanes // EACH), -1),
         np.empty(lanes, np.int64), np.empty(m, np.int64), np.empty(m, np.uint16),
         np.empty((lanes, 2, terms.n_classes), np.int64), np.empty((lanes, 2), np.int64),
+        np.empty((lanes, 2), np.int64),
         np.full((2, lanes, n_columns), FAR),  # as it stays below depth two, where nothing passes
         np.empty(n_columns, np.int64),
     )  # fmt: skip
@@ -414,6 +400,7 @@ def _mark_left(rows, splits, pack, n_pick):
     for r in range(m):
         pack.masks[r] = 0
     _clear(pack.sizes)
+    _clear(pack.weight)
     for i in range(n_pick):
         j = pack.pick[i]
         rank, low, bit = rows.rank[splits.column[j]], splits.low[j], np.uint16(1 << i)
@@ -423,6 +410,7 @@ def _mark_left(rows, splits, pack, n_pick):
             s = 0 if rank[r] <= low else 1
             pack.masks[r] |= bit if s == 0 else np.uint16(0)
             totals[s, rows.y[r]] += rows.weight[r]
+            pack.weight[i, s] += rows.weight[r]
             pack.sizes[i, s] += rows.copies[r]
 
 
@@ -433,7 +421,7 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
     out = narrow.out
     far = np.int64(0)
     for i in range(n_pick if counted else 0):
-        far = max(far, 1 + _weight(pack.totals[i], 0) + _weight(pack.totals[i], 1))
+        far = max(far, 1 + pack.weight[i, 0] + pack.weight[i, 1])
         narrow.sizes[0, i], narrow.sizes[1, i] = pack.sizes[i, 0], pack.sizes[i, 1]
     for h in range(rows.sequence.shape[0]):
         sequence = rows.sequence[h]
@@ -468,27 +456,24 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
                     good = max(good, max(a, b)) if good >= 0 else good  # two leaves of one class
                 else:
                     good = np.int64(out[s, i])
-                pack.errors[s, i, h] = _weight(totals, s) - good if good >= 0 else FAR
-
-
-@inner()
-def _weight(totals, s):
-    """Weight of one side."""
-    weight = np.int64(0)
-    for c in range(totals.shape[1]):
-        weight += totals[s, c]
-    return weight
+                pack.errors[s, i, h] = pack.weight[i, s] - good if good >= 0 else FAR
 
 
 # Trees with one threshold at the top
 
 
 @inner()
-def _make_sides(terms, m):
-    """Room for what stands on both sides."""
+def _make_sides(terms, m, n_errors, n_found):
+    """Room for what stands on both sides; none of it is needed where no tree is counted."""
+    n_variants = terms.share.shape[1]
+    n_cells = 2 + 2 * n_errors * (n_found // n_variants)
+    whole = np.empty((4, n_cells), np.int64)
     return Sides(
-        np.zeros(2, np.int64), np.zeros(2, np.int64),
-        np.zeros((2, len(terms.values), terms.share.shape[1])), np.empty((2 * m, 7), np.int64),
+        np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros((2, n_errors, n_found)),
+        np.empty((2 * m, 7), np.int64),
+    ), Cells(
+        np.zeros(3, np.int64), whole[0], whole[1], whole[2], whole[3],
+        np.empty((n_cells, n_variants)),
     )  # fmt: skip
 
 
@@ -505,10 +490,25 @@ def _limit_sides(splits, j, terms, budget, sides):
 
 
 @inner()
-def _walk_column(rows, h, terms, masks, bit, totals, sizes, left, right, sides):
-    """List the splits of column h on the sides that are asked for; returns how many."""
+def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
+    """List the splits of a column of a lane on the sides where it has any; returns how many.
+
+    Without classes on the left and right, unless `labels`, there may be no need to walk.
+    """
+    stump, n = sides.stump, 0
+    left = pack.errors[0, i, h] <= sides.most[0]
+    right = pack.errors[1, i, h] <= sides.most[1]
+    j = splits.only[h]
+    if j >= 0 and terms.is_strict and not labels:
+        for s in range(2):
+            if left if s == 0 else right:
+                stump[n, 0], stump[n, 1] = s, terms.of_errors[pack.errors[s, i, h]]
+                stump[n, 2], stump[n, 3] = splits.number[j], splits.many[j]
+                n += 1
+        return n
     m, n_classes, smallest = rows.sequence.shape[1], terms.n_classes, terms.smallest
-    two, n, stump = n_classes == 2, 0, sides.stump
+    bit, masks, totals, sizes = np.uint16(1 << i), pack.masks, pack.totals[i], pack.sizes[i]
+    two = n_classes == 2
     counts, seen = np.zeros((2, n_classes), np.int64), np.zeros(2, np.int64)
     for k in range(m - 1):
         code = rows.sequence[h, k]
@@ -531,14 +531,13 @@ def _walk_column(rows, h, terms, masks, bit, totals, sizes, left, right, sides):
                 errors = a + b - max(max(b + d, a - d), max(a, b))
                 a_class, b_class = 0 if d >= 0 else 1, 0 if a - b >= d else 1
             else:
-                a, b, errors = np.int64(0), np.int64(0), np.int64(0)
+                a, b = np.int64(0), np.int64(0)
                 for c in range(n_classes):
-                    errors += totals[s, c]
                     if counts[s, c] > a:
                         a, a_class = counts[s, c], c
                     if totals[s, c] - counts[s, c] > b:
                         b, b_class = totals[s, c] - counts[s, c], c
-                errors -= a + b
+                errors = pack.weight[i, s] - a - b
             if errors > sides.most[s]:
                 continue
             number = terms.numbers[h, rows.rank[h, row]]
@@ -552,82 +551,55 @@ def _walk_column(rows, h, terms, masks, bit, totals, sizes, left, right, sides):
 
 
 @inner()
-def _heaviest(totals):
-    """Weight of the heaviest class of both sides together."""
-    most = np.int64(0)
-    for c in range(totals.shape[1]):
-        most = max(most, totals[0, c] + totals[1, c])
-    return most
-
-
-@inner()
-def _rule(terms):
-    """What `_is_in` reads, by itself: whoever is handed arrays counts their references."""
-    return terms.unit, terms.price, terms.gain
-
-
-@inner()
-def _is_in(rule, budget, errors, leaves, all_errors):
-    """Whether a tree of at most two leaves on each side is counted; see `_rule`."""
-    unit, price, gain = rule
-    if unit * errors + leaves * price > budget:
-        return False
-    return leaves > 2 or not gain or errors < all_errors
-
-
-@inner()
-def _add_trees(splits, j, terms, budget, all_errors, sides, target):
-    """Add the trees with split j at the top to ``target[leaves - 1, errors, variant]``."""
-    values, of_errors, found, leaf = terms.values, terms.of_errors, sides.found, splits.leaf
-    rule = _rule(terms)
-    ways, many = terms.share[splits.number[j]], splits.many[j]
-    both = leaf[0, j] + leaf[1, j]
-    if _is_in(rule, budget, both, 2, all_errors):
-        for v in range(len(ways)):
-            target[1, of_errors[both], v] += many * ways[v]
+def _find_cells(rows, splits, j, i, terms, budget, pack, sides, cells, asked):
+    """List the cells on both sides of split j, in lane i: a leaf, and the splits of any column."""
+    stump, found, n = sides.stump, sides.found, 0
+    by_column = asked == SHAPES
+    for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
+        h = pack.within[place]
+        for a in range(_walk_lane(rows, splits, h, i, terms, pack, sides, False)):
+            line, use = found[stump[a, 0], stump[a, 1]], terms.share[stump[a, 2]]
+            for v in range(len(use)):
+                line[h if by_column else v] += stump[a, 3] * use[v]
     for s in range(2):
-        for e in range(sides.high[s]):
-            errors = values[e] + leaf[1 - s, j]
-            if found[s, e, 0] > 0.0 and _is_in(rule, budget, errors, 3, all_errors):
-                for v in range(len(ways)):
-                    target[2, of_errors[errors], v] += many * ways[v] * found[s, e, v]
-    for e in range(sides.high[0]):
-        for f in range(sides.high[1] if found[0, e, 0] > 0.0 else 0):
-            if not _is_in(rule, budget, values[e] + values[f], 4, all_errors):
-                break
-            if found[1, f, 0] > 0.0:
-                line = target[3, of_errors[values[e] + values[f]]]
-                for v in range(len(ways)):
-                    line[v] += many * ways[v] * found[0, e, v] * found[1, f, v]
+        leaf, high, cells.start[s] = splits.leaf[s, j], sides.high[s], n
+        # Stumps of so few errors come before a leaf, if any tree has one.
+        most = (terms.unit * leaf - terms.price) // terms.unit
+        before = np.searchsorted(terms.values[:high], most, side="right")
+        if terms.unit * leaf + terms.price + splits.cost[1 - s, j] > budget:
+            before = -1
+        for e in range(high + 1):
+            if e == before:
+                cells.errors[n], cells.leaves[n] = terms.of_errors[leaf], 1
+                cells.shape[n] = len(splits.only)
+                for v in range(cells.counts.shape[1]):
+                    cells.counts[n, v] = 1.0
+                n += 1
+            for g in range((found.shape[2] if by_column else 1) if e < high else 0):
+                if found[s, e, g] > 0.0:
+                    cells.errors[n], cells.leaves[n], cells.shape[n] = e, 2, g
+                    for v in range(cells.counts.shape[1]):
+                        cells.counts[n, v] = found[s, e, g + v]
+                    n += 1
+        _clear(found[s, :high])
+    cells.start[2] = n
+    for k in range(n):
+        errors = terms.values[cells.errors[k]]
+        cells.costs[k] = terms.unit * errors + terms.price * cells.leaves[k]
 
 
 @inner()
-def _predict(rows, splits, j, i, terms, budget, all_errors, pack, sides, weights, shares):
-    """Add what the trees with split j at the top, in lane i, predict for every row."""
-    values, found, masks, rule = terms.values, sides.found, pack.masks, _rule(terms)
-    leaf, of_errors, many = splits.leaf, terms.of_errors, np.float64(splits.many[j])
-    bit, n_classes = np.uint16(1 << i), terms.n_classes
+def _predict(rows, splits, i, terms, pack, sides, cells, outside, shares):
+    """Add what the cells on both sides, in lane i, predict for every row."""
+    masks, bit, n_classes = pack.masks, np.uint16(1 << i), terms.n_classes
     # How often a leaf, and a stump of some errors, stands on a side.
     leaves, stumps = np.zeros(2), np.zeros((2, max(sides.high[0], sides.high[1])))
-    both = leaf[0, j] + leaf[1, j]
-    if _is_in(rule, budget, both, 2, all_errors):
-        for s in range(2):
-            leaves[s] = many * weights[1, of_errors[both], 0]
     for s in range(2):
-        for e in range(sides.high[s]):
-            errors = values[e] + leaf[1 - s, j]
-            if found[s, e, 0] > 0.0 and _is_in(rule, budget, errors, 3, all_errors):
-                amount = many * weights[2, of_errors[errors], 0]
-                leaves[1 - s] += amount * found[s, e, 0]
-                stumps[s, e] += amount
-    for e in range(sides.high[0]):
-        for f in range(sides.high[1] if found[0, e, 0] > 0.0 else 0):
-            if not _is_in(rule, budget, values[e] + values[f], 4, all_errors):
-                break
-            if found[1, f, 0] > 0.0:
-                amount = many * weights[3, of_errors[values[e] + values[f]], 0]
-                stumps[0, e] += amount * found[1, f, 0]
-                stumps[1, f] += amount * found[0, e, 0]
+        for k in range(cells.start[s], cells.start[s + 1]):
+            if cells.leaves[k] == 1:
+                leaves[s] = outside[k]
+            else:
+                stumps[s, cells.errors[k]] = outside[k]
     label = np.zeros(2, np.int64)
     for s in range(2):
         for c in range(n_classes):
@@ -668,80 +640,6 @@ def _columns_of_lane(errors, i, most, within):
             within[n] = h
             n += 1
     return n
-
-
-@inner()
-def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
-    """List the splits of a column of a lane on the sides where it has any; returns how many.
-
-    Without classes on the left and right, unless `labels`, there may be no need to walk.
-    """
-    left = pack.errors[0, i, h] <= sides.most[0]
-    right = pack.errors[1, i, h] <= sides.most[1]
-    j, n = splits.only[h], 0
-    if j < 0 or labels or not terms.is_strict:
-        bit = np.uint16(1 << i)
-        return _walk_column(
-            rows, h, terms, pack.masks, bit, pack.totals[i], pack.sizes[i], left, right, sides
-        )
-    for s in range(2):
-        if left if s == 0 else right:
-            sides.stump[n, 0], sides.stump[n, 1] = s, terms.of_errors[pack.errors[s, i, h]]
-            sides.stump[n, 2], sides.stump[n, 3] = splits.number[j], splits.many[j]
-            n += 1
-    return n
-
-
-@inner()
-def _add_found(sides, n, share):
-    """Add splits just listed to those found."""
-    stump = sides.stump
-    for a in range(n):
-        line = sides.found[stump[a, 0], stump[a, 1]]
-        for v in range(len(line)):
-            line[v] += stump[a, 3] * share[stump[a, 2], v]
-
-
-@inner()
-def _clear_found(sides):
-    """Forget the splits found."""
-    for s in range(2):
-        _clear(sides.found[s, : sides.high[s]])
-
-
-@inner()
-def _add_shapes(rows, splits, j, i, terms, budget, all_errors, pack, sides, options, tally):
-    """Count the trees with split j at the top, in lane i, by shape; see `solve`.
-
-    ``options`` (2, ., 3) has room for the columns, numbers of errors and counts of each side.
-    """
-    n_columns, n_errors, values = rows.sequence.shape[0], len(terms.values), terms.values
-    n, rule = np.zeros(2, np.int64), _rule(terms)
-    for s in range(2):
-        if terms.unit * splits.leaf[s, j] + terms.price + splits.cost[1 - s, j] <= budget:
-            options[s, 0, 0], options[s, 0, 1] = n_columns, terms.of_errors[splits.leaf[s, j]]
-            options[s, 0, 2], n[s] = 1.0, 1
-    for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
-        h = pack.within[place]
-        _add_found(sides, _walk_lane(rows, splits, h, i, terms, pack, sides, False), terms.share)
-        for s in range(2):
-            for e in range(sides.high[s]):
-                if sides.found[s, e, 0] > 0.0:
-                    options[s, n[s], 0], options[s, n[s], 1] = h, e
-                    options[s, n[s], 2] = sides.found[s, e, 0]
-                    n[s] += 1
-        _clear_found(sides)
-    tally = ample(tally, min(n[0] * n[1], (n_columns + 1) ** 2 * n_errors))
-    top = splits.column[j] * (n_columns + 1)
-    for a in range(n[0]):
-        left, e = np.int64(options[0, a, 0]), np.int64(options[0, a, 1])
-        for b in range(n[1]):
-            right, f = np.int64(options[1, b, 0]), np.int64(options[1, b, 1])
-            errors, leaves = values[e] + values[f], 2 + (left < n_columns) + (right < n_columns)
-            if _is_in(rule, budget, errors, leaves, all_errors):
-                key = ((top + left) * (n_columns + 1) + right) * n_errors + terms.of_errors[errors]
-                add(tally, key, splits.many[j] * options[0, a, 2] * options[1, b, 2])
-    return tally
 
 
 @inner()
@@ -795,12 +693,12 @@ def _tops(splits, n_splits, budget):
 
 
 @kernel()
-def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid, shares):
+def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, shares):
     """Solve the splits of a subset that trees of depth two or less within a budget have.
 
     Parameters
     ----------
-    rows, keep, m, usable
+    rows, keep, usable
         As for `open_subset`.
     terms : Terms
     hint : ndarray of int64
@@ -826,7 +724,7 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
         errors of a leaf and least cost on both sides.  Keys ``shape * n_errors + number of the
         errors``, -1 for none, and numbers of trees.
     """
-    own, n_columns = restrict(rows, keep, m), len(usable)
+    own, n_columns = _subset(rows, keep), len(usable)
     splits, leaf, stump = _splits_of(own, terms, usable, bounds)
     n_splits, best = splits.first[n_columns], FAR
     _open_hinted(splits, n_splits, hint)
@@ -834,13 +732,17 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
         best = terms.unit * leaf + terms.price
     if stump < FAR:
         best = min(best, terms.unit * stump + 2 * terms.price)
-    pack, sides = _make_pack(own, splits, terms), _make_sides(terms, m)
+    pack, n_errors = _make_pack(own, splits, terms), len(terms.values) if asked != LEAST else 0
+    n_found = n_columns if asked == SHAPES else terms.share.shape[1]
+    sides, cells = _make_sides(terms, len(own.y), n_errors, n_found)
+    edge = np.zeros((1, 4), np.int64)
+    edge[0, 3] = 1
     two = _make_narrow(own, terms, np.empty(0, np.int16))
     four = _make_narrow(own, terms, np.empty(0, np.int32))
     eight = _make_narrow(own, terms, np.empty(0, np.int64))
-    part = np.zeros((m, shares.shape[1] if asked == SHARES else 0))
-    n_options = n_columns * len(terms.values) + 1 if asked == SHAPES else 0
-    options, tally, allowed = np.empty((2, n_options, 3)), new_tally(), terms.share
+    part = np.zeros((len(own.y), shares.shape[1] if asked == SHARES else 0))
+    outside = np.zeros(len(cells.errors) if asked == SHARES else 0)
+    tally, allowed = new_tally(), terms.share
     while terms.stop[0] == 0:
         limit = min(budget, best - 1) if asked == LEAST else budget
         n_pick = _pick_pack(splits, terms, pack, limit)
@@ -859,30 +761,22 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
             if splits.cost[0, j] + splits.cost[1, j] > budget or not allowed[splits.number[j], 0]:
                 continue
             _limit_sides(splits, j, terms, budget, sides)
-            totals = pack.totals[i]
-            all_errors = _weight(totals, 0) + _weight(totals, 1) - _heaviest(totals)
-            if asked == SHAPES:
-                tally = _add_shapes(
-                    own, splits, j, i, terms, budget, all_errors, pack, sides, options, tally
-                )
-                continue
-            for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
-                h = pack.within[place]
-                listed = _walk_lane(own, splits, h, i, terms, pack, sides, False)
-                _add_found(sides, listed, allowed)
+            _find_cells(own, splits, j, i, terms, budget, pack, sides, cells, asked)
             target = grid[splits.column[j] if len(grid) > 1 else 0]
+            edge[0, 0], edge[0, 1] = splits.number[j], splits.many[j]
+            here = target[cell[0], cell[1]]
+            for v in range(len(here) if asked == TALLY else 0):
+                here[v] = 0.0
+            for k in range(cells.start[2] if asked == SHARES else 0):
+                outside[k] = 0.0
+            tally = combine(
+                asked, edge, cells, budget, terms, leaf, target, outside, n_columns + 1,
+                tally,
+            )  # fmt: skip
             if asked == SHARES:
-                _predict(
-                    own, splits, j, i, terms, budget, all_errors, pack, sides, target, part
-                )  # fmt: skip
-            else:
-                here = target[cell[0], cell[1]]
-                for v in range(len(here) if asked == TALLY else 0):
-                    here[v] = 0.0
-                _add_trees(splits, j, terms, budget, all_errors, sides, target)
-                for v in range(len(here) if asked == TALLY else 0):
-                    shares[np.searchsorted(hint, splits.number[j]), v] = here[v]
-            _clear_found(sides)
+                _predict(own, splits, i, terms, pack, sides, cells, outside, part)
+            for v in range(len(here) if asked == TALLY else 0):
+                shares[np.searchsorted(hint, splits.number[j]), v] = here[v]
     if bounds.shape[2] > 1:
         _keep_bounds(splits, n_splits, bounds)
     for j in range(n_splits):
@@ -895,8 +789,22 @@ def solve(rows, keep, m, terms, usable, hint, bounds, budget, asked, cell, grid,
     return leaf, best, _tops(splits, n_splits, budget), tally.key, tally.amount
 
 
+@inner()
+def _stumps_within(rows, keep, terms, wanted, room):
+    """Splits of wanted columns of a subset within a cost: errors, first threshold, how many."""
+    splits, n = _splits_of(_subset(rows, keep), terms, wanted, np.empty((2, 1, 1), np.int64))[0], 0
+    n_splits = splits.first[len(wanted)] if terms.depth > 1 else 0
+    found = np.empty((n_splits, 3), np.int64)
+    for j in range(n_splits):
+        errors = splits.leaf[0, j] + splits.leaf[1, j]
+        if terms.unit * errors + 2 * terms.price <= room:
+            found[n, 0], found[n, 1], found[n, 2] = errors, splits.number[j], splits.many[j]
+            n += 1
+    return found[:n]
+
+
 @kernel()
-def list_below(rows, keep, m, terms, wanted, column, low, cost, budget):
+def list_below(rows, keep, terms, wanted, column, low, cost, budget):
     """Splits of wanted columns on both sides of a threshold that some tree within the budget has.
 
     Parameters
@@ -909,33 +817,14 @@ def list_below(rows, keep, m, terms, wanted, column, low, cost, budget):
 
     Returns
     -------
-    ndarray of shape (n, 4)
-        Side, errors, first threshold and number of thresholds; thresholds ascending.
+    tuple of ndarray of shape (n, 3)
+        Left and right: errors, first threshold and number of thresholds; thresholds ascending.
     """
-    own = restrict(rows, keep, m)
-    sides, masks = _make_sides(terms, m), np.zeros(m, np.uint16)
-    totals, sizes = np.zeros((2, terms.n_classes), np.int64), np.zeros(2, np.int64)
-    for r in range(m):
-        s = 0 if own.rank[column, r] <= low else 1
-        masks[r] = 1 - s
-        totals[s, own.y[r]] += own.weight[r]
-        sizes[s] += own.copies[r]
-    for s in range(2):
-        most = (budget - cost[1 - s] - 2 * terms.price) // terms.unit
-        sides.most[s] = most if terms.depth > 1 else -1
-    found, n = np.empty((64, 4), np.int64), 0
-    for h in range(len(wanted)):
-        if not wanted[h]:
-            continue
-        listed = _walk_column(own, h, terms, masks, np.uint16(1), totals, sizes, True, True, sides)
-        if n + listed > len(found):
-            longer = np.empty((2 * (n + listed), 4), np.int64)
-            for a in range(n):
-                for b in range(4):
-                    longer[a, b] = found[a, b]
-            found = longer
-        for a in range(listed):
-            found[n, 0], found[n, 1] = sides.stump[a, 0], terms.values[sides.stump[a, 1]]
-            found[n, 2], found[n, 3] = sides.stump[a, 2], sides.stump[a, 3]
-            n += 1
-    return found[:n]
+    left, right = np.zeros(len(keep), np.uint8), np.zeros(len(keep), np.uint8)
+    for r in range(len(keep)):
+        side = left if rows.rank[column, r] <= low else right
+        side[r] = keep[r]
+    return (
+        _stumps_within(rows, left, terms, wanted, budget - cost[1]),
+        _stumps_within(rows, right, terms, wanted, budget - cost[0]),
+    )

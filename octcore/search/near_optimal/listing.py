@@ -1,79 +1,82 @@
 """Trees out of a counted graph: in canonical order, or drawn uniformly.
 
-A *demand* is a set of cells a subtree may have.  A node is only entered for cells that exist, so
-that no walk ends without a tree.  With required features a cell also says which of them the subtree
-tests; such counts follow from those of the variants by inclusion and exclusion.
+A *spot* is where subtrees stand: a node of the graph, or a side of a split of depth two.  They are
+told apart by *cells*: errors, leaves, and a kind, here the required features that they test, as
+bits.  A walk asks for some cells and enters a spot only for those that exist, so that it never
+ends without a tree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from octcore.search.near_optimal.counting import Counted, Counter
-from octcore.search.near_optimal.graph import BOTTOM, Stumps
-from octcore.search.near_optimal.ground import Tops
+from octcore.search.near_optimal.counting import Counted, TreeGraph
+from octcore.search.near_optimal.ground import BOTTOM, Tops
+from octcore.search.near_optimal.lane_kernels import FAR
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 Cell = tuple[int, int, int]
-"""Errors, leaves, and the required features tested, as bits."""
-NO_SPLIT = -1
-"""Number of a leaf, which comes before all thresholds."""
-PER_LEAF = 1 << 40
-"""Larger than all errors, so that leaves and errors are added up in one number."""
+"""Errors, leaves and kind."""
+Sizes = dict[tuple[int, int], int]
+"""Numbers of trees by errors and leaves."""
 KEPT_BYTES = 200_000_000
-"""Largest size of the tables and lists that are kept to be used again."""
+"""Largest size of what is kept to be used again."""
+BYTES_PER_ENTRY = 250
+"""A tuple of numbers and cells in a list, about."""
+Kept = TypeVar("Kept")
+
+
+class At(NamedTuple):
+    """A node of the graph."""
+
+    level: int
+    node: int
 
 
 @dataclass(frozen=True, eq=False)
-class Option:
-    """One way to build a subtree above the bottom: thresholds at its top, and its two children.
+class Side:
+    """A side of a split of depth two: a leaf, or one of some stumps."""
 
-    Parameters
-    ----------
-    first, many : int
-        First threshold, `NO_SPLIT` for a leaf, and number of thresholds.
-    left, right : tuple of (int, int)
-        Level and node of the children.
-    pairs : list of (Cell, Cell, int)
-        Cells of the children that make the cell in question, with the number of trees.
-    """
+    rows: bytes
+    leaf: Cell
+    stumps: list[tuple[int, int, Cell]]
+    """First threshold, number of thresholds, and cell of each; thresholds ascending."""
+
+    @cached_property
+    def by_cell(self) -> dict[Cell, list[int]]:
+        """Positions of the stumps of a cell."""
+        found: dict[Cell, list[int]] = {}
+        for k, (_, _, cell) in enumerate(self.stumps):
+            found.setdefault(cell, []).append(k)
+        return found
+
+    @cached_property
+    def by_kind(self) -> dict[int, Sizes]:
+        """Numbers of trees."""
+        found: dict[int, Sizes] = {self.leaf[2]: {self.leaf[:2]: 1}}
+        for (errors, leaves, kind), places in self.by_cell.items():
+            trees = sum(self.stumps[k][1] for k in places)
+            found.setdefault(kind, {})[errors, leaves] = trees
+        return found
+
+
+Spot = At | Side
+ROOT = At(0, 0)
+
+
+class Split(NamedTuple):
+    """Neighbouring thresholds at the top of subtrees, and the places on both sides."""
 
     first: int
-    many: int = 1
-    left: tuple[int, int] = (0, 0)
-    right: tuple[int, int] = (0, 0)
-    pairs: list[tuple[Cell, Cell, int]] = field(default_factory=list)
-
-    @property
-    def count(self) -> int:
-        """Number of trees."""
-        return 1 if self.first == NO_SPLIT else self.many * sum(n for _, _, n in self.pairs)
-
-
-class _Side(NamedTuple):
-    """What may stand on one side of the top of a bottom node: a leaf, then stumps.
-
-    `size` is ``PER_LEAF * leaves + errors``; `first` and `many` are thresholds; `used` are the
-    required features that it tests, as bits.
-    """
-
-    size: np.ndarray
-    first: np.ndarray
-    many: np.ndarray
-    used: np.ndarray
-
-
-class _Pairs(NamedTuple):
-    """Sides that make a cell together; their thresholds, and the number of trees of every pair."""
-
-    left: tuple[np.ndarray, np.ndarray]
-    right: tuple[np.ndarray, np.ndarray]
-    trees: np.ndarray
+    many: int
+    left: Spot
+    right: Spot
 
 
 class Listing:
@@ -81,310 +84,221 @@ class Listing:
 
     Parameters
     ----------
-    counter : Counter
-        The graph and its instance.
+    graph : TreeGraph
     counted : Counted
         Variants by subset of the required features: variant v does without those in the bits of v.
-    required : ndarray of shape (n_thresholds,), int64
-        Bit of the required feature that a threshold belongs to, 0 for none.
+    kind_of : ndarray of shape (n_thresholds,), int64
+        Kind of a stump by its threshold: bit of the required feature, 0 for none.
     """
 
-    def __init__(self, counter: Counter, counted: Counted, required: np.ndarray) -> None:
-        self.counter = counter
-        self.ground, self.instance = counter.ground, counter.instance
-        self.levels = counter.levels
-        self.counted = counted
-        self.required = required
-        self.usable = counted.allow[:, 0]
-        self._share = np.ascontiguousarray(counted.allow, float)
-        self._cells: dict[tuple[int, int], dict[Cell, int]] = {}
-        self._tops: dict[tuple[int, int], Tops] = {}
-        self._sides: dict[tuple[int, int, int], tuple[_Side, _Side]] = {}
-        self._kept_pairs: dict[tuple[int, int, int, Cell], _Pairs] = {}
-        self._tallies: dict[tuple[int, int, Cell], tuple[list[int], list[int]]] = {}
-        self._options: dict[tuple[int, int, Cell], list[Option]] = {}
+    def __init__(self, graph: TreeGraph, counted: Counted, kind_of: np.ndarray) -> None:
+        self.graph, self.instance, self.ground = graph, graph.instance, graph.ground
+        self.levels, self.counted, self.kind_of = graph.levels, counted, kind_of
+        self.leaf_kinds = [0] * (len(self.levels) + 1)
+        """Kind of a leaf by level; the last one is on a side of a split of depth two."""
+        # Least cost of the trees of every node; some have none.
+        self._low = [
+            np.append(cells.costs, FAR)[np.where(np.diff(cells.start) > 0, cells.start[:-1], -1)]
+            for cells in counted.cells
+        ]
+        self._by_kind: dict[At, dict[int, Sizes]] = {}
+        self._kept: dict[Any, Any] = {}
         self._kept_bytes = 0
 
-    def cells(self, level: int, node: int) -> dict[Cell, int]:
-        """Number of trees of a node by cell; level 0 is the root."""
-        key = (level, node)
-        known = self._cells.get(key)
+    # What a kind is
+
+    def by_kind(self, spot: Spot) -> dict[int, Sizes]:
+        """Numbers of trees at a spot."""
+        if isinstance(spot, Side):
+            return spot.by_kind
+        known = self._by_kind.get(spot)
         if known is None:
-            cells = self.counted.cells[level - 1]
-            part = cells.of(node)
-            known = {}
-            for e, size, vector in zip(
-                cells.errors[part], cells.leaves[part], cells.counts[part], strict=True
-            ):
-                for mask, n in enumerate(used_exactly([int(c) for c in vector])):
+            known = self._by_kind[spot] = {}
+            cells = self.counted.cells[spot.level]
+            part = cells.of(spot.node) if spot.level else slice(None)
+            errors = self.ground.values[cells.errors[part]].tolist()
+            columns = errors, cells.leaves[part].tolist(), cells.counts[part].tolist()
+            for e, leaves, vector in zip(*columns, strict=True):
+                for kind, n in enumerate(used_exactly([int(c) for c in vector])):
                     if n:
-                        known[int(self.counted.values[e]), int(size), mask] = n
-            self._cells[key] = known
+                        sizes = known.setdefault(kind, {})
+                        sizes[e, leaves] = sizes.get((e, leaves), 0) + n
         return known
 
-    def root_cells(self) -> dict[Cell, int]:
-        """Number of trees of the whole set by cell."""
-        total: dict[Cell, int] = {}
-        for by_cell in self.counted.roots.values():
-            for (errors, size), vector in by_cell.items():
-                for mask, n in enumerate(used_exactly(vector)):
-                    if n:
-                        total[errors, size, mask] = total.get((errors, size, mask), 0) + n
-        return total
+    def sizes(self, spot: Spot, kind: int) -> Sizes:
+        """Numbers of trees of a kind at a spot."""
+        return self.by_kind(spot).get(kind, {})
 
-    def trees(self, cell: Cell, level: int = 0, node: int = 0) -> Iterator[PathTree]:
-        """Trees of a node with a cell: a leaf first, then by column, left and right subtree."""
-        for tree, _ in self._walk(level, node, {cell: None}):
-            yield tree
+    def kinds(self, spot: At, split: Split, kind: int) -> Iterable[tuple[int, int]]:
+        """Kinds left and right of a split that make a kind together."""
+        own, others = int(self.kind_of[split.first]), self.by_kind(split.right)
+        return [(a, b) for a in self.by_kind(split.left) for b in others if own | a | b == kind]
 
-    def _walk(
-        self, level: int, node: int, wanted: dict[Cell, None]
-    ) -> Iterator[tuple[PathTree, Cell]]:
-        if self.levels[level].depth <= BOTTOM:
-            yield from self._walk_bottom(level, node, wanted)
-            return
-        options: dict[int, list[tuple[Cell, Option]]] = {}
-        for cell in wanted:
-            for option in self.options(level, node, cell):
-                options.setdefault(option.first, []).append((cell, option))
-        for first in sorted(options):
-            ways = options[first]
-            if first == NO_SPLIT:
-                yield self.leaf(self.levels[level].nodes[node].rows), ways[0][0]
-                continue
-            for threshold in range(first, first + ways[0][1].many):
-                yield from self._branches(threshold, ways)
+    def columns(self, spot: At, kind: int) -> tuple[int, ...] | None:
+        """Columns at the top, left and right of trees of a kind; None for any."""
+        return None
 
-    def _branches(
-        self, threshold: int, ways: list[tuple[Cell, Option]]
-    ) -> Iterator[tuple[PathTree, Cell]]:
-        first = ways[0][1]
-        partners: dict[Cell, dict[Cell, Cell]] = {}
-        for cell, option in ways:
-            for left, right, _ in option.pairs:
-                partners.setdefault(left, {})[right] = cell
-        for left, left_cell in self._walk(*first.left, dict.fromkeys(partners)):
-            rights = partners[left_cell]
-            for right, right_cell in self._walk(*first.right, dict.fromkeys(rights)):
-                yield Branch(threshold, left, right), rights[right_cell]
+    # Places
 
-    def draw(self, cell: Cell, source: Random) -> PathTree:
-        """Draw one of the trees with a cell, all equally likely."""
-        return self._draw(0, 0, cell, source)
+    def leaf(self, spot: Spot) -> Cell:
+        """Cell of a leaf."""
+        if isinstance(spot, Side):
+            return spot.leaf
+        level = self.levels[spot.level]
+        return int(level.leaf_errors[spot.node]), 1, self.leaf_kinds[spot.level]
 
-    def _draw(self, level: int, node: int, cell: Cell, source: Random) -> PathTree:
-        if self.levels[level].depth <= BOTTOM:
-            return self._draw_bottom(level, node, cell, source)
-        options = self.options(level, node, cell)
-        option = pick(options, [o.count for o in options], source)
-        if option.first == NO_SPLIT:
-            return self.leaf(self.levels[level].nodes[node].rows)
-        left, right, _ = pick(option.pairs, [n for _, _, n in option.pairs], source)
-        return Branch(
-            option.first + source.randrange(option.many),
-            self._draw(option.left[0], option.left[1], left, source),
-            self._draw(option.right[0], option.right[1], right, source),
-        )
+    def splits(self, spot: At, wanted: Collection[Cell]) -> Iterator[Split]:
+        """Splits that may be at the top of trees of some cells, in order."""
+        i, level, columns = self.instance, self.levels[spot.level], None
+        most = max(i.unit * errors + i.price * leaves for errors, leaves, _ in wanted)
+        for _, _, kind in wanted:
+            columns = self.columns(spot, kind)
+        if level.depth <= BOTTOM:
+            tops = self.tops(spot)
+            first, low, edges = tops.first, tops.low, None
+        else:
+            edges = level.edges_of(spot.node)
+            first, low = edges[:, 0], self._low[spot.level + 1][edges[:, 2:]].sum(axis=1)
+        inside = (low <= most) & self.counted.allow[first, 0]
+        if columns is not None:
+            inside &= self.instance.thresholds.place[first] == columns[0]
+        for k in np.flatnonzero(inside).tolist():
+            if edges is None:
+                yield self.split(spot, k, columns and columns[1:])
+            else:
+                first, many, *below = edges[k].tolist()
+                yield Split(first, many, *(At(spot.level + 1, node) for node in below))
 
-    def options(self, level: int, node: int, cell: Cell) -> list[Option]:
-        """Ways to build a subtree of a node with a cell; none if there is no such tree."""
-        key = (level, node, cell)
-        known = self._options.get(key)
-        if known is None:
-            known = list(self._find_options(level, node, cell))
-            self._options[key] = known
-        return known
+    def tops(self, spot: At) -> Tops:
+        """The splits at the top of a node of the lowest level."""
+        node = self.levels[spot.level].nodes[spot.node]
+        return self._once(spot, lambda: Tops(self.ground, node), lambda tops: len(tops.first))
 
-    def _find_options(self, level: int, node: int, cell: Cell) -> Iterator[Option]:
-        errors, size, _ = cell
-        here = self.levels[level]
-        if size == 1:
-            if self._is_leaf(level, node, cell):
-                yield Option(NO_SPLIT)
-            return
-        below, i = self.counted.cells[level], self.instance
-        cost = i.unit * errors + i.price * size
-        if self.counted.gain and size == 2 and errors >= here.leaf_errors[node]:
-            return
-        for first, many, left, right in here.edges_of(node).tolist():
-            a, b = below.of(left), below.of(right)
-            if not self.usable[first] or a.start == a.stop or b.start == b.stop:
-                continue
-            if below.costs[a.start] + below.costs[b.start] <= cost:
-                pairs = self._edge_pairs(first, (level + 1, left), (level + 1, right), cell)
-                if pairs:
-                    yield Option(first, many, (level + 1, left), (level + 1, right), sorted(pairs))
+    def split(self, spot: At, k: int, columns: tuple[int, ...] | None = None) -> Split:
+        """A split at the top of a node of the lowest level, stumps on some columns below."""
 
-    def _is_leaf(self, level: int, node: int, cell: Cell) -> bool:
-        """Whether a single leaf is what a cell of one leaf stands for."""
-        stands = level > 0 or self.instance.leaf_allowed
-        return stands and cell == (int(self.levels[level].leaf_errors[node]), 1, 0)
+        def make() -> Split:
+            tops = self.tops(spot)
+            first, many, leaf = int(tops.first[k]), int(tops.many[k]), tops.leaf[:, k].tolist()
+            sides = self.ground.sides(tops.node.rows, first)
+            parts = zip(sides, leaf, tops.stumps(k, columns), strict=True)
+            return Split(first, many, *(self._side(*part) for part in parts))
 
-    def _edge_pairs(
-        self, first: int, left: tuple[int, int], right: tuple[int, int], cell: Cell
-    ) -> list[tuple[Cell, Cell, int]]:
-        errors, size, mask = cell
-        own = int(self.required[first])
-        if own & ~mask:
-            return []
-        partners = self.cells(*right)
-        pairs = []
-        for (e, leaves, used), n in self.cells(*left).items():
-            if e > errors or leaves >= size or used & ~mask:
-                continue
-            for other in _completing(mask, own | used):
-                partner = (errors - e, size - leaves, other)
-                ways = partners.get(partner)
-                if ways:
-                    pairs.append(((e, leaves, used), partner, n * ways))
-        return pairs
+        return self._once((spot, k, columns), make, _size)
 
-    def _walk_bottom(
-        self, level: int, node: int, wanted: dict[Cell, None]
-    ) -> Iterator[tuple[PathTree, Cell]]:
-        rows, cells = self.levels[level].nodes[node].rows, list(wanted)
-        for cell in cells:
-            if cell[1] == 1 and self._is_leaf(level, node, cell):
-                yield self.leaf(rows), cell
-        most = max(self._cost(cell) for cell in cells)
-        tops = self.tops_of(level, node)
-        for top in np.flatnonzero(tops.low <= most).tolist():
-            found = [self._pairs(level, node, top, cell) for cell in cells]
-            triples = np.concatenate([_expanded(pairs, k) for k, pairs in enumerate(found)])
-            triples = triples[np.lexsort(triples.T[::-1])]
-            first = int(tops.first[top])
-            for threshold in range(first, first + int(tops.many[top])) if len(triples) else ():
-                for left, right, k in triples.tolist():
-                    yield self.shallow_tree(rows, threshold, left, right), cells[k]
-
-    def _draw_bottom(self, level: int, node: int, cell: Cell, source: Random) -> PathTree:
-        rows = self.levels[level].nodes[node].rows
-        if cell[1] == 1:
-            return self.leaf(rows)
-        top = pick(*self._tally(level, node, cell), source)
-        tops, pairs = self.tops_of(level, node), self._pairs(level, node, top, cell)
-        totals = np.cumsum(pairs.trees)
-        k = int(np.searchsorted(totals, source.randrange(int(totals[-1])), side="right"))
-        left, right = (int(first[k]) + source.randrange(int(many[k])) for first, many in pairs[:2])
-        threshold = int(tops.first[top]) + source.randrange(int(tops.many[top]))
-        return self.shallow_tree(rows, threshold, left, right)
-
-    def _tally(self, level: int, node: int, cell: Cell) -> tuple[list[int], list[int]]:
-        """Tops of a bottom node with trees of a cell, and how many trees."""
-        key = (level, node, cell)
-        known = self._tallies.get(key)
-        if known is None:
-            counts = self.tops_of(level, node).tally(cell[:2], self._share, self.counted.gain)
-            exactly = [used_exactly([int(n) for n in vector])[cell[2]] for vector in counts]
-            inside = [top for top, n in enumerate(exactly) if n]
-            known = inside, [exactly[top] for top in inside]
-            self._tallies[key] = known
-        return known
-
-    def _cost(self, cell: Cell) -> int:
-        return self.instance.unit * cell[0] + self.instance.price * cell[1]
-
-    def tops_of(self, level: int, node: int) -> Tops:
-        """The splits at the top of a bottom node."""
-        known = self._tops.get((level, node))
-        if known is None:
-            known = Tops(self.ground, self.levels[level].nodes[node])
-            self._keep(2 * known.cost.nbytes)
-            self._tops[level, node] = known
-        return known
-
-    def _pairs(self, level: int, node: int, top: int, cell: Cell) -> _Pairs:
-        """What stands on the sides of a top in the trees of a cell."""
-        key = (level, node, top, cell)
-        known = self._kept_pairs.get(key)
-        if known is None:
-            known = self._find_pairs(level, node, top, cell)
-            self._keep(5 * known.trees.nbytes)
-            self._kept_pairs[key] = known
-        return known
-
-    def _find_pairs(self, level: int, node: int, top: int, cell: Cell) -> _Pairs:
-        errors, size, mask = cell
-        tops = self.tops_of(level, node)
-        own, first = int(self.required[tops.first[top]]), int(tops.first[top])
-        gains = errors < self.levels[level].leaf_errors[node] or not self.counted.gain or size > 2
-        if own & ~mask or not self.usable[first] or not gains:
-            return NO_PAIRS
-        left, right = self._sides_of(level, node, top)
-        order = np.argsort(right.size, kind="stable")
-        rest = PER_LEAF * size + errors - left.size
-        low, high = (np.searchsorted(right.size[order], rest, side) for side in ("left", "right"))
-        a = np.repeat(np.arange(len(rest)), high - low)
-        b = order[np.arange(len(a)) - np.repeat(np.cumsum(high - low) - high, high - low)]
-        fits = own | left.used[a] | right.used[b] == mask
-        a, b = a[fits], b[fits]
-        count = left.many[a] * right.many[b]
-        return _Pairs((left.first[a], left.many[a]), (right.first[b], right.many[b]), count)
-
-    def _sides_of(self, level: int, node: int, top: int) -> tuple[_Side, _Side]:
-        key = (level, node, top)
-        known = self._sides.get(key)
-        if known is None:
-            tops = self.tops_of(level, node)
-            left, right = tops.stumps(top)
-            leaf = tops.leaf[:, top].tolist()
-            known = self._side(left, leaf[0]), self._side(right, leaf[1])
-            self._keep(sum(column.nbytes for side in known for column in side))
-            self._sides[key] = known
-        return known
-
-    def _side(self, stumps: Stumps, leaf: int) -> _Side:
-        """A leaf, and the stumps that may stand."""
-        keep = self.usable[stumps.first]
+    def _side(self, rows: bytes, leaf: int, stumps: np.ndarray) -> Side:
+        keep = self.counted.allow[stumps[:, 1], 0]
         if self.counted.gain:
-            keep = keep & (stumps.errors < leaf)
-        errors, first, many = (column[keep] for column in stumps)
-        return _Side(
-            np.concatenate([[PER_LEAF + leaf], 2 * PER_LEAF + errors]),
-            np.concatenate([[NO_SPLIT], first]),
-            np.concatenate([[1], many]),
-            np.concatenate([[0], self.required[first]]),
-        )
-
-    def _keep(self, size: int) -> None:
-        """Forget what was kept when it becomes too much."""
-        self._kept_bytes += size
-        if self._kept_bytes > KEPT_BYTES:
-            self._kept_bytes = size
-            self._tops.clear()
-            self._sides.clear()
-            self._kept_pairs.clear()
-
-    def shallow_tree(self, rows: bytes, top: int, left: int, right: int) -> PathTree:
-        """Tree of a threshold and those on its sides, `NO_SPLIT` for a leaf."""
-        below = [
-            self.leaf(side) if threshold == NO_SPLIT else self._stump(side, threshold)
-            for side, threshold in zip(self.ground.sides(rows, top), (left, right), strict=True)
+            keep &= stumps[:, 0] < leaf
+        kinds = self.kind_of[stumps[keep, 1]].tolist()
+        listed = [
+            (first, many, (errors, 2, kind))
+            for (errors, first, many), kind in zip(stumps[keep].tolist(), kinds, strict=True)
         ]
-        return Branch(top, below[0], below[1])
+        return Side(rows, (leaf, 1, self.leaf_kinds[-1]), listed)
 
-    def _stump(self, rows: bytes, threshold: int) -> Branch:
-        left, right = self.ground.sides(rows, threshold)
-        return Branch(threshold, self.leaf(left), self.leaf(right))
+    def pairs(self, spot: At, split: Split, cell: Cell) -> list[tuple[Cell, Cell, int, int]]:
+        """Cells left and right of a split that make a cell, with their numbers of trees."""
+        errors, leaves, kind = cell
+        if self.counted.gain and leaves == 2 and errors >= self.leaf(spot)[0]:
+            return []
+        found = []
+        for a, b in self.kinds(spot, split, kind):
+            others = self.sizes(split.right, b)
+            for (e, size), n in self.sizes(split.left, a).items():
+                m = others.get((errors - e, leaves - size))
+                if m:
+                    found.append(((e, size, a), (errors - e, leaves - size, b), n, m))
+        return found
 
-    def leaf(self, rows: bytes) -> Leaf:
+    def _once(self, key: Any, make: Callable[[], Kept], size: Callable[[Kept], int]) -> Kept:
+        """What was made before; all is forgotten when it becomes too much."""
+        found = self._kept.get(key)
+        if found is None:
+            found = make()
+            self._kept_bytes += BYTES_PER_ENTRY * (1 + size(found))
+            if self._kept_bytes > KEPT_BYTES:
+                self._kept.clear()
+                self._kept_bytes = 0
+            self._kept[key] = found
+        return found
+
+    # Trees
+
+    def trees(self, cell: Cell) -> Iterator[PathTree]:
+        """Trees of a cell: a leaf first, then by threshold, left and right subtree."""
+        return (tree for tree, _ in self._walk(ROOT, (cell,)))
+
+    def _walk(self, spot: Spot, wanted: Collection[Cell]) -> Iterator[tuple[PathTree, Cell]]:
+        if self.leaf(spot) in wanted:
+            yield self._leaf_tree(self._rows(spot)), self.leaf(spot)
+        if isinstance(spot, Side):
+            for k in sorted(k for cell in wanted for k in spot.by_cell.get(cell, ())):
+                first, many, cell = spot.stumps[k]
+                for threshold in range(first, first + many):
+                    yield self._stump(spot, threshold), cell
+            return
+        for split in self.splits(spot, wanted):
+            partners: dict[Cell, dict[Cell, Cell]] = {}
+            for cell in wanted:
+                key = spot, split.first, cell
+                pairs = self._once(key, lambda c=cell, s=split: self.pairs(spot, s, c), len)
+                for left, right, _, _ in pairs:
+                    partners.setdefault(left, {})[right] = cell
+            for threshold in range(split.first, split.first + split.many if partners else 0):
+                for left, a in self._walk(split.left, partners):
+                    for right, b in self._walk(split.right, partners[a]):
+                        yield Branch(threshold, left, right), partners[a][b]
+
+    def draw(self, cell: Cell, source: Random, spot: Spot = ROOT) -> PathTree:
+        """Draw one of the trees of a cell, all equally likely."""
+        if cell == self.leaf(spot):
+            return self._leaf_tree(self._rows(spot))
+        if isinstance(spot, Side):
+            stumps = [spot.stumps[k] for k in spot.by_cell[cell]]
+            first, many, _ = pick(stumps, [many for _, many, _ in stumps], source)
+            return self._stump(spot, first + source.randrange(many))
+        key = "splits", spot, cell
+        known = self._once(key, lambda: self._tally(spot, cell), lambda found: len(found[0]))
+        split = pick(*known, source)
+        if isinstance(split, int):
+            split = self.split(spot, split)
+        pairs = self.pairs(spot, split, cell)
+        left, right, _, _ = pick(pairs, [n * m for _, _, n, m in pairs], source)
+        threshold = split.first + source.randrange(split.many)
+        below = self.draw(left, source, split.left), self.draw(right, source, split.right)
+        return Branch(threshold, *below)
+
+    def _tally(self, spot: At, cell: Cell) -> tuple[list, list[int]]:
+        """Splits at the top of the trees of a cell, and numbers of trees.
+
+        At the lowest level they are positions among its tops: a kernel counts the trees.
+        """
+        if self.levels[spot.level].depth <= BOTTOM:
+            share = np.ascontiguousarray(self.counted.allow, float)
+            counts = self.tops(spot).tally(cell[:2], share, self.counted.gain).tolist()
+            numbers = [used_exactly([int(n) for n in vector])[cell[2]] for vector in counts]
+            return list(range(len(numbers))), numbers
+        splits = list(self.splits(spot, (cell,)))
+        pairs = [self.pairs(spot, split, cell) for split in splits]
+        trees = [sum(n * m for _, _, n, m in found) for found in pairs]
+        return splits, [split.many * n for split, n in zip(splits, trees, strict=True)]
+
+    def _rows(self, spot: Spot) -> bytes:
+        if isinstance(spot, Side):
+            return spot.rows
+        return self.levels[spot.level].nodes[spot.node].rows
+
+    def _leaf_tree(self, rows: bytes) -> Leaf:
         """Leaf of the heaviest class, the first of equal ones."""
         return Leaf(int(self.ground.weights(rows)[0].argmax()))
 
+    def _stump(self, side: Side, threshold: int) -> Branch:
+        return Branch(threshold, *map(self._leaf_tree, self.ground.sides(side.rows, threshold)))
 
-_NOTHING = np.zeros(0, np.int64)
-NO_PAIRS = _Pairs((_NOTHING, _NOTHING), (_NOTHING, _NOTHING), _NOTHING)
 
-
-def _expanded(pairs: _Pairs, k: int) -> np.ndarray:
-    """Thresholds left and right of every tree of some pairs, and k, shape ``(n_trees, 3)``."""
-    which = np.repeat(np.arange(len(pairs.trees)), pairs.trees)
-    within = np.arange(len(which)) - np.repeat(np.cumsum(pairs.trees) - pairs.trees, pairs.trees)
-    (left, _), (right, n_right) = pairs.left, pairs.right
-    return np.column_stack(
-        [left[which] + within // n_right[which], right[which] + within % n_right[which],
-         np.full(len(which), k)]
-    )  # fmt: skip
+def _size(split: Split) -> int:
+    return sum(len(side.stumps) for side in split[2:] if isinstance(side, Side))
 
 
 def used_exactly(avoiding: list[int]) -> list[int]:
@@ -395,29 +309,12 @@ def used_exactly(avoiding: list[int]) -> list[int]:
     avoiding : list of int
         Entry v: trees that do without the features in the bits of v.
     """
-    everything = len(avoiding) - 1
-    exactly = [0] * len(avoiding)
-    for mask in range(len(avoiding)):
-        for part in _parts(mask):
-            sign = -1 if part.bit_count() % 2 else 1
-            exactly[mask] += sign * avoiding[(everything & ~mask) | part]
+    exactly = avoiding[::-1]  # by the features that trees test at most
+    for bit in (1 << k for k in range(len(avoiding).bit_length() - 1)):
+        for mask in range(len(avoiding)):
+            if mask & bit:
+                exactly[mask] -= exactly[mask ^ bit]
     return exactly
-
-
-def _parts(mask: int) -> Iterator[int]:
-    """Every subset of the bits of a mask."""
-    part = mask
-    while True:
-        yield part
-        if part == 0:
-            return
-        part = (part - 1) & mask
-
-
-def _completing(mask: int, have: int) -> Iterator[int]:
-    """Sets of features that make a mask together with those there are."""
-    for part in _parts(have):
-        yield (mask & ~have) | part
 
 
 def pick(options: list, counts: list[int], source: Random):

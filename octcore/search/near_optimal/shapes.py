@@ -7,20 +7,19 @@ beside it, ask for a conjunction: in whatever order they are asked, they are one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.counting import EXACT, Cells, Counter
-from octcore.search.near_optimal.graph import BOTTOM, Level
-from octcore.search.near_optimal.lane_kernels import SHAPES
-from octcore.search.near_optimal.listing import NO_SPLIT, Listing
-from octcore.search.near_optimal.tally import make_tally
-from octcore.search.univariate.tree import Branch, PathTree
+from octcore.search.near_optimal.combining import SHAPES, Cells, make_tally
+from octcore.search.near_optimal.counting import EXACT, Counted, TreeGraph
+from octcore.search.near_optimal.graph import Level
+from octcore.search.near_optimal.ground import BOTTOM
+from octcore.search.near_optimal.listing import ROOT, At, Cell, Listing, Side, Sizes, Split, Spot
+from octcore.search.univariate.tree import PathTree
 
 Nested = tuple
 """``(column, left, right)`` with a column of the table, or ``()`` for a leaf."""
@@ -67,24 +66,26 @@ class Group(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The shapes of the nodes of a level.
+    """The shapes of the nodes of a level, by number.
 
-    `codes` are their keys without errors, ascending; `leaves` theirs.
+    base : how many things can stand on a side of a split
+    codes : ``(column at the top * base + left) * base + right``, ascending; that of a leaf has the
+        number of columns as its column
+    cells : of the nodes
     """
 
+    base: int
     codes: np.ndarray
     leaves: np.ndarray
     cells: Cells
 
 
-class Shapes:
-    """The trees of a graph by shape.
+class Shapes(Listing):
+    """The trees of a graph by shape, which is their kind; that of a stump is its column.
 
     Parameters
     ----------
-    counter : Counter
-    listing : Listing
-        What finds the splits of bottom nodes.
+    graph : TreeGraph
     gain : bool
         Whether every split has to lower the errors.
 
@@ -94,41 +95,34 @@ class Shapes:
         If there are more trees, or shapes, than can be told apart.
     """
 
-    def __init__(self, counter: Counter, listing: Listing, gain: bool) -> None:
-        self.counter, self.listing, self.gain = counter, listing, gain
-        self.ground, self.levels = counter.ground, counter.levels
-        self.instance = counter.instance
-        self.n_columns, self.n_errors = self.instance.table.n_columns, len(self.ground.values)
-        self.place = self.instance.thresholds.place
+    def __init__(self, graph: TreeGraph, gain: bool) -> None:
+        self.n_columns, self.n_errors = graph.ground.n_columns, len(graph.ground.values)
         self.known: list[_Known] = []
-        for level in reversed(self.levels):
-            self.known.insert(0, self._level(level, self.known[0] if self.known else None))
+        for level in reversed(graph.levels):
+            self.known.insert(0, self._count(graph, level, gain))
+        cells = tuple(known.cells for known in self.known)
+        counted = Counted(graph.everything.allow, gain, cells)
+        super().__init__(graph, counted, graph.instance.thresholds.place)
+        ends = ((known.codes, self.n_columns * known.base**2) for known in self.known)
+        self.leaf_kinds = [*(int(np.searchsorted(*end)) for end in ends), self.n_columns]
 
     def groups(self, admits: Callable[[int, int], bool]) -> dict[Shape, Group]:
         """Shapes with at least one tree whose errors and leaves are admitted."""
-        top, cells = self.known[0], self.known[0].cells
+        cells = self.known[0].cells
+        shapes = [_shape_of(self._nested(0, k)) for k in range(len(self.known[0].codes))]
         found: dict[Shape, Group] = {}
         columns = (cells.shape, self.ground.values[cells.errors], cells.leaves, cells.counts[:, 0])
         for number, errors, leaves, count in zip(*(c.tolist() for c in columns), strict=True):
             if not admits(errors, leaves):
                 continue
-            shape = self._shapes[number]
-            old = found.get(shape, Group((), 0, (errors, leaves, number)))
+            old = found.get(shapes[number], Group((), 0, (errors, leaves, number)))
             members = old.members if number in old.members else (*old.members, number)
-            found[shape] = Group(members, old.count + int(count), old.best)
-        assert len(top.codes) == len(self._shapes)
+            found[shapes[number]] = Group(members, old.count + int(count), old.best)
         return found
 
-    @cached_property
-    def _shapes(self) -> list[Shape]:
-        return [_shape_of(self._nested(0, k)) for k in range(len(self.known[0].codes))]
-
     def tree(self, group: Group) -> PathTree:
-        """The best tree of a shape."""
-        errors, _, number = group.best
-        tree = self._tree(0, 0, number, errors)
-        assert tree is not None, "a counted tree is there"
-        return tree
+        """The best tree of a shape; of equal ones the first."""
+        return next(self.trees(group.best))
 
     def by_threshold(
         self, group: Group, admits: Callable[[int, int], bool]
@@ -136,241 +130,143 @@ class Shapes:
         """Trees of a shape by place and threshold."""
         found: dict[Place, dict[int, int]] = {}
         for number in group.members:
-            way = _ways(self._nested(0, number))
-            weights = np.zeros(self.n_errors)
-            cells = self.known[0].cells
-            own = cells.shape == number
-            for e, leaves in zip(cells.errors[own], cells.leaves[own], strict=True):
-                weights[e] = float(admits(int(self.ground.values[e]), int(leaves)))
-            self._push(number, weights, way, found)
+            ways = _ways(self._nested(0, number))
+            top = {(*size, number): 1 for size in self.sizes(ROOT, number) if admits(*size)}
+            waiting: dict[tuple[At, int], dict[Cell, int]] = {(ROOT, 1): top}
+            while waiting:
+                following = {}
+                for (spot, at), outside in waiting.items():
+                    self._push(spot, at, outside, ways, found, following)
+                waiting = following
         return found
+
+    def _push(self, spot, at, outside, ways, found, following) -> None:
+        """Add the trees around some cells of a node by place and threshold; what is below follows.
+
+        Parameters
+        ----------
+        at : int
+            Number of the place in a heap.
+        outside : dict of Cell to int
+            Ways to complete a tree around a subtree with the cell.
+        """
+        for split in self.splits(spot, outside) if outside else ():
+            below: tuple[dict[Cell, int], ...] = ({}, {})
+            trees = 0
+            for cell, weight in outside.items():
+                for a, b, n, m in self.pairs(spot, split, cell):
+                    trees += weight * n * m
+                    for own, side, others in zip((a, b), below, (m, n), strict=True):
+                        side[own] = side.get(own, 0) + weight * others * split.many
+            _add(found, ways[at], split.first, split.many, trees)
+            for child, place, own in zip(split[2:], (2 * at, 2 * at + 1), below, strict=True):
+                if isinstance(child, Side):
+                    for first, many, cell in child.stumps:
+                        if cell in own:
+                            _add(found, ways[place], first, many, own[cell])
+                    continue
+                target = following.setdefault((child, place), {})
+                for cell, weight in own.items():
+                    target[cell] = target.get(cell, 0) + weight
+
+    # What a kind is
+
+    def sizes(self, spot: Spot, kind: int) -> Sizes:
+        """Numbers of trees of a shape at a place."""
+        if isinstance(spot, Side):
+            return spot.by_kind.get(kind, {})
+        cells = self.counted.cells[spot.level]
+        part = cells.of(spot.node)
+        own = part.start + np.flatnonzero(cells.shape[part] == kind)
+        errors, leaves = self.ground.values[cells.errors[own]].tolist(), cells.leaves[own].tolist()
+        counts = cells.counts[own, 0].astype(np.int64).tolist()
+        return dict(zip(zip(errors, leaves, strict=True), counts, strict=True))
+
+    def kinds(self, spot: At, split: Split, kind: int) -> Iterable[tuple[int, int]]:
+        """Shapes on the sides of a split."""
+        return (self.columns(spot, kind)[1:],)
+
+    def columns(self, spot: At, kind: int) -> tuple[int, int, int]:
+        """Column at the top of a shape, and what stands on the sides."""
+        known = self.known[spot.level]
+        code = int(known.codes[kind])
+        return code // known.base**2, code // known.base % known.base, code % known.base
+
+    def _nested(self, level: int, number: int) -> Nested:
+        """A shape of a level as nested columns."""
+        top, *sides = self.columns(At(level, 0), number)
+        if top == self.n_columns:
+            return ()
+        if level + 1 < len(self.known):
+            return (top, *(self._nested(level + 1, side) for side in sides))
+        return (top, *(() if side == self.n_columns else (side, (), ()) for side in sides))
 
     # Counting
 
-    def _level(self, level: Level, below: _Known | None) -> _Known:
+    def _count(self, graph: TreeGraph, level: Level, gain: bool) -> _Known:
         """Count the trees of the nodes of a level by shape."""
-        raw = [self._node(level, v, below) for v in range(len(level.nodes))]
-        codes = np.unique(np.concatenate([shape for shape, _, _ in raw]))
-        leaf = self._leaf_code(below)
-        leaves = np.ones(len(codes), np.int64)
-        split = codes != leaf
-        left, right = self._sides(codes[split], below)[1:]
-        if below is None:
-            leaves[split] = 2 + (left < self.n_columns) + (right < self.n_columns)
-        else:
-            leaves[split] = below.leaves[left] + below.leaves[right]
-        shape, errors, count = (np.concatenate(parts) for parts in zip(*raw, strict=True))
-        number, sizes = np.searchsorted(codes, shape), [len(part[0]) for part in raw]
-        own, node = leaves[number], np.repeat(np.arange(len(raw)), sizes)
-        cost = self.instance.unit * self.ground.values[errors] + self.instance.price * own
+        below = self.known[0] if self.known else None
+        base = self.n_columns + 1 if below is None else max(1, len(below.codes))
+        if self.n_columns * base**2 * self.n_errors > LARGEST_KEY:
+            raise TooLargeError(
+                "TOO_MANY_SHAPES",
+                f"The good trees have too many shapes ({base:,} at depth {level.depth - 1}); take "
+                "a smaller tolerance or depth.",
+                {},
+            )
+        nothing = np.zeros(0, np.int64)
+        raw = [(nothing, np.zeros(0))]
+        raw += [self._count_node(graph, level, v, gain, base) for v in range(len(level.nodes))]
+        sizes = [len(keys) for keys, _ in raw[1:]]
+        keys, counts = (np.concatenate(parts) for parts in zip(*raw, strict=True))
+        codes, number = np.unique(keys // self.n_errors, return_inverse=True)
+        errors, node = keys % self.n_errors, np.repeat(np.arange(len(sizes)), sizes)
+        beside = np.where(np.arange(base) < self.n_columns, 2, 1)
+        if below is not None:
+            beside = np.append(below.leaves, 0)
+        leaves = beside[codes // base % base] + beside[codes % base]
+        leaves[codes == self.n_columns * base**2] = 1
+        cost = graph.instance.unit * graph.ground.values[errors]
+        cost += graph.instance.price * leaves[number]
         order = np.lexsort((cost, node))
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        parts = (part[order] for part in (errors, own, cost, number, count[:, None]))
-        return _Known(codes, leaves, Cells(start, *parts))
+        parts = (errors, leaves[number], cost, number, counts[:, None])
+        start = np.cumsum([0, *sizes])
+        return _Known(base, codes, leaves, Cells(start, *(part[order] for part in parts)))
 
-    def _node(
-        self, level: Level, v: int, below: _Known | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Shape, number of errors, and count of the trees of a node."""
-        node, leaf = level.nodes[v], int(level.leaf_errors[v])
-        if below is None:
-            keys, counts = self.ground.shapes(node, self.gain)
+    def _count_node(
+        self, graph: TreeGraph, level: Level, v: int, gain: bool, base: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Trees of a node: ``code * n_errors + number of the errors``, and counts."""
+        ground, node, leaf = graph.ground, level.nodes[v], int(level.leaf_errors[v])
+        if level.depth <= BOTTOM:
+            *_, keys, counts = ground.solve(node, SHAPES, gain=gain)
         else:
-            n = len(below.codes)
-            if self._leaf_code(below) * self.n_errors > LARGEST_KEY:
-                raise TooLargeError(
-                    "TOO_MANY_SHAPES",
-                    f"The good trees have too many shapes ({n:,} at depth {level.depth - 1}); take "
-                    "a smaller tolerance or depth.",
-                    {},
-                )
-            tally = self.counter.combine(
-                SHAPES, level.edges_of(v), below.cells, node.budget,
-                self.ground.terms(level.depth, gain=self.gain), leaf,
-                n_shapes=n, tally=make_tally(),
+            tally = graph.combine(
+                SHAPES, level.edges_of(v), self.known[0].cells, node.budget,
+                ground.terms(level.depth, gain=gain), leaf, n_shapes=base, tally=make_tally(),
             )  # fmt: skip
-            self.ground.guard(self.ground.scored)
-            used = tally.key >= 0
-            keys, counts = tally.key[used], tally.amount[used]
+            ground.guard(ground.scored)
+            keys, counts = tally.key, tally.amount
+        keys, counts = keys[keys >= 0], counts[keys >= 0]
         if counts.sum() >= EXACT:
             raise TooLargeError(
                 "TOO_MANY_TREES",
                 "There are too many good trees to be counted by shape; take a smaller tolerance.",
                 {},
             )
-        shape, errors = keys // self.n_errors, keys % self.n_errors
-        if self.counter.leaf_counts(node, leaf):
-            shape = np.append(shape, self._leaf_code(below))
-            errors, counts = np.append(errors, self.ground.number[leaf]), np.append(counts, 1.0)
-        return shape, errors, counts
-
-    def _base(self, below: _Known | None) -> int:
-        """How many things can stand on a side of a split, the sides being numbered so."""
-        return self.n_columns + 1 if below is None else len(below.codes)
-
-    def _leaf_code(self, below: _Known | None) -> int:
-        """Number of a single leaf, behind those of all splits."""
-        return self.n_columns * self._base(below) ** 2
-
-    def _sides(
-        self, codes: np.ndarray, below: _Known | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Column at the top of splits, and what stands on their sides."""
-        base = self._base(below)
-        return codes // base**2, codes // base % base, codes % base
-
-    def _below(self, level: int) -> _Known | None:
-        return self.known[level + 1] if level + 1 < len(self.known) else None
-
-    def _nested(self, level: int, number: int) -> Nested:
-        """A shape of a level as nested columns."""
-        split = self._split(level, number)
-        if split is None:
-            return ()
-        top, *sides = split
-        if self._below(level) is None:
-            stumps = (() if side == self.n_columns else (side, (), ()) for side in sides)
-            return (top, *stumps)
-        return (top, *(self._nested(level + 1, side) for side in sides))
-
-    # Trees and thresholds of one shape
-
-    def _split(self, level: int, number: int) -> tuple[int, int, int] | None:
-        """Column at the top and what stands on the sides of a shape; None for a leaf."""
-        below, code = self._below(level), self.known[level].codes[number]
-        if code == self._leaf_code(below):
-            return None
-        top, left, right = self._sides(code, below)
-        return int(top), int(left), int(right)
-
-    def _tree(self, level: int, v: int, number: int, errors: int) -> PathTree | None:
-        """A tree of a node with a shape and so many errors."""
-        node, split = self.levels[level].nodes[v], self._split(level, number)
-        if split is None:
-            return self.listing.leaf(node.rows)
-        top, *sides = split
-        if self.levels[level].depth <= BOTTOM:
-            for threshold, _, left, right in self._tops(level, v, top, sides):
-                fits = np.argwhere(left.errors[:, None] + right.errors == errors)
-                if len(fits):
-                    a, b = fits[0]
-                    below = int(left.first[a]), int(right.first[b])
-                    return self.listing.shallow_tree(node.rows, threshold, *below)
-            return None
-        for first, _, *children in self._edges(level, v, top):
-            left, right = (
-                self._cells(level + 1, child, side)
-                for child, side in zip(children, sides, strict=True)
-            )
-            fits = np.argwhere(left[2][:, None] + right[2] == errors)
-            if len(fits):
-                parts = [
-                    self._tree(level + 1, child, side, int(cells[2][k]))
-                    for child, side, cells, k in zip(
-                        children, sides, (left, right), fits[0], strict=True
-                    )
-                ]
-                assert parts[0] is not None
-                assert parts[1] is not None
-                return Branch(first, parts[0], parts[1])
-        return None
-
-    def _edges(self, level: int, v: int, top: int) -> list[list[int]]:
-        edges = self.levels[level].edges_of(v)
-        return edges[self.place[edges[:, 0]] == top].tolist()
-
-    def _cells(self, level: int, v: int, number: int) -> tuple[np.ndarray, ...]:
-        """Numbers of errors, counts and errors of the trees of a node with a shape."""
-        cells = self.known[level].cells
-        part = cells.of(v)
-        own = part.start + np.flatnonzero(cells.shape[part] == number)
-        return cells.errors[own], cells.counts[own, 0], self.ground.values[cells.errors[own]]
-
-    def _tops(self, level: int, v: int, top: int, sides: list[int]) -> Iterator[tuple]:
-        """Splits of a column at a bottom node, with what stands on their sides.
-
-        Yields the first threshold, how many they are, and the `Stumps` on both sides: those of the
-        side's column, or a leaf.
-        """
-        tops, leaf = self.listing.tops_of(level, v), int(self.levels[level].leaf_errors[v])
-        columns = [side for side in sides if side < self.n_columns]
-        for k in np.flatnonzero(self.place[tops.first] == top).tolist():
-            parts, below = [], tops.stumps(k, columns)
-            for side, stumps, own in zip(sides, below, tops.leaf[:, k], strict=True):
-                if side == self.n_columns:
-                    parts.append(type(stumps)(*(np.array([x]) for x in (own, NO_SPLIT, 1))))
-                    continue
-                keep = self.place[stumps.first] == side
-                if self.gain:
-                    keep &= stumps.errors < own
-                parts.append(type(stumps)(*(column[keep] for column in stumps)))
-            is_stump = sides == [self.n_columns] * 2
-            if self.gain and is_stump and tops.leaf[:, k].sum() >= leaf:
-                continue
-            yield int(tops.first[k]), int(tops.many[k]), *parts
-
-    def _push(
-        self, number: int, weights: np.ndarray, ways: dict, found: dict[Place, dict[int, int]]
-    ) -> None:
-        """Add the trees of one order of columns by place and threshold, level by level."""
-        waiting = {(0, number, 1): weights}
-        for level, here in enumerate(self.levels):
-            following: dict[tuple[int, int, int], np.ndarray] = {}
-            for (v, own, at), outside in waiting.items():
-                split = self._split(level, own)
-                if split is None:
-                    continue
-                top, *sides = split
-                if here.depth > BOTTOM:
-                    self._push_edges(level, v, top, sides, at, outside, ways, found, following)
-                    continue
-                for threshold, many, left, right in self._tops(level, v, top, sides):
-                    ways_of = self._weights(outside, left.errors, right.errors)
-                    a, b = ways_of @ right.many, left.many @ ways_of
-                    _add(found, ways[at], threshold, many, float(left.many @ a))
-                    for child, stumps, amounts in ((2 * at, left, a), (2 * at + 1, right, b)):
-                        each = zip(stumps.first, stumps.many, many * amounts, strict=True)
-                        for first, n, amount in each:
-                            if first != NO_SPLIT:
-                                _add(found, ways[child], int(first), int(n), float(amount))
-            waiting = following
-
-    def _push_edges(
-        self, level: int, v: int, top: int, sides: list[int], at: int, outside: np.ndarray,
-        ways: dict, found: dict[Place, dict[int, int]],
-        following: dict[tuple[int, int, int], np.ndarray],
-    ) -> None:  # fmt: skip
-        for first, many, *children in self._edges(level, v, top):
-            (e, n, left), (f, m, right) = (
-                self._cells(level + 1, child, side)
-                for child, side in zip(children, sides, strict=True)
-            )
-            ways_of = self._weights(outside, left, right)
-            a, b = ways_of @ m, n @ ways_of
-            _add(found, ways[at], first, many, float(n @ a))
-            for child, side, place, numbers, amounts in (
-                (children[0], sides[0], 2 * at, e, a),
-                (children[1], sides[1], 2 * at + 1, f, b),
-            ):
-                target = following.setdefault((child, side, place), np.zeros(self.n_errors))
-                target[numbers] += many * amounts
-
-    def _weights(self, outside: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """How often trees with some errors on the left and on the right count."""
-        errors = left[:, None] + right
-        inside = errors < len(self.ground.number)
-        number = self.ground.number[np.where(inside, errors, 0)]
-        return np.where(inside & (number >= 0), outside[number], 0.0)
+        if graph.leaf_counts(node, leaf):
+            key = self.n_columns * base**2 * self.n_errors + ground.number[leaf]
+            keys, counts = np.append(keys, key), np.append(counts, 1.0)
+        return keys, counts
 
 
 def _add(
-    found: dict[Place, dict[int, int]], place: Place, first: int, many: int, each: float
+    found: dict[Place, dict[int, int]], place: Place, first: int, many: int, each: int
 ) -> None:
     """Add a number of trees to every one of some neighbouring thresholds."""
-    if each:
-        by_threshold = found.setdefault(place, {})
-        for threshold in range(first, first + many):
-            by_threshold[threshold] = by_threshold.get(threshold, 0) + int(each)
+    by_threshold = found.setdefault(place, {})
+    for threshold in range(first, first + many if each else first):
+        by_threshold[threshold] = by_threshold.get(threshold, 0) + each
 
 
 def _chain(nested: Nested) -> tuple[list[tuple[int, int]], Nested, int]:

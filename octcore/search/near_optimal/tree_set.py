@@ -11,12 +11,11 @@ from random import Random
 import numpy as np
 
 from octcore import kernels
-from octcore.search.near_optimal.counting import Counted, Counter
-from octcore.search.near_optimal.disagreement import class_shares
+from octcore.search.near_optimal.counting import Counted, TreeGraph
 from octcore.search.near_optimal.graph import build_levels
 from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import BORDER, Instance
-from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
+from octcore.search.near_optimal.listing import ROOT, Listing, Sizes, pick, used_exactly
 from octcore.search.univariate.tree import PathTree
 from octcore.search.univariate.warm_up import bit_sets
 
@@ -24,28 +23,6 @@ LANES = "octcore.search.near_optimal.warm_up:lanes"
 """The set of compiled kernels; where columns have few thresholds, one for pairs comes with it."""
 Phase = Callable[[str, int], None]
 """``report(phase, done)``: what the search is at, and how many subsets it scored."""
-
-
-@dataclass(frozen=True, eq=False)
-class TreeGraph:
-    """All near-optimal trees, as a graph of row subsets.
-
-    Parameters
-    ----------
-    instance : Instance
-        The rows.
-    counter : Counter
-        The graph and what counts in it.
-    optimum : Fraction
-        Least cost of an allowed tree, in integer weight units.
-    everything : Counted or None
-        The counts where every column may be used; None before they are known.
-    """
-
-    instance: Instance
-    counter: Counter
-    optimum: Fraction
-    everything: Counted | None = None
 
 
 def find_trees(
@@ -72,84 +49,79 @@ def find_trees(
     table = instance.table
     total = table.total + int(table.count.sum())
     kernels.require(LANES, *(bit_sets(total, 2) if instance.by_pairs else ()), stop=stop)
-    return find_trees_compiled(instance, guard, report, known_cost)
-
-
-def find_trees_compiled(
-    instance: Instance, guard: Callable[[int], None], report: Phase, known_cost: Fraction
-) -> TreeGraph:
-    """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
-    ground, budget = Ground(instance, guard), instance.budget(known_cost)
+    ground = Ground(instance, guard, instance.budget(known_cost))
     report("subsets", 0)
-    ground.set_budget(budget)
-    levels = build_levels(ground, budget)
+    levels = build_levels(ground)
     report("counting", ground.scored)
-    counter = Counter(ground, levels)
-    every = TreeQuery(TreeGraph(instance, counter, Fraction(0)), margin=None)
-    optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in every.cells)
+    graph = TreeGraph(ground, levels)
     ground.forget()
-    return TreeGraph(instance, counter, optimum, every.counted)
+    return graph
 
 
-class TreeQuery:
-    """A narrower set of the same kind: counts, trees in order, draws, shares.
+@dataclass(frozen=True)
+class Conditions:
+    """Which of the trees of a graph are asked for.
 
     Parameters
     ----------
-    graph : TreeGraph
-    margin : Fraction or None
-        Largest cost beyond the optimum; None for all trees in the graph.
+    margin : Fraction
+        Largest cost beyond the optimum.
     max_leaves : int or None
-    groups : ndarray of shape (n_thresholds,)
-        Feature of every threshold.
     required, banned : tuple of int
         Features that every tree tests; features that none tests.
     gain : bool
         Whether every split lowers the errors.
     """
 
+    margin: Fraction
+    max_leaves: int | None = None
+    required: tuple[int, ...] = ()
+    banned: tuple[int, ...] = ()
+    gain: bool = False
+
+
+class TreeQuery:
+    """The trees of a graph that meet some conditions: counts, trees in order, draws, shares.
+
+    Parameters
+    ----------
+    graph : TreeGraph
+    asked : Conditions
+    groups : ndarray of shape (n_thresholds,) or None
+        Feature of every threshold.
+    """
+
     def __init__(
-        self,
-        graph: TreeGraph,
-        margin: Fraction | None,
-        max_leaves: int | None = None,
-        groups: np.ndarray | None = None,
-        required: tuple[int, ...] = (),
-        banned: tuple[int, ...] = (),
-        gain: bool = False,
+        self, graph: TreeGraph, asked: Conditions, groups: np.ndarray | None = None
     ) -> None:
-        self.graph = graph
-        self.instance = graph.instance
-        self.margin = margin
-        limit = graph.instance.max_leaves
-        self.max_leaves = limit if max_leaves is None else min(limit, max_leaves)
+        self.graph, self.instance, self.asked = graph, graph.instance, asked
+        limit = graph.instance.question.leaf_limit
+        self.max_leaves = limit if asked.max_leaves is None else min(limit, asked.max_leaves)
         n = graph.instance.n_thresholds
         self.groups = np.zeros(n, np.int64) if groups is None else groups
-        self.required = required
-        self.banned = banned
-        self.gain = gain
+        self.everything = (1 << len(asked.required)) - 1
+        """Kind of the trees: they test all required features."""
 
     @cached_property
     def counted(self) -> Counted:
         """Counts by which of the required features a tree does without."""
-        conditions = self.required or self.banned or self.gain
-        if self.graph.everything is not None and not conditions:
+        if not (self.asked.required or self.asked.banned or self.asked.gain):
             return self.graph.everything
-        return self.graph.counter.count(self._variants(), self.gain)
+        return self.graph.count(self._variants(), self.asked.gain)
 
     @cached_property
     def listing(self) -> Listing:
         """Walks over the trees."""
         bits = np.zeros(len(self.groups), np.int64)
-        for k, feature in enumerate(self.required):
+        for k, feature in enumerate(self.asked.required):
             bits[self.groups == feature] = 1 << k
-        return Listing(self.graph.counter, self.counted, bits)
+        return Listing(self.graph, self.counted, bits)
 
     @cached_property
-    def cells(self) -> dict[Cell, int]:
-        """Number of trees by errors, leaves and required features tested (all of them)."""
-        asked = self._asked_cells().items()
-        return {cell: n for cell, n in sorted(asked) if self.admits(cell[0], cell[1])}
+    def cells(self) -> Sizes:
+        """Number of trees by errors and leaves."""
+        asked = sorted(self._asked_cells().items())
+        return {cell: n for cell, n in asked if self.admits(*cell)}
 
     @property
     def count(self) -> int:
@@ -159,87 +131,86 @@ class TreeQuery:
     @property
     def near_border(self) -> tuple[int, int]:
         """Numbers of trees next to the border, within and beyond, but not exactly on it."""
-        assert self.margin is not None
         counts = [0, 0]
-        for (errors, leaves, _), n in self._asked_cells().items():
-            beyond = self.instance.cost(errors, leaves) - self.graph.optimum - self.margin
+        for cell, n in self._asked_cells().items():
+            beyond = self.instance.cost(*cell) - self.graph.optimum - self.asked.margin
             if 0 < abs(beyond) <= BORDER * self.instance.total:
                 counts[beyond > 0] += n
         return counts[0], counts[1]
 
     def roots(self) -> dict[int, int]:
         """Number of trees by column of the table at the root; -1 is the single leaf."""
-        return {
-            column: n
-            for column, by_cell in self.counted.roots.items()
-            if (n := sum(self._used(vector) for cell, vector in by_cell.items()
-                         if self.admits(*cell)))
-        }  # fmt: skip
+        numbers = ((spot - 1, used_exactly(v)[-1]) for spot, v in self._at_root(self.counted))
+        found: dict[int, int] = {}
+        for column, n in numbers:
+            found[column] = found.get(column, 0) + n
+        return found
 
     def features(self, features: list[int]) -> dict[int, int]:
         """Number of trees that test a feature anywhere."""
         base = self._variants()
         avoiding = [base & (self.groups != f)[:, None] for f in features]
-        counted = self.graph.counter.count(np.concatenate([base, *avoiding], axis=1), self.gain)
+        counted = self.graph.count(np.concatenate([base, *avoiding], axis=1), self.asked.gain)
         width = base.shape[1]
         totals = [0] * (len(features) + 1)
-        for by_cell in counted.roots.values():
-            for cell, vector in by_cell.items():
-                if self.admits(*cell):
-                    for k in range(len(totals)):
-                        totals[k] += self._used(vector[k * width : (k + 1) * width])
+        for _, vector in self._at_root(counted):
+            for k in range(len(totals)):
+                totals[k] += used_exactly(vector[k * width : (k + 1) * width])[-1]
         return {f: totals[0] - totals[k + 1] for k, f in enumerate(features)}
 
-    def in_order(self) -> Iterator[tuple[Cell, PathTree]]:
+    def in_order(self) -> Iterator[PathTree]:
         """Trees by cost, then leaves, then structure."""
-        for cell in sorted(self.cells, key=lambda c: (self.instance.cost(c[0], c[1]), c[1])):
-            for tree in self.listing.trees(cell):
-                yield cell, tree
+        for cell in sorted(self.cells, key=lambda cell: (self.instance.cost(*cell), cell[1])):
+            yield from self.trees(*cell)
+
+    def trees(self, errors: int, leaves: int) -> Iterator[PathTree]:
+        """Trees with some errors and leaves, by structure."""
+        return self.listing.trees((errors, leaves, self.everything))
 
     def draw(self, source: Random) -> PathTree:
         """Draw a tree, all equally likely."""
         cell = pick(list(self.cells), list(self.cells.values()), source)
-        return self.listing.draw(cell, source)
+        return self.listing.draw((*cell, self.everything), source)
 
     def class_shares(self) -> np.ndarray:
         """Share of the trees by row and predicted class, shape ``(n_rows, n_classes)``.
 
         Every row of the instance has one line, in the order of the rows.
         """
-        base, counter = self._variants(), self.graph.counter
+        base, graph = self._variants(), self.graph
         total = np.zeros((len(self.instance.question.y), self.instance.question.n_classes))
         for v in range(base.shape[1]):
-            counted = (
-                self.counted if base.shape[1] == 1 else counter.count(base[:, v : v + 1], self.gain)
-            )
+            counted = self.counted
+            if base.shape[1] > 1:
+                counted = graph.count(base[:, v : v + 1], self.asked.gain)
             sign = -1 if v.bit_count() % 2 else 1
-            total += sign * class_shares(counter, counted, self.admits)
+            total += sign * graph.class_shares(counted, self.admits)
         return total / max(1, self.count)
 
-    def _asked_cells(self) -> dict[Cell, int]:
-        """Cells of the trees that meet the conditions, whatever the margin."""
-        everything = (1 << len(self.required)) - 1
-        return {
-            cell: n
-            for cell, n in self.listing.root_cells().items()
-            if cell[2] == everything and cell[1] <= self.max_leaves
-        }
+    def _at_root(self, counted: Counted) -> Iterator[tuple[int, list[int]]]:
+        """Trees that are in: where they stand among the cells at the root, counts by variant."""
+        cells = counted.cells[0]
+        spots = np.repeat(np.arange(len(cells.start) - 1), np.diff(cells.start)).tolist()
+        errors = self.graph.ground.values[cells.errors].tolist()
+        columns = spots, errors, cells.leaves.tolist(), cells.counts.tolist()
+        for spot, e, leaves, vector in zip(*columns, strict=True):
+            if self.admits(e, leaves):
+                yield spot, [int(n) for n in vector]
+
+    def _asked_cells(self) -> Sizes:
+        """Trees that meet the conditions, whatever the margin."""
+        found = self.listing.sizes(ROOT, self.everything)
+        return {cell: n for cell, n in found.items() if cell[1] <= self.max_leaves}
 
     def _variants(self) -> np.ndarray:
-        allowed = ~np.isin(self.groups, self.banned)
+        allowed, required = ~np.isin(self.groups, self.asked.banned), self.asked.required
         variants = []
-        for without in range(1 << len(self.required)):
-            left_out = [f for k, f in enumerate(self.required) if without >> k & 1]
+        for without in range(1 << len(required)):
+            left_out = [f for k, f in enumerate(required) if without >> k & 1]
             variants.append(allowed & ~np.isin(self.groups, left_out))
         return np.column_stack(variants)
 
-    def _used(self, vector: list[int]) -> int:
-        return used_exactly(vector)[-1]
-
     def admits(self, errors: int, leaves: int) -> bool:
         """Whether trees with so many errors and leaves are in."""
-        if leaves > self.max_leaves:
-            return False
-        if self.margin is None:
-            return True
-        return self.instance.cost(errors, leaves) <= self.graph.optimum + self.margin
+        most = self.graph.optimum + self.asked.margin
+        return leaves <= self.max_leaves and self.instance.cost(errors, leaves) <= most

@@ -6,9 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from octcore.search.near_optimal.counting import TreeGraph
+from octcore.search.near_optimal.graph import build_levels
+from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.shapes import Shapes
-from octcore.search.near_optimal.tree_set import LANES, TreeQuery, find_trees_compiled
+from octcore.search.near_optimal.tree_set import LANES, Conditions, TreeQuery
 
 ALL = (LANES,)
 """Every set."""
@@ -27,10 +30,9 @@ def compile_part(part: str) -> None:
     X, y = rng.random((24, 3)), rng.integers(0, 2, 24)
     instance = make_instance(X, y, 2, 3, Fraction(1, 50), Fraction(1, 10))
     leaf = instance.total - int(instance.table.class_weight.max())
-    graph = find_trees_compiled(
-        instance, lambda done: None, lambda phase, done: None, instance.cost(leaf, 1)
-    )
-    found = TreeQuery(graph, instance.tolerance)
+    ground = Ground(instance, lambda done: None, instance.budget(instance.cost(leaf, 1)))
+    graph = TreeGraph(ground, build_levels(ground))
+    found = TreeQuery(graph, Conditions(instance.tolerance))
     found.class_shares()
     next(found.in_order())
-    Shapes(graph.counter, found.listing, False)
+    Shapes(graph, False)

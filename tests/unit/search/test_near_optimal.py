@@ -10,7 +10,7 @@ import pytest
 
 from octcore.search.near_optimal import counting
 from octcore.search.near_optimal.instance import Instance, make_instance
-from octcore.search.near_optimal.tree_set import TreeQuery, find_trees
+from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from tests.fuzz import near_optimal
 from tests.fuzz.campaign import numbered
@@ -23,7 +23,7 @@ def query(instance: Instance) -> TreeQuery:
     assert tree is not None
     known = instance.cost_of(tree)
     graph = find_trees(instance, lambda done: None, lambda phase, done: None, known)
-    return TreeQuery(graph, instance.tolerance)
+    return TreeQuery(graph, Conditions(instance.tolerance))
 
 
 @pytest.mark.parametrize("numbers", [(5, 6, 9), *later(range(80))], ids=["few", "many"])

@@ -18,7 +18,7 @@ from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError, TooLargeError
-from octcore.search.near_optimal import graph
+from octcore.search.near_optimal import ground
 from octcore.selection.alternatives import alternatives, meeting
 from octcore.selection.model_reliance import model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
@@ -298,7 +298,7 @@ def test_trees_that_meet_conditions_are_those_that_routing_finds(asked: dict) ->
 
 def test_a_refusal_names_the_largest_tolerance_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     data, settings = octcore.load_sample("iris"), {"depth": 3, "params": {"leaf_penalty": 0.02}}
-    monkeypatch.setattr(graph, "MEMORY", 60_000)
+    monkeypatch.setattr(ground, "MEMORY", 60_000)
     with pytest.raises(TooLargeError) as refused:
         octcore.near_optimal(data, tolerance=0.08, **settings)
     fits = float(re.search(r"A tolerance of (\S+) fits", str(refused.value))[1])

@@ -1,0 +1,173 @@
+"""Kernel that puts the trees of two sides together, below any split; what it reads and writes.
+
+Costs are ``unit * errors + price * leaves`` in whole numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from octcore.kernels import inner, kernel
+
+ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
+"""What is asked: counts, the least cost alone, predictions, how many trees of one cell every split
+has at its top, or counts by shape."""
+FIRST_SIZE = 1 << 10
+FACTOR = 0x1E3779B97F4A7C15
+"""Odd, and without a pattern: the upper bits of its multiples tell neighbours apart."""
+
+
+class Terms(NamedTuple):
+    """What trees cost, and how they are counted.
+
+    width : bytes of the integers of a pass
+    is_strict : whether a pass leaves out splits with an empty side even where they do not matter;
+        then it knows the splits of columns that have but one
+    numbers, place : threshold numbers by column and rank, column by threshold; see `Thresholds`
+    values, of_errors : errors by number, and number by errors
+    share : (n_thresholds, n_variants) 1 where a variant may use a threshold
+    stop : (1,) uint8; soon after it becomes 1 the kernels return, with nothing of use
+    """
+
+    n_classes: int
+    depth: int
+    smallest: int
+    unit: int
+    price: int
+    width: int
+    is_strict: bool
+    gain: bool
+    numbers: np.ndarray
+    place: np.ndarray
+    values: np.ndarray
+    of_errors: np.ndarray
+    share: np.ndarray
+    stop: np.ndarray
+
+
+class Cells(NamedTuple):
+    """Trees of some nodes, by errors and leaves, or by errors and shape.
+
+    start : (n_nodes + 1,) first cell of every node; the cells of a node ascend in cost
+    errors, leaves, costs : (n_cells,) number of the errors, leaves and scaled cost
+    shape : (n_cells,) the shape where trees are told apart by it, else of no interest
+    counts : (n_cells, n_variants) trees by variant; objects where doubles are not exact
+    """
+
+    start: np.ndarray
+    errors: np.ndarray
+    leaves: np.ndarray
+    costs: np.ndarray
+    shape: np.ndarray
+    counts: np.ndarray
+
+    def of(self, node: int) -> slice:
+        """Cells of a node."""
+        return slice(int(self.start[node]), int(self.start[node + 1]))
+
+
+class Tally(NamedTuple):
+    """Amounts by key, found by the key's hash.
+
+    key : (2^k,) int64, -1 where the place is free
+    amount : (2^k,) float64
+    used : (1,) int64, how many places are taken
+    """
+
+    key: np.ndarray
+    amount: np.ndarray
+    used: np.ndarray
+
+
+def make_tally():
+    """An empty table."""
+    return Tally(np.full(FIRST_SIZE, -1), np.zeros(FIRST_SIZE), np.zeros(1, np.int64))
+
+
+new_tally = inner()(make_tally)
+
+
+@inner()
+def _add(tally, key, amount):
+    """Add an amount to that of a key, 0 or more; the table must be `_ample`."""
+    last = len(tally.key) - 1
+    place = ((key * np.int64(FACTOR)) >> 20) & last
+    while tally.key[place] != key:
+        if tally.key[place] < 0:
+            tally.key[place] = key
+            tally.used[0] += 1
+            break
+        place = (place + 1) & last
+    tally.amount[place] += amount
+
+
+@inner()
+def _ample(tally, more):
+    """The table, or a larger one with its entries, if another `more` keys would fill half of it."""
+    size = len(tally.key)
+    if 2 * (tally.used[0] + more) <= size:
+        return tally
+    while 2 * (tally.used[0] + more) > size:
+        size *= 2
+    larger = Tally(np.full(size, -1), np.zeros(size), np.zeros(1, np.int64))
+    for place in range(len(tally.key)):
+        if tally.key[place] >= 0:
+            _add(larger, tally.key[place], tally.amount[place])
+    return larger
+
+
+@kernel()
+def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, tally):
+    """Go through the trees with a split at the top of one node, cells of both children in turn.
+
+    Parameters
+    ----------
+    asked : int
+        `SHARES` adds to `outside` of the children's cells how often trees around them count, if
+        those of a cell of the node count as often as ``grid[leaves - 1, errors, 0]`` says.
+        `SHAPES` adds up in `tally` by ``((column at the top * n_shapes + left) * n_shapes + right)
+        * n_errors + errors``.  Anything else adds up in ``grid[leaves - 1, errors, variant]``.
+    edges : ndarray of shape (n_edges, 4)
+        First threshold, number of thresholds, left and right child.
+    below : Cells
+        Of the children.
+    budget : int
+        Largest scaled cost.
+    leaf : int
+        Errors of a leaf, -1 where there is none: where every split has to lower the errors, trees
+        of two leaves must have fewer.
+
+    Returns
+    -------
+    Tally
+    """
+    values, costs, counts = terms.values, below.costs, below.counts
+    for k in range(len(edges)):
+        many, use, left, right = edges[k, 1], terms.share[edges[k, 0]], edges[k, 2], edges[k, 3]
+        if use[0] == 0.0:
+            continue
+        first = terms.place[edges[k, 0]] * n_shapes
+        for a in range(below.start[left], below.start[left + 1]):
+            if asked == SHAPES:
+                tally = _ample(tally, below.start[right + 1] - below.start[right])
+            errors = values[below.errors[a]]
+            for b in range(below.start[right], below.start[right + 1]):
+                if costs[a] + costs[b] > budget:
+                    break
+                leaves = below.leaves[a] + below.leaves[b]
+                e = terms.of_errors[errors + values[below.errors[b]]]
+                if terms.gain and leaves == 2 and values[e] >= leaf:
+                    continue
+                if asked == SHAPES:
+                    shape = (first + below.shape[a]) * n_shapes + below.shape[b]
+                    _add(tally, shape * len(values) + e, many * counts[a, 0] * counts[b, 0])
+                elif asked == SHARES:
+                    weight = many * grid[leaves - 1, e, 0]
+                    outside[a] += weight * counts[b, 0]
+                    outside[b] += weight * counts[a, 0]
+                else:
+                    for v in range(len(use)):
+                        grid[leaves - 1, e, v] += many * use[v] * counts[a, v] * counts[b, v]
+    return tally
