@@ -88,9 +88,7 @@ def column_values(
     encoding, answers = run.encoding, run.needed.tree.classes
     here, rest = np.ones(len(problem.y), dtype=bool), 1.0
     if node != 1:
-        outside = sum(not _is_below(leaf, node) for leaf in run.needed.tree.labels)
-        here, rest = _rows_and_rest(run.needed.tree, problem, node)
-        rest -= asked.leaf_penalty * outside
+        here, outside, rest = _surroundings(run.needed.tree, problem, asked, node)
         left = None if asked.max_leaves is None else asked.max_leaves - outside
         asked = _below(asked, here, node.bit_length() - 1, left)
     share = _share(problem.weights, here)
@@ -121,15 +119,19 @@ def column_values(
     return tuple(found)
 
 
-def _rows_and_rest(tree: Tree, problem: Problem, node: int) -> tuple[np.ndarray, float]:
-    """Which rows arrive at a node, and the share that is right if all of these were."""
+def _surroundings(
+    tree: Tree, problem: Problem, asked: Question, node: int
+) -> tuple[np.ndarray, int, float]:
+    """Rows that arrive at a node, leaves outside, and the worth with all below right and free."""
     here = np.zeros(len(problem.y), dtype=bool)
     if node in tree.splits:
         here[tree.node_rows(problem.X)[node]] = True
     if not problem.weights[here].any():
         raise SettingsError("NO_SPLIT", f"The tree splits no rows at node {node}.", "node")
     wrong = tree.predict_codes(problem.X) != problem.y
-    return here, 1 - _share(problem.weights, wrong & ~here)
+    outside = sum(not _is_below(leaf, node) for leaf in tree.labels)
+    rest = 1 - _share(problem.weights, wrong & ~here) - asked.leaf_penalty * outside
+    return here, outside, rest
 
 
 def _is_below(leaf: int, node: int) -> bool:
@@ -200,7 +202,7 @@ def threshold_values(
     here, rest = np.ones(len(problem.y), dtype=bool), 1.0
     allowed = problem.groups == encoding.raw_features.index(column)
     if node != 1:
-        here, rest = _rows_and_rest(run.needed.tree, problem, asked, node)
+        here, _, rest = _surroundings(run.needed.tree, problem, asked, node)
     elif asked.roots is not None:
         allowed &= np.isin(np.arange(len(allowed)), asked.roots)
     if asked.forbidden is not None:
