@@ -73,7 +73,7 @@ def reduce_problem(problem: Problem) -> ReducedProblem:
     if wanted.active & NAMES_FEATURES:
         kept = np.flatnonzero(~excluded)
     else:
-        kept = reduce_columns(problem.X, excluded).kept
+        kept, _ = reduce_columns(problem.X, excluded)
     X = np.ascontiguousarray(problem.X[:, kept].astype(np.uint8))
     if len(kept):
         _, sample, pattern = np.unique(X, axis=0, return_index=True, return_inverse=True)

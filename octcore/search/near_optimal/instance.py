@@ -17,8 +17,8 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.search.univariate.question import Question
-from octcore.search.univariate.search import has_few_thresholds, make_inquiry
-from octcore.search.univariate.table import Table
+from octcore.search.univariate.search import has_few_thresholds
+from octcore.search.univariate.table import Table, make_inquiry
 from octcore.tree.tree import Tree
 
 LARGEST_COST = 1 << 58

@@ -39,11 +39,11 @@ class BitSearch:
         self.inquiry = inquiry
         question, table = inquiry.question, inquiry.table
         self.bits = make_bits(table, inquiry.roots, inquiry.smallest)
+        self.known = State(table.n_columns)
         self.state = SearchState(
-            self.bits.rows, inquiry.price, inquiry.slack, question.threads, inquiry.stop
-        )
-        reached = np.full(table.n_columns, INFINITE)
-        self.known = State(np.zeros(table.n_columns), reached, self.state.runs)
+            self.bits.rows, inquiry.price, inquiry.slack, question.threads, inquiry.stop,
+            runs=self.known.work,
+        )  # fmt: skip
 
     def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""

@@ -17,22 +17,6 @@ _COUNTER_LIMIT = 2**28
 """Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which columns remain and where every original column went.
-
-    Attributes
-    ----------
-    kept : ndarray of int64
-        Original index of every remaining column, ascending.
-    position : ndarray of shape (n_features,)
-        Position among the kept columns, -1 for a constant or excluded column.
-    """
-
-    kept: np.ndarray
-    position: np.ndarray
-
-
 @dataclass(frozen=True, eq=False)
 class BitTable:
     """Rows on 0/1 columns, and the thresholds that the columns stand for.
@@ -83,8 +67,7 @@ def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
     if len(column) == table.n_columns:
         position = kept = np.arange(len(column))
     else:
-        columns = reduce_columns(right, preferred=roots[column])
-        kept, position = columns.kept, columns.position
+        kept, position = reduce_columns(right, preferred=roots[column])
     rows = _kernel_rows(right[:, kept], table, smallest)
     return BitTable(rows, table, kept, position)
 
@@ -116,7 +99,7 @@ def _kernel_rows(X: np.ndarray, table: Table, smallest: int) -> Rows:
 
 def reduce_columns(
     X: np.ndarray, excluded: np.ndarray | None = None, preferred: np.ndarray | None = None
-) -> Columns:
+) -> tuple[np.ndarray, np.ndarray]:
     """Drop excluded, constant, duplicate and complementary columns.
 
     Of equal ones a preferred one stays, and of several the lowest index.
@@ -127,6 +110,12 @@ def reduce_columns(
     excluded : ndarray of shape (n_features,), bool, optional
         Columns that may not be used.
     preferred : ndarray of shape (n_features,), bool, optional
+
+    Returns
+    -------
+    tuple of ndarray
+        Index of every column that stays, ascending; and for every column the place of the one like
+        it among these, -1 for a constant or excluded one.
     """
     columns = np.ascontiguousarray(X.T, np.uint8)
     usable = np.zeros(len(columns), bool)
@@ -139,7 +128,7 @@ def reduce_columns(
     chosen, place = distinct_columns(columns[own], wanted)
     position = np.full(len(columns), -1, np.int64)
     position[own] = place
-    return Columns(own[chosen], position)
+    return own[chosen], position
 
 
 def make_rows(

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from octcore import kernels
 from octcore.errors import CancelledError
 from octcore.search.univariate.question import Answer, Question
-from octcore.search.univariate.search import SAME, answer
+from octcore.search.univariate.search import answer
+from octcore.search.univariate.table import SAME
 from octcore.tree.tree import Tree
 
 _HALF = "The search over all numbers of leaves was stopped before its end."

@@ -75,9 +75,9 @@ class DepthTwo:
         self.n_classes = n_classes
         self.leaf_penalty = float(leaf_penalty)
         self._weights, self._unit = integer_weights(weights, len(self.y))
-        self._columns = reduce_columns(self.X)
+        self._kept, self._position = reduce_columns(self.X)
         index, scale = self._layout(np.flatnonzero(self._weights))
-        reduced = self.X[:, self._columns.kept]
+        reduced = self.X[:, self._kept]
         nothing = np.zeros(len(index), np.int64)
         self._order, rows = make_rows(reduced, index, self.y[index], scale, nothing)
         self._rows = rows._replace(shape=np.array([n_classes, 1], np.int64))
@@ -98,8 +98,7 @@ class DepthTwo:
         value, reduced = canonical_tree(
             self._rows, self._pairs, subset, penalty, self._slack, depth
         )
-        kept = self._columns.kept
-        tree = map_features(reduced, lambda f: int(kept[f]))
+        tree = map_features(reduced, lambda f: int(self._kept[f]))
         rows = np.flatnonzero(mask & (self._weights > 0))
         wrong = rows[predict(tree, self.X[rows]) != self.y[rows]]
         return BestSubtree(value * self._unit, tree, wrong)
@@ -133,9 +132,8 @@ class DepthTwo:
         values = np.full(self.X.shape[1], idle)
         varying = np.zeros(len(kept), bool)
         varying[active] = True
-        position = self._columns.position
-        used = (position >= 0) & np.append(varying, False)[position]
-        values[used] = kept[position[used]]
+        used = (self._position >= 0) & np.append(varying, False)[self._position]
+        values[used] = kept[self._position[used]]
         return values
 
 
@@ -169,21 +167,23 @@ def canonical_tree(
     count = pair_scores(rows, subset, len(subset), pairs)
     active = pairs.active[:count].copy()
     leaf, stump = pairs.leaf[:, active].copy(), pairs.stump[:, active].copy()
-    scores = scores_by_leaves(int(_tally(rows, subset).max()), leaf, stump)
+    # A leaf on the left comes before a branch on the left for the same root feature.
+    choices = [[(leaf, leaf)], [(leaf, stump), (stump, leaf)], [(stump, stump)]]
+    sums = [
+        [np.where((a[0] >= 0) & (b[1] >= 0), a[0] + b[1], -1) for a, b in sides]
+        for sides in choices
+    ]
+    scores = [int(_tally(rows, subset).max())]
+    scores += [int(np.max(found, initial=-1)) for found in sums]
     limit = min((1, 2, 4)[max_depth], max_leaves)
     values = [s - penalty * (j + 1) if s >= 0 else -np.inf for j, s in enumerate(scores[:limit])]
     best = max(values)
     leaves = next(j for j, v in enumerate(values) if v >= best - slack) + 1
     if leaves == 1:
         return best, _leaf(rows, subset)
-    # A leaf on the left comes before a branch on the left for the same root feature.
-    choices = {2: [(leaf, leaf)], 3: [(leaf, stump), (stump, leaf)], 4: [(stump, stump)]}[leaves]
-    hits = [
-        (left[0] + right[1] == scores[leaves - 1]) & (left[0] >= 0) & (right[1] >= 0)
-        for left, right in choices
-    ]
-    root = int(np.flatnonzero(np.any(hits, axis=0))[0])
-    chosen = choices[next(k for k, hit in enumerate(hits) if hit[root])]
+    attained = np.equal(sums[leaves - 2], scores[leaves - 1])
+    root = int(attained.any(axis=0).argmax())
+    chosen = choices[leaves - 2][int(attained[:, root].argmax())]
     feature = int(active[root])
     on = rows.columns[feature, subset] > 0
     sides = [
@@ -210,18 +210,3 @@ def _stump(rows: Rows, pairs: Pairs, subset: np.ndarray) -> PathTree:
     feature = int(np.where(splits, pairs.leaf.sum(axis=0), -1).argmax())
     on = rows.columns[feature, subset] > 0
     return Branch(feature, _leaf(rows, subset[~on]), _leaf(rows, subset[on]))
-
-
-def scores_by_leaves(whole: int, leaf: np.ndarray, stump: np.ndarray) -> list[int]:
-    """Return s_1..s_4 from the leaf and stump scores of both sides (-1 where impossible)."""
-    best = [whole, -1, -1, -1]
-    for j, pairs in (
-        (1, [(leaf, leaf)]),
-        (2, [(leaf, stump), (stump, leaf)]),
-        (3, [(stump, stump)]),
-    ):
-        for left, right in pairs:
-            possible = (left[0] >= 0) & (right[1] >= 0)
-            if possible.any():
-                best[j] = max(best[j], int((left[0] + right[1])[possible].max()))
-    return best

@@ -96,60 +96,38 @@ class Terms(NamedTuple):
 
 
 @inner()
-def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan):
+def shallow(rows, terms, total, leaves, smallest, roots, free, errors, ranks, plan):
     """Cost of the best leaf (if `free`) or single split, the latter written into ``plan[1]``.
 
-    Filled: least errors of one split on every column, and after which position; -1 where none fits.
+    Filled: least errors of one split on every column, and the last rank on its left; -1 where none
+    fits.
     """
-    n_classes = terms.n_classes
     n_columns, m = rows.sequence.shape
-    after = np.empty((m if n_classes > 2 else 1, 2), np.int64)
-    counts = zeros(n_classes)
     n_rows = count_rows(rows)
+    listed = make_columns(m if terms.n_classes > 2 else 1, 1)
     for h in range(n_columns):
-        if n_classes == 2:
-            two_class_stump(rows, h, total, n_rows, smallest, errors, places)
+        if terms.n_classes == 2:
+            two_class_stump(rows, h, total, n_rows, smallest, errors, ranks)
             continue
-        sequence = rows.sequence[h]
-        for i in range(n_classes):
-            counts[i] = 0
-        most, weight, size = np.int64(0), np.int64(0), np.int64(0)
-        for k in range(m - 1, -1, -1):
-            after[k, 0], after[k, 1] = weight - most, size
-            row = sequence[k] >> 1
-            counts[rows.y[row]] += rows.weight[row]
-            most = max(most, counts[rows.y[row]])
-            weight += rows.weight[row]
-            size += rows.copies[row]
-        for i in range(n_classes):
-            counts[i] = 0
-        most, weight, size = np.int64(0), np.int64(0), np.int64(0)
-        best, place = np.int64(2**62), -1
-        for k in range(m - 1):
-            row = sequence[k] >> 1
-            counts[rows.y[row]] += rows.weight[row]
-            most = max(most, counts[rows.y[row]])
-            weight += rows.weight[row]
-            size += rows.copies[row]
-            if sequence[k] & 1 and size >= smallest and after[k, 1] >= smallest:
-                wrong = weight - most + after[k, 0]
-                if wrong < best:
-                    best, place = wrong, k
-        errors[h], places[h] = best, place
+        open_column(rows, h, smallest, total, terms.price, listed, 0)
+        errors[h], ranks[h] = 2**62, -1
+        for j in range(listed.n[0]):
+            wrong = listed.leaf[0, 0, j] + listed.leaf[0, 1, j]
+            if wrong < errors[h]:
+                errors[h], ranks[h] = wrong, listed.rank[0, j]
     weight, most = sum_and_most(total)
     cost = weight - most + terms.price if free != 0 else INFINITE
     for h in range(n_columns):
-        if leaves > 1 and places[h] >= 0 and roots[h]:
+        if leaves > 1 and ranks[h] >= 0 and roots[h]:
             here = errors[h] + 2 * terms.price
             if here < cost - terms.slack:
                 cost = here
-                plan[1, 0], plan[1, 1] = h, rows.rank[h, rows.sequence[h, places[h]] >> 1]
-                plan[1, 2], plan[1, 3] = 1, 1
+                plan[1, 0], plan[1, 1], plan[1, 2], plan[1, 3] = h, ranks[h], 1, 1
     return cost
 
 
 @inner()
-def two_class_stump(rows, h, total, n_rows, smallest, errors, places):
+def two_class_stump(rows, h, total, n_rows, smallest, errors, ranks):
     """The same for one column and two classes: extremes of the running signed weight."""
     sequence = rows.sequence[h]
     d, low, high = np.int64(0), np.int64(0), np.int64(0)
@@ -169,12 +147,12 @@ def two_class_stump(rows, h, total, n_rows, smallest, errors, places):
             if d > high:
                 high, high_at = d, k
     first_low, first_high = total[0] - low, total[1] + high
-    errors[h] = total[0] + total[1] - max(first_low, first_high)
-    places[h] = low_at if first_low > first_high else high_at
-    if places[h] < 0:
-        places[h] = first
-    if first < 0:
-        errors[h] = 2**62
+    place = low_at if first_low > first_high else high_at
+    place = first if place < 0 else place
+    errors[h], ranks[h] = 2**62, -1
+    if place >= 0:
+        errors[h] = total[0] + total[1] - max(first_low, first_high)
+        ranks[h] = rows.rank[h, sequence[place] >> 1]
 
 
 @inner()
@@ -210,9 +188,9 @@ def open_column(rows, g, smallest, total, price, columns, s):
     m = rows.sequence.shape[1]
     sequence = rows.sequence[g]
     counts = zeros(len(total))
-    two, weights = len(total) == 2, sum_and_most(total)[0]
     n_rows = count_rows(rows) if smallest > 1 else np.int64(0)
-    most, weight, size = np.int64(0), np.int64(0), np.int64(0)
+    two, whole = len(total) == 2, sum_and_most(total)[0]
+    weight, size = np.int64(0), np.int64(0)
     n = 0
     for k in range(m - 1):
         row = sequence[k] >> 1
@@ -222,7 +200,6 @@ def open_column(rows, g, smallest, total, price, columns, s):
             counts[0] += here if rows.signed[row] > 0 else 0
         else:
             counts[rows.y[row]] += here
-            most = max(most, counts[rows.y[row]])
         if smallest > 1:
             size += rows.copies[row]
             if size < smallest or n_rows - size < smallest:
@@ -230,33 +207,16 @@ def open_column(rows, g, smallest, total, price, columns, s):
         if sequence[k] & 1:
             columns.rank[s, n], columns.passed[s, n] = rows.rank[g, row], weight
             columns.zeros[s, n], columns.size[s, n] = counts[0], size
-            columns.leaf[s, 0, n] = weight - most
+            left, right = counts[0], total[0] - counts[0]
             if two:
-                columns.leaf[s, 0, n] = min(counts[0], weight - counts[0])
-                rest = total[0] - counts[0]
-                columns.leaf[s, 1, n] = min(rest, weights - weight - rest)
+                left, right = max(left, weight - left), max(right, whole - weight - right)
+            for i in range(1, 0 if two else len(total)):
+                left, right = max(left, counts[i]), max(right, total[i] - counts[i])
+            columns.leaf[s, 0, n], columns.leaf[s, 1, n] = weight - left, whole - weight - right
             columns.left[s, n], columns.right[s, n], columns.own[s, n] = price, price, -1.0
             columns.open[s, n] = n
             n += 1
     columns.g[s], columns.n[s], columns.n_open[s] = g, n, n
-    if not two:
-        leaf_errors_right(rows, g, len(total), columns.rank[s], columns.leaf[s, 1], n)
-
-
-@inner()
-def leaf_errors_right(rows, g, n_classes, rank, errors, n):
-    """Errors of a leaf right of every threshold of a column, for more than two classes."""
-    counts = zeros(n_classes)
-    most, weight = np.int64(0), np.int64(0)
-    j = n - 1
-    for k in range(len(rows.y) - 1, 0, -1):
-        row, before = rows.sequence[g, k] >> 1, rows.sequence[g, k - 1]
-        counts[rows.y[row]] += rows.weight[row]
-        most = max(most, counts[rows.y[row]])
-        weight += rows.weight[row]
-        if j >= 0 and before & 1 and rank[j] == rows.rank[g, before >> 1]:
-            errors[j] = weight - most
-            j -= 1
 
 
 @inner()
@@ -496,11 +456,11 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     for i in range(len(plan)):
         plan[i, 0] = NO_ROOT
     total = class_weights(rows, terms.n_classes)
-    errors, places = np.empty(n_columns, np.int64), np.empty(n_columns, np.int64)
-    best = shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan)
+    errors, ranks = np.empty(n_columns, np.int64), np.empty(n_columns, np.int64)
+    best = shallow(rows, terms, total, leaves, smallest, roots, free, errors, ranks, plan)
     for g in range(n_columns):
         score[g] = INFINITE
-        if places[g] >= 0 and roots[g] and leaves > 1:
+        if ranks[g] >= 0 and roots[g] and leaves > 1:
             score[g] = 2 * price + (errors[g] if leaves < 3 else 0)
     if leaves < 3 or best <= 2 * price + slack:
         return best, best
@@ -515,13 +475,13 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
             while columns.g[s] < 0 and following < n_columns:
                 g = order[following]
                 following += 1
-                if places[g] >= 0 and roots[g]:
+                if ranks[g] >= 0 and roots[g]:
                     open_column(rows, g, smallest, total, price, columns, s)
                     occupied += 1
         if occupied == 0:
             break
         best = solve_pack(
-            rows, terms, total, places, leaves, smallest, columns, lanes, best, cutoff, plan
+            rows, terms, total, ranks, leaves, smallest, columns, lanes, best, cutoff, plan
         )
         if terms.stop[0]:
             return best, min(best, 2 * price)

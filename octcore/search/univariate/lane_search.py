@@ -9,10 +9,8 @@ by one thread or by several, so that threads change the time and nothing else.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -38,8 +36,6 @@ GROWTH = 2.0
 """How much longer than the last piece the next one may be: the first ones are worth a picture."""
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
 """Integers of the kernels by their bytes, and the largest sum each may hold."""
-
-Result = TypeVar("Result")
 
 
 def integer_width(table: Table) -> int:
@@ -117,20 +113,19 @@ class LaneSearch:
         self.rows = kernel_rows(table)
         self.depth = question.depth
         self.leaves, self.smallest = question.leaf_limit, inquiry.smallest
-        self.work = np.zeros(2, np.int64)
-        self.terms = self._terms(self.work)
-        n_columns = table.n_columns
+        self.known = State(table.n_columns)
+        self.known.by_column[:] = 2 * inquiry.price
+        n_classes, self.work = max(2, table.n_classes), self.known.work
+        self.terms = Terms(n_classes, inquiry.price, inquiry.slack, inquiry.stop, self.work)
         self.is_root = inquiry.roots
         self.plan = np.full((max(4, 2**self.depth), 4), NO_ROOT, np.int32)
-        reached = np.full(n_columns, INFINITE)
-        self.known = State(np.full(n_columns, 2 * inquiry.price), reached, self.work)
         self.best = INFINITE
-        self.score = np.empty(n_columns)
+        self.score = np.empty(table.n_columns)
         self.node: Node | None = None
         self.moments: Moments | None = None
         self.begin = time.perf_counter()
         self.steps = 1
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(question.threads)  # no thread starts before it has work
 
     def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""
@@ -144,24 +139,9 @@ class LaneSearch:
             if wants_all:
                 yield from self._close_roots()
         finally:
-            if self._pool is not None:
-                self._pool.shutdown()
+            self._pool.shutdown()
         if not self.inquiry.stop[0]:
             yield self._now(finished=True)
-
-    def _side_by_side(self, jobs: list[Callable[[], Result]]) -> list[Result]:
-        """Answers of some jobs, in their order, computed by as many threads as were asked for."""
-        threads = self.inquiry.question.threads
-        if threads == 1:
-            return [job() for job in jobs]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(threads)
-        return [waiting.result() for waiting in [self._pool.submit(job) for job in jobs]]
-
-    def _terms(self, work: np.ndarray) -> Terms:
-        inquiry = self.inquiry
-        n_classes = max(2, inquiry.table.n_classes)
-        return Terms(n_classes, inquiry.price, inquiry.slack, inquiry.stop, work)
 
     def _is_trivial(self) -> bool:
         """Whether nothing can be better, or there is no time for it."""
@@ -185,16 +165,9 @@ class LaneSearch:
                 known.reached[self.plan[1, 0]] = self.best
         return self._now()
 
-    def _better(self, best: float, plan: np.ndarray) -> None:
-        """Take over a tree if it is better."""
-        if best < self.best - self.inquiry.slack:
-            self.best = best
-            self.plan[:] = NO_ROOT
-            self.plan[: len(plan)] = plan
-
     def _deep(self) -> Iterator[State]:
         """Search the root of full depth."""
-        inquiry = self.inquiry
+        inquiry, known = self.inquiry, self.known
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
         node.bound[~self.is_root[node.column]] = INFINITE
         self.node, self.moments = node, Moments(inquiry, node)
@@ -210,7 +183,9 @@ class LaneSearch:
                 alone = None if alone is None else alone - taken
             if inquiry.stop[0]:
                 return
-            self._take_over(node)
+            known.by_column, known.reached = np.full((2, len(self.score)), INFINITE)
+            np.minimum.at(known.by_column, node.column, node.bound)
+            np.minimum.at(known.reached, node.column, node.reached)
             self._remember(node)
             yield self._now()
             if not going:
@@ -240,15 +215,18 @@ class LaneSearch:
         ways = open_ones[order[:ROUND]]
         plans = np.full((len(ways), *self.plan.shape), NO_ROOT, np.int32)
         works = np.zeros((len(ways), 2), np.int64)
-        jobs = [
-            partial(
-                search, self.rows, self._terms(works[i]), node, self.depth, self.smallest,
-                self.best, INFINITE, self.score, int(way), 1, plans[i],
-            )
-            for i, way in enumerate(ways)
-        ]  # fmt: skip
-        for i, best in enumerate(self._side_by_side(jobs)):
-            self._better(best, plans[i])
+        known = self.best
+
+        def solve_one(i: int) -> float:
+            return search(
+                self.rows, self.terms._replace(work=works[i]), node, self.depth, self.smallest,
+                known, INFINITE, self.score, int(ways[i]), 1, plans[i],
+            )  # fmt: skip
+
+        each = map if self.inquiry.question.threads == 1 else self._pool.map
+        for best, plan in zip(each(solve_one, range(len(ways))), plans, strict=True):
+            if best < self.best - self.inquiry.slack:
+                self.best, self.plan = best, plan
         self.work += works.sum(axis=0)
         return True
 
@@ -283,13 +261,6 @@ class LaneSearch:
         is_closed = lower >= best - 4 * self.inquiry.slack
         known.by_column[g], known.reached[g] = best if is_closed else lower, best
 
-    def _take_over(self, node: Node) -> None:
-        """Bounds by column from bounds by way."""
-        known = self.known
-        known.by_column, known.reached = np.full((2, len(self.score)), INFINITE)
-        np.minimum.at(known.by_column, node.column, node.bound)
-        np.minimum.at(known.reached, node.column, node.reached)
-
     def _remember(self, node: Node) -> None:
         """Keep what is open now for the pictures."""
         assert self.moments is not None
@@ -306,7 +277,7 @@ class LaneSearch:
         known, slack = self.known, self.inquiry.slack
         if self.best < known.best - slack:
             known.best = self.best
-            terms = self._terms(np.zeros(2, np.int64))
+            terms = self.terms._replace(work=np.zeros(2, np.int64))
             first = self.inquiry.table.first
             known.tree = planned(self.rows, terms, self.leaves, self.smallest, self.plan, first)
         known.lower = min(self.best, float(known.by_column.min(initial=INFINITE)))

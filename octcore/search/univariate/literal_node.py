@@ -253,8 +253,6 @@ class LiteralNode:
     def bound(self) -> np.ndarray:
         """Lower bounds on the costs of the node."""
         bound = np.minimum(self.best, deeper_cost(self.outvoted, self.state.penalty, 1))
-        if not self.complete:
-            return bound
         lowest = self.feature_lower.min(axis=0, initial=INFINITE)
         return np.maximum(np.minimum(self.best, lowest), bound)
 

@@ -47,27 +47,6 @@ class Node(NamedTuple):
     rank: np.ndarray
 
 
-@inner()
-def count_thresholds(rows, g, smallest, passed, rank, first):
-    """Write the thresholds of a column from position `first` on; returns how many there are.
-
-    With ``first < 0`` they are only counted.
-    """
-    m, n_rows = rows.sequence.shape[1], count_rows(rows)
-    weight, size = np.int64(0), np.int64(0)
-    n = 0
-    for k in range(m - 1):
-        code = rows.sequence[g, k]
-        row = code >> 1
-        weight += rows.weight[row]
-        size += rows.copies[row]
-        if code & 1 and size >= smallest and n_rows - size >= smallest:
-            if first >= 0:
-                passed[first + n], rank[first + n] = weight, rows.rank[g, row]
-            n += 1
-    return n
-
-
 @kernel()
 def open_node(rows, price, depth, leaves, smallest):
     """State of a node of which nothing is known yet.
@@ -84,35 +63,33 @@ def open_node(rows, price, depth, leaves, smallest):
     smallest : int
         Rows that every leaf must have.
     """
-    n_columns = rows.sequence.shape[0]
+    n_columns, m = rows.sequence.shape
+    n_rows, n = count_rows(rows), np.int64(0)
     most = 2 ** (depth - 1)
     lowest = max(1, leaves - most)
-    n_ways = max(1, min(most, leaves - 1) - lowest + 1)
-    start = zeros(n_columns * n_ways + 1)
-    column = np.empty(n_columns * n_ways, np.int64)
-    shares = np.empty((n_columns * n_ways, 2), np.int64)
-    none = np.empty(0, np.int64)
-    only_count = np.int64(-1)
-    for g in range(n_columns):
-        n = count_thresholds(rows, g, smallest, none, none, only_count)
-        for i in range(n_ways):
-            way = g * n_ways + i
-            start[way + 1] = start[way] + n
-            column[way] = g
-            shares[way, 0] = lowest + i
-            shares[way, 1] = min(most, leaves - lowest - i)
-    n_all = start[-1]
-    passed, rank = np.empty(n_all, np.int64), np.empty(n_all, np.int64)
-    for way in range(n_columns * n_ways):
-        count_thresholds(rows, column[way], smallest, passed, rank, start[way])
-    bound = filled(n_columns * n_ways, INFINITE)
-    for way in range(n_columns * n_ways):
-        if start[way + 1] > start[way]:
-            bound[way] = 2 * price
-    sides = np.empty((1 + (smallest > 1), 2, n_all))
+    n_shares = max(1, min(most, leaves - 1) - lowest + 1)
+    n_ways = n_columns * n_shares
+    start, column = zeros(n_ways + 1), np.empty(n_ways, np.int64)
+    shares = np.empty((n_ways, 2), np.int64)
+    passed, rank = np.empty(n_ways * m, np.int64), np.empty(n_ways * m, np.int64)
+    bound, reached = filled(n_ways, INFINITE), filled(n_ways, INFINITE)
+    for way in range(n_ways):
+        column[way], i = way // n_shares, way % n_shares
+        shares[way, 0], shares[way, 1] = lowest + i, min(most, leaves - lowest - i)
+        weight, size = np.int64(0), np.int64(0)
+        for k in range(m - 1):
+            code = rows.sequence[column[way], k]
+            row = code >> 1
+            weight += rows.weight[row]
+            size += rows.copies[row]
+            if code & 1 and size >= smallest and n_rows - size >= smallest:
+                passed[n], rank[n] = weight, rows.rank[column[way], row]
+                bound[way] = 2 * price
+                n += 1
+        start[way + 1] = n
+    sides = np.empty((1 + (smallest > 1), 2, n))
     sides[:] = price
-    reached = filled(n_columns * n_ways, INFINITE)
-    return Node(start, column, shares, bound, reached, sides, passed, rank)
+    return Node(start, column, shares, bound, reached, sides, passed[:n], rank[:n])
 
 
 @inner()

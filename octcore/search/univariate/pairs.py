@@ -47,25 +47,18 @@ def _best_labels(pairs, f, n_active, n_classes):
     rest = n_active - f - 1
     both, first = pairs.best[0, :rest], pairs.best[1, :rest]
     second, none = pairs.best[2, :rest], pairs.best[3, :rest]
+    pairs.best[:4, :rest] = 0
     for c in range(n_classes):
         count = pairs.counts[c, :rest]
         ones = pairs.ones_by_channel[c, f + 1 : n_active]
         p = pairs.ones_by_channel[c, f]
         q = minus(pairs.totals[c], p)
-        if c == 0:
-            for j in range(rest):
-                only = minus(ones[j], count[j])
-                both[j] = count[j]
-                first[j] = minus(p, count[j])
-                second[j] = only
-                none[j] = minus(q, only)
-        else:
-            for j in range(rest):
-                only = minus(ones[j], count[j])
-                both[j] = larger(both[j], count[j])
-                first[j] = larger(first[j], minus(p, count[j]))
-                second[j] = larger(second[j], only)
-                none[j] = larger(none[j], minus(q, only))
+        for j in range(rest):
+            only = minus(ones[j], count[j])
+            both[j] = larger(both[j], count[j])
+            first[j] = larger(first[j], minus(p, count[j]))
+            second[j] = larger(second[j], only)
+            none[j] = larger(none[j], minus(q, only))
 
 
 @inner()

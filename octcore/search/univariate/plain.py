@@ -75,9 +75,7 @@ class PlainSearch:
         self.table, self.depth = inquiry.table, inquiry.question.depth
         self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
         self.roots = inquiry.roots if inquiry.is_forced else None
-        n_columns = self.table.n_columns
-        reached = np.full(n_columns, INFINITE)
-        self.known = State(np.zeros(n_columns), reached, np.zeros(1, np.int64))
+        self.known = State(self.table.n_columns)
         self.dtype = np.float32 if self.table.total < EXACT_IN_SINGLE else np.float64
         self.column = self.table.column_and_rank[0]
 
@@ -222,7 +220,7 @@ class PlainSearch:
             first = int(len(sides[1]) > len(sides[0]))
             costs = [np.inf, np.inf]
             for side in (first, 1 - first):
-                if bounds.at(j) >= best.cost - self.slack:
+                if bounds.left[j] + bounds.right[j] >= best.cost - self.slack:
                     break  # the larger side alone is too dear
                 costs[side] = self.solve(sides[side], self.depth - 1, grown=False).cost
                 bounds.solved(j, side, costs[side])
@@ -243,22 +241,12 @@ class _Bounds:
 
     def middle_of_run(self, j: int, open_ones: np.ndarray) -> int:
         """Threshold in the middle, by weight, of the open ones around j."""
-        low = high = int(np.searchsorted(open_ones, j))
-        while low > 0 and self._neighbours(open_ones, low - 1):
-            low -= 1
-        while high + 1 < len(open_ones) and self._neighbours(open_ones, high):
-            high += 1
-        run = open_ones[low : high + 1]
+        column = self.column[open_ones]
+        begins = (np.diff(open_ones) > 1) | (column[1:] != column[:-1])
+        number = np.cumsum(np.append(False, begins))
+        run = open_ones[number == number[np.searchsorted(open_ones, j)]]
         middle = (self.passed[run[0]] + self.passed[run[-1]]) / 2
         return int(run[np.argmin(np.abs(self.passed[run] - middle))])
-
-    def _neighbours(self, open_ones: np.ndarray, i: int) -> bool:
-        a, b = int(open_ones[i]), int(open_ones[i + 1])
-        return b == a + 1 and bool(self.column[a] == self.column[b])
-
-    def at(self, j: int) -> float:
-        """Lower bound on every tree with a threshold at the root."""
-        return float(self.left[j] + self.right[j])
 
     def solved(self, j: int, side: int, cost: float) -> None:
         """Take over the exact cost of a side of a threshold, and bound the others of its column."""

@@ -222,16 +222,15 @@ class Answer:
         return self.recorded()
 
 
-@dataclass(eq=False)
 class State:
     """What a search knows so far, in units of weight; it writes here, and yields it now and then.
 
-    Parameters
+    Attributes
     ----------
     by_column, reached : ndarray of shape (n_columns,)
         Lower bound, and least cost found, with every column of the table at the root.
-    work : ndarray of int64
-        First, subtrees solved.
+    work : ndarray of shape (2,), int64
+        Subtrees solved, row visits.
     best, lower : float
         Least cost found, and lower bound on every tree that costs less.
     tree : Leaf or Branch
@@ -241,10 +240,9 @@ class State:
         filled where the search had to look at them.
     """
 
-    by_column: np.ndarray
-    reached: np.ndarray
-    work: np.ndarray
-    best: float = INFINITE
-    lower: float = 0.0
-    tree: PathTree = field(default_factory=lambda: Leaf(0))
-    by_leaves: list[tuple[int, float, PathTree]] = field(default_factory=list)
+    def __init__(self, n_columns: int) -> None:
+        self.by_column, self.reached = np.zeros(n_columns), np.full(n_columns, INFINITE)
+        self.work = np.zeros(2, np.int64)
+        self.best, self.lower = INFINITE, 0.0
+        self.tree: PathTree = Leaf(0)
+        self.by_leaves: list[tuple[int, float, PathTree]] = []

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from octcore.search.univariate.bit_search import BitSearch
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.lane_search import LaneSearch, integer_width
 from octcore.search.univariate.question import Answer, Moment, Question, Report, State, Status
-from octcore.search.univariate.table import LARGEST_PENALTY, Inquiry, Table, make_table
+from octcore.search.univariate.table import Inquiry, Table, make_inquiry
 from octcore.search.univariate.tree import PathTree, heap
 from octcore.tree.tree import Tree
 
@@ -32,8 +31,8 @@ QUICK_SECONDS = 0.02
 """How long a search goes on before it moves to a second thread, about."""
 QUICK_CELLS = 60_000
 """Rows times columns up to which a first piece of work is short for certain."""
-SAME, ROUNDING = 1e-9, 1e-6
-"""Costs closer than this share of the total weight are equal; rounding, as a share of that."""
+ROUNDING = 1e-6
+"""Of costs, as a share of what makes two of them differ."""
 BITS_EACH, MOST_BITS = 12, 1000
 """Thresholds a column, and in all, up to which pairs of 0/1 columns are counted."""
 
@@ -64,25 +63,6 @@ def answer(
     question.check()
     search = _Search(question, on_report or (lambda report: None))
     return search.run(cancel or (lambda: False), np.inf if time_limit is None else time_limit)
-
-
-def make_inquiry(question: Question) -> Inquiry:
-    """Put a question into units of weight."""
-    table, smallest = make_table(question), question.smallest_leaf
-    uncounted = table.count == 0
-    if uncounted.any():  # to kernels every row counts, all of these less than a counted one
-        share = int(uncounted.sum()) + 1
-        table = replace(table, count=share * table.count + uncounted)
-        smallest *= share
-    return Inquiry(
-        question=question,
-        table=table,
-        price=float(min(question.leaf_penalty, LARGEST_PENALTY) * table.total),
-        slack=SAME * max(1.0, table.total),
-        smallest=smallest,
-        roots=_root_mask(question, table),
-        stop=np.zeros(1, np.uint8),
-    )
 
 
 def is_feasible(inquiry: Inquiry) -> bool:
@@ -228,10 +208,8 @@ class _Search:
             self._say(self._report("bound", self.inquiry.value(lower)))
 
     def _report(self, kind: Literal["bound", "progress"], bound: float | None = None) -> Report:
-        return Report(kind, bound, subtrees=self.subtrees, latest=self._latest)
-
-    def _latest(self) -> Moment | None:
-        return next(reversed(self.recorded()), None)
+        latest = lambda: next(reversed(self.recorded()), None)  # noqa: E731
+        return Report(kind, bound, subtrees=self.subtrees, latest=latest)
 
     def _no_roots(self) -> tuple[np.ndarray, np.ndarray]:
         n_features = np.asarray(self.question.X).shape[1]
@@ -270,14 +248,6 @@ class _Search:
             self.recorded,
             self.by_leaves,
         )
-
-
-def _root_mask(question: Question, table: Table) -> np.ndarray:
-    """Columns of the table that the root may test, shape ``(n_columns,)``."""
-    if question.roots is None:
-        return np.ones(table.n_columns, bool)
-    allowed = table.twin[list(question.roots)]
-    return np.isin(np.arange(table.n_columns), allowed[allowed >= 0])
 
 
 def _splits(table: Table, column: int, smallest: int) -> bool:

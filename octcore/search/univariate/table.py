@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -28,6 +28,8 @@ HASH_CELLS = 2**18
 """Cells that are hashed at once, so that the memory for it stays small."""
 PROBE = 64
 """Values of a column that tell whether many are equal."""
+SAME = 1e-9
+"""Costs closer than this share of the total weight are equal."""
 LARGEST_PENALTY = 2.0
 """A leaf gains an accuracy of 1 at most: beyond this price the best trees are always those with
 fewest leaves.  The search is asked with this one, so that its costs stay exact."""
@@ -179,6 +181,28 @@ class Inquiry:
         return 1.0 - cost / self.table.total - surplus * fewest
 
 
+def make_inquiry(question: Question) -> Inquiry:
+    """Put a question into units of weight."""
+    table, smallest = make_table(question), question.smallest_leaf
+    uncounted = table.count == 0
+    if uncounted.any():  # to kernels every row counts, all of these less than a counted one
+        share = int(uncounted.sum()) + 1
+        table = replace(table, count=share * table.count + uncounted)
+        smallest *= share
+    roots = np.ones(table.n_columns, bool)
+    if question.roots is not None:
+        roots = np.isin(np.arange(table.n_columns), table.twin[list(question.roots)])
+    return Inquiry(
+        question=question,
+        table=table,
+        price=float(min(question.leaf_penalty, LARGEST_PENALTY) * table.total),
+        slack=SAME * max(1.0, table.total),
+        smallest=smallest,
+        roots=roots,
+        stop=np.zeros(1, np.uint8),
+    )
+
+
 def make_table(question: Question) -> Table:
     """Reduce a question to what decides its answer.
 
@@ -191,7 +215,7 @@ def make_table(question: Question) -> Table:
     counts = np.ones(len(y), np.int64) if question.counts is None else question.counts
     kept, cells = _usable_columns(X, question)
     is_binary = cells.dtype == np.uint8
-    group = equal_groups(cells.T) if is_binary else _groups(cells)
+    group = _groups(np.packbits(cells, axis=0) if is_binary else cells)
     first, weight, count, outvoted = _merged_rows(group, y, whole, counts, question.n_classes)
     if len(first) < len(y):
         cells, y = np.take(cells, first, axis=1), y[first]
@@ -346,16 +370,6 @@ def _factors(n: int, below: int) -> np.ndarray:
     return np.random.default_rng(0).integers(1, below, n)
 
 
-def equal_groups(X: np.ndarray) -> np.ndarray:
-    """Return a group number per row of 0 and 1; equal rows share it."""
-    if X.shape[1] == 0:
-        return np.zeros(len(X), np.int64)
-    packed = np.packbits(np.asarray(X, bool), axis=1)
-    words = np.zeros((len(X), -(-packed.shape[1] // 8) * 8), np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return _groups(np.ascontiguousarray(words.view(">u8").astype(np.uint64).T))
-
-
 def _groups(cells: np.ndarray) -> np.ndarray:
     """Group of every row by a hash of its cells, ``(n_columns, n_rows)``; equal rows share it."""
     n_columns, n = cells.shape
@@ -367,7 +381,7 @@ def _groups(cells: np.ndarray) -> np.ndarray:
     for h in range(0, n_columns, step):
         part = cells[h : h + step]
         # The two zeros are equal; numbers are told apart by all their bits, which are mixed.
-        bits = (part + 0.0).view(np.uint64) if part.dtype == np.float64 else part.copy()
+        bits = (part + 0.0).view(np.uint64) if part.dtype == np.float64 else part.astype(np.uint64)
         bits ^= bits >> np.uint64(32)
         bits *= factors[h : h + step, None]
         key += bits.sum(axis=0)

@@ -49,18 +49,10 @@ def predict(tree: PathTree, X: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (n_samples,), int64
     """
-    labels = np.empty(len(X), np.int64)
-    _fill(tree, X, np.arange(len(X)), labels)
-    return labels
-
-
-def _fill(tree: PathTree, X: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> None:
     if isinstance(tree, Leaf):
-        labels[rows] = tree.label
-        return
-    right = X[rows, tree.feature] > 0
-    _fill(tree.left, X, rows[~right], labels)
-    _fill(tree.right, X, rows[right], labels)
+        return np.full(len(X), tree.label, np.int64)
+    left, right = predict(tree.left, X), predict(tree.right, X)
+    return np.where(X[:, tree.feature] > 0, right, left)
 
 
 def heap(

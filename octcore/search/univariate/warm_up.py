@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from octcore import kernels
+from octcore.search.univariate.bit_search import BitSearch
+from octcore.search.univariate.lane_search import LaneSearch
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.table import make_inquiry
+
 LARGEST_NARROW = 2**28
 """Largest total weight for counters of 32 bits, on bit sets."""
 
@@ -45,18 +51,11 @@ ALL = tuple(
 
 def warm_up() -> None:
     """Load every kernel; the first time on a machine this compiles."""
-    from octcore import kernels
-
     kernels.require(*ALL)
 
 
 def compile_part(part: str) -> None:
     """Run the kernels of one set once, on a few rows of a weight that asks for its integers."""
-    from octcore.search.univariate.bit_search import BitSearch
-    from octcore.search.univariate.lane_search import LaneSearch
-    from octcore.search.univariate.question import Question
-    from octcore.search.univariate.search import make_inquiry
-
     kind, width, name = part.split("-")
     rng, weights = np.random.default_rng(0), np.ones(24)
     heavy = {"lanes-4": 2.0**20, "lanes-8": np.pi, "bits-8": float(LARGEST_NARROW)}

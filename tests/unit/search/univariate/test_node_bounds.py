@@ -75,7 +75,7 @@ def small(seed: int, smallest: int) -> Small:
     rng = np.random.default_rng(seed)
     shape = (14, 4) if seed % 2 else (90, 6)
     X = (rng.random(shape) < (0.4, 0.2)[seed % 3 > 0]).astype(np.uint8)
-    X = X[:, reduce_columns(X, None).kept]
+    X = X[:, reduce_columns(X)[0]]
     rule = np.where(X.any(axis=1), X.argmax(axis=1), 3) % 2
     noise = rng.random(len(X)) < (0.5 if seed % 3 else 0.1)
     y = np.where(noise, rng.integers(0, 2 + seed % 2, len(X)), rule)
