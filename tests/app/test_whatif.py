@@ -35,13 +35,19 @@ def views(monkeypatch):
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
     monkeypatch.setattr(jobs, "submit", submit)
 
-    def once(key, owner, data, what, settings, seconds, run=None):
-        settings = settings if run is None else settings | {"run": run.to_dict()}
-        result = TASKS[what](data, settings, lambda part: None, lambda: False)
-        known[key] = JobView("task", what, settings, "done", data=data, task=what, result=result)
-        monkeypatch.setattr(jobs, "task", lambda _: known[key])
-        return "task"
+    tasks = {}
 
+    def once(key, owner, data, what, settings, seconds, run=None):
+        task = jobs.followers().setdefault(key, f"task-{len(tasks)}")
+        if task not in tasks:
+            settings = settings if run is None else settings | {"run": run.to_dict()}
+            result = TASKS[what](data, settings, lambda part: None, lambda: False)
+            tasks[task] = known[key] = JobView(
+                task, what, settings, "done", data=data, task=what, result=result
+            )
+        return task
+
+    monkeypatch.setattr(jobs, "task", tasks.__getitem__)
     monkeypatch.setattr(jobs, "view", known.get)
     monkeypatch.setattr(jobs, "once", once)
     yield known

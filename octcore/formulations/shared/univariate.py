@@ -195,11 +195,12 @@ def weight_unit(weights: np.ndarray) -> float:
     positive = np.unique(weights[weights > 0])
     if not len(positive):
         return 0.0
-    for base in (1.0, float(positive[0])):
-        multiples = positive / base
-        if np.abs(multiples - np.round(multiples)).max() <= INTEGER_TOLERANCE:
-            return base * math.gcd(*(round(float(m)) for m in multiples))
-    return 0.0
+    # Whole numbers have to be whole exactly: 1e-9 is no multiple of 1.
+    base = 1.0 if (positive == np.round(positive)).all() else float(positive[0])
+    multiples = positive / base
+    if np.abs(multiples - np.round(multiples)).max() > INTEGER_TOLERANCE:
+        return 0.0
+    return base * math.gcd(*(round(float(m)) for m in multiples))
 
 
 def smallest_step(unit: float, offsets: list[float]) -> float:
