@@ -316,6 +316,8 @@ class Tree:
             )
         try:
             nodes = {int(e["node"]): e for e in record["nodes"]}
+            if len(nodes) < len(record["nodes"]):
+                raise ValueError("a node stands twice")
             labels = {m: int(e["label"]) for m, e in nodes.items() if e["kind"] == "leaf"}
             splits = {m: _split_from(e) for m, e in nodes.items() if m not in labels}
             classes, n_classes = tuple(record.get("classes", ())), int(record["n_classes"])
