@@ -122,10 +122,11 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
     span = _span(run, column, node, points)
     words = f"Best between {best.low:.4g} and {best.high:.4g}."
     if span is not None and not run.asked.has_task:
+        points_lost = f"{100 * _within(run):.2g}"
         words += (
             f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
-            f"{100 * _within(run):.2g} points, what is below searched again; a band in the tree "
-            "shows it."
+            f"{points_lost} point{'s' * (points_lost != '1')}, what is below searched again; a "
+            "band in the tree shows it."
         )
     if open_points := sum(not point.is_exact for point in points):
         words += f" {open_points} dotted values are upper bounds: the time was over."
