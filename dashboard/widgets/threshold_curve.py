@@ -49,7 +49,7 @@ def draw_on_press(run_id: str, run: SolvedRun, node: int) -> None:
 def spans(run_id: str, run: SolvedRun) -> dict[int, tuple[float, float]]:
     """How far the thresholds of the tree may move, of the nodes of which that was asked."""
     found = {}
-    for node in run.tree.splits:
+    for node in run.tree.splits if run.tree.is_univariate else ():
         column = own_column(run, node)
         task = live.ask(*_question(run_id, run, column, node), pressed=False)
         result = None if task is None else jobs.task(task).result
@@ -121,11 +121,12 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
     best = max(points, key=lambda point: point.value or -1e300)
     span = _span(run, column, node, points)
     words = f"Best between {best.low:.4g} and {best.high:.4g}."
-    if span is not None and not run.asked.has_task:
+    if span is not None:
         points_lost = f"{100 * _within(run):.2g}"
         words += (
             f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
-            f"{points_lost} point{'s' * (points_lost != '1')}, what is below searched again; a "
+            f"{points_lost} point{'s' * (points_lost != '1')}"
+            f"{' of mean cost and leaves' * run.asked.has_task}, what is below searched again; a "
             "band in the tree shows it."
         )
     if open_points := sum(not point.is_exact for point in points):
