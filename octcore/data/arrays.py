@@ -14,7 +14,7 @@ import pandas as pd
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, quote, refuse_rows, warning
 from octcore.data.lookup import find_column, normal
-from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded
+from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded, spelling
 from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
@@ -199,9 +199,9 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
         found = next((n for n in (column.name, column.source) if normal(n) in names), None)
         if found is None:
             continue
-        place, aliases = names.index(normal(found)), dict(column.aliases)
+        place, meant = names.index(normal(found)), {spelling(a): b for a, b in column.aliases}
         came = [as_text(value) for value in frame.iloc[:, place]]
-        texts = [aliases.get(text, text) for text in came]
+        texts = [meant.get(spelling(text), text) for text in came]
         if found != column.name:
             made[column.name] = date_parts(texts, column.number_format)
         elif texts != came:

@@ -239,3 +239,8 @@ def _read_date(text: str, slashed_order: str) -> date | None:
 def format_number(value: float) -> str:
     """Write a number as a category name: whole numbers without a decimal point."""
     return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(float(value))
+
+
+def spelling(text: str) -> str | float:
+    """Return what all spellings of one value share: the number of 1 and 1.0, else the text."""
+    return float(text) if PLAIN.fullmatch(text) else text

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from octcore.data.findings import Finding, count, info, listing, quote
 from octcore.data.lookup import fresh_name, normal
-from octcore.data.numbers import DATE_PARTS, PLAIN, WEEKDAYS, date_parts, detect_date, slashed_order
+from octcore.data.numbers import (
+    DATE_PARTS,
+    PLAIN,
+    WEEKDAYS,
+    date_parts,
+    detect_date,
+    slashed_order,
+    spelling,
+)
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.text import LOOKS_MISSING, MISSING_MARKS
 from octcore.errors import DataError
@@ -26,9 +34,10 @@ def look_alikes(raw: RawColumn) -> tuple[tuple[str, ...], ...]:
     """
     if all(PLAIN.fullmatch(value) for value in raw.values if value):
         return ()
-    groups: dict[str, list[str]] = {}
+    groups: dict[str | float, list[str]] = {}
     for value, _ in raw.by_rows():
-        key = repr(float(value)) if PLAIN.fullmatch(value) else normal(value).casefold()
+        same = spelling(value)
+        key = normal(same).casefold() if isinstance(same, str) else same
         groups.setdefault(key, []).append(value)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
@@ -51,12 +60,13 @@ def prepare_table(
 ) -> RawTable:
     """Take texts for gaps or for another spelling, and dates for year, month and weekday.
 
-    `na_values`: texts that mean a gap, by column; `merge`: columns whose look-alikes are one value;
-    `dates`: columns that are replaced by the parts of their dates.
+    `na_values`: texts that mean a gap, by column, numbers in every spelling; `merge`: columns whose
+    look-alikes are one value; `dates`: columns that are replaced by the parts of their dates.
     """
     taken = {column.name: column for column in table.columns}
     for name, texts in na_values.items():
-        taken[name] = taken[name].taken(dict.fromkeys(texts, ""))
+        gaps = set(map(spelling, texts))
+        taken[name] = taken[name].taken({v: "" for v in taken[name].values if spelling(v) in gaps})
     for name in merge:
         groups = look_alikes(taken[name])
         taken[name] = taken[name].taken({text: g[0] for g in groups for text in g[1:]})

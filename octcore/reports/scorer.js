@@ -42,9 +42,11 @@
     return String(kind === "year" ? date.getUTCFullYear() : month - 0);
   };
   const place = (name, head) => (head.includes(name) ? head.indexOf(name) : head.indexOf(READ[name].source));
+  // All spellings of one number mean what one of them was taken for.
+  const spelling = (text) => (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text);
   const meant = (name, head, cells) => {
     const text = (cells[place(name, head)] || "").trim(), read = READ[name];
-    const known = new Map(read.aliases).get(text) ?? text;
+    const known = new Map(read.aliases.map(([one, other]) => [spelling(one), other])).get(spelling(text)) ?? text;
     return read.kind === "date" || !head.includes(name) ? dated(known, read) : known;
   };
   const field = (cell, mark) => {

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from octcore.data.dataset import Dataset
@@ -104,6 +104,8 @@ CELL = st.one_of(
     ),
     seed=st.integers(0, 2**16),
 )
+@example(rows=[["0", "0", "0"], ["0", "1", "0"], ["0.0", "0", "0"]], seed=13738)
+@example(rows=[["0", "0", "0"], ["0", "0", "0.0"], ["0", "1", "1"]], seed=19)
 def test_any_table_gives_a_dataset_or_a_clear_error(rows, seed):
     text = "\n".join(",".join('"' + c.replace('"', '""') + '"' for c in row) for row in rows)
     check(("x,z,y\n" + text).encode("utf-8", "surrogatepass"), random.Random(seed))

@@ -66,6 +66,19 @@ def test_a_number_and_a_label_can_mean_missing():
     assert labels.n_samples == 54
 
 
+def test_a_number_means_missing_in_every_spelling_also_in_new_rows():
+    rows = [
+        f"{('-9', '-9.0', '3', '5', '7.5')[i % 5]},{i % 7},{'ab'[i % 3 == 0]}" for i in range(30)
+    ]
+    blob = "\n".join(["age,x,y", *rows]).encode()
+    data = read_csv(blob, target="y", na_values={"age": "-9"})
+    assert set(data.frame["age"]) == {3, 5, 7.5}
+    assert "(written “-9”, “-9.0”)" in codes(data)["MISSING_VALUES"]
+    for unknown in ("-9", "-9.00", -9.0):
+        with pytest.raises(DataError, match="has nothing in column “age”"):
+            data.prepare(pd.DataFrame({"age": [unknown], "x": [1]}))
+
+
 def test_a_text_that_was_never_written_changes_nothing():
     assert (
         read_csv(BLOB, target="y", na_values={"ward": "?!"}).columns

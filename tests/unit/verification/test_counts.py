@@ -17,8 +17,6 @@ from octcore.verification.checking import claim_of
 from octcore.verification.oblique import oct_h_by_counts
 from octcore.verification.sheet import make_sheet
 
-GUARD = Guard(60.0)
-
 
 def solved(X: Any, y: Any, key: str, depth: int, **params: Any) -> Run:
     """A run without its verification."""
@@ -28,12 +26,12 @@ def solved(X: Any, y: Any, key: str, depth: int, **params: Any) -> Run:
 
 def test_equal_rows_of_both_classes_pay_twice_their_penalty_on_every_level() -> None:
     run = solved([[0], [0], [0], [1]], [0, 0, 1, 1], "margot", 2, C_upper=1.0, C_last=10.0)
-    claim = claim_of(run, GUARD)
-    assert margot_claim.by_conflicts(claim, GUARD).bound == pytest.approx(2 * (1 + 10))
+    claim = claim_of(run, Guard(60.0))
+    assert margot_claim.by_conflicts(claim, Guard(60.0)).bound == pytest.approx(2 * (1 + 10))
     heavy = replace(claim, weights=np.array([0.5, 0.25, 3.0, 1.0]))
-    assert margot_claim.by_conflicts(heavy, GUARD).bound == pytest.approx(2 * 0.75 * 11)
+    assert margot_claim.by_conflicts(heavy, Guard(60.0)).bound == pytest.approx(2 * 0.75 * 11)
     apart = replace(claim, X=np.arange(4.0)[:, None])
-    assert margot_claim.by_conflicts(apart, GUARD).bound == 0.0
+    assert margot_claim.by_conflicts(apart, Guard(60.0)).bound == 0.0
     assert run.objective is not None
     assert run.objective >= 2 * (1 + 10)
 
@@ -54,9 +52,9 @@ def test_features_of_oct_h_are_splits_and_one_more_leaf(
 ) -> None:
     """Rows along a line; the unit is what the majority rule gets wrong."""
     run = solved(np.arange(len(y))[:, None], y, "oct-h", 2, alpha=0.01, start_seconds=0.1)
-    claim = claim_of(run, GUARD)
+    claim = claim_of(run, Guard(60.0))
     asked = replace(claim, params={**claim.params, "alpha": alpha}, limits={"min_samples_leaf": 1})
-    assert oct_h_by_counts(asked, GUARD).bound == pytest.approx(bound)
+    assert oct_h_by_counts(asked, Guard(60.0)).bound == pytest.approx(bound)
 
 
 def test_sums_of_large_whole_weights_are_exact() -> None:
@@ -66,7 +64,7 @@ def test_sums_of_large_whole_weights_are_exact() -> None:
     gains = np.zeros((12, 2))
     gains[np.arange(12), rng.integers(0, 2, 12)] = rng.integers(1, 2**23, 12) * 2 + 1
     assert 2**24 < gains.sum() < 3**24
-    sheet, _ = make_sheet(X, gains, np.arange(5), np.arange(5), GUARD)
+    sheet, _ = make_sheet(X, gains, np.arange(5), np.arange(5), Guard(60.0))
     left = sheet.sides(np.arange(len(sheet.cuts))).astype(int)
     assert (sheet.cuts.left == left @ sheet.weights.astype(int)).all()
     sums = np.stack([left @ sheet.weights, (1 - left) @ sheet.weights])

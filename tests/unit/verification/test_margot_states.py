@@ -18,7 +18,6 @@ from octcore.verification.base import Guard, NotProvenError, Proven, Verdict
 from octcore.verification.margot import MargotData, check_states
 from tests.referee.routing_search import solved
 
-GUARD = Guard(60.0)
 CASES: list[tuple[int, Variant]] = [
     *((seed, "margot") for seed in range(6)),
     *((seed, variant) for seed in range(3) for variant in ("hfs", "sfs")),
@@ -59,7 +58,7 @@ def data_of(problem: RoutingProblem) -> MargotData:
 
 
 def checked(data: MargotData, states: Sequence[ClosedState], claimed: float) -> Proven:
-    return check_states(data, states, claimed, GUARD)
+    return check_states(data, states, claimed, Guard(60.0))
 
 
 def steps_of(problem: RoutingProblem, bound: float) -> list[Any]:
