@@ -2,9 +2,9 @@
 
 Trees of a gradient descent (see `descent`) and greedy trees come first.  The alternating search
 improves one plane at a time against the labels that the rest of the tree gives; soft trees (see
-`soft_tree`) then trade errors for margins; and both start again from trees of the descent,
-perturbed and random ones.  All of it optimises correct rows minus a price per split over trees
-whose node gaps reach epsilon.  What each part buys stands in `octcore/bench/RESULTS.md`.
+`soft_tree`) then trade errors for margins; and both start again from trees of new descents.  All
+of it optimises correct rows minus a price per split over trees whose node gaps reach epsilon.
+What each part buys stands in `octcore/bench/RESULTS.md`.
 """
 
 from __future__ import annotations
@@ -51,12 +51,8 @@ DESCENDED = 8
 class TreeSearch(LocalSearch):
     """Descent, greedy trees, alternating search and restarts, resumable in slices of time.
 
-    Attributes
-    ----------
-    best : PlaneTree or None
-        Best tree so far whose gaps reach epsilon.
-    thin_value : float
-        Best value of any tree seen, whatever its gaps.
+    `best`: best tree so far whose gaps reach epsilon.
+    `thin_value`: best value of any tree seen, whatever its gaps.
     """
 
     def __init__(self, goal: TreeGoal) -> None:
@@ -65,7 +61,7 @@ class TreeSearch(LocalSearch):
         self.thin_value = -np.inf
         self.ceiling = goal.points.conflict_bound
         self._norm = largest_norm(goal.epsilon)
-        self._count = 0
+        self._batches = 0
         self._gaps = GapRepair(goal, self.rng)
         is_small = goal.points.X.size <= SOFT_MARGIN_SIZE
         self._soft = SoftTrees(goal) if is_small else None
@@ -128,28 +124,18 @@ class TreeSearch(LocalSearch):
         return to_tree(self.goal.points, self.best)
 
     def restart(self, deadline: float) -> bool:
-        """Start again; returns whether there is a new best."""
-        self._count += 1
-        if self._count % 4 != 2:
-            return self._search(self._next_start(deadline), deadline)
-        levels = 2 + self._count // 4 % max(1, self.goal.depth - 1)
-        batch = self._let_descend(deadline, min(levels, self.goal.depth))
-        self._descended = batch + self._descended[:DESCENDED]
-        return any([self._settle(planes, polish=False) for planes in batch])
+        """Go on with a tree of the descent, or with a new batch; whether there is a new best."""
+        if self._descended:
+            return self._search(self._descended.pop(0), deadline)
+        self._batches += 1
+        levels = 2 + self._batches % max(1, self.goal.depth - 1)
+        self._descended = self._let_descend(deadline, min(levels, self.goal.depth))
+        return any([self._settle(planes, polish=False) for planes in self._descended])
 
-    def _let_descend(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:
+    def _let_descend(self, deadline: float, levels: int) -> list[PlaneTree]:
         """Best trees of a new batch of the descent, the very best one first."""
         found = self._descent.trees(deadline, levels)
         return sorted(found, key=self._note, reverse=True)[:DESCENDED]
-
-    def _next_start(self, deadline: float) -> PlaneTree:
-        """Trees of the descent and others by turns."""
-        if self._count % 2:
-            self._descended = self._descended or self._let_descend(deadline)
-            if self._descended:
-                return self._descended.pop(0)
-        is_changed = self.rng.random() < 0.5 and self.best is not None
-        return self._perturbed() if is_changed else self._random()
 
     def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
@@ -215,49 +201,6 @@ class TreeSearch(LocalSearch):
         start = found[int(np.argmax(worth))]
         weights, offset, _ = improve_plane(X, *start, gains, self.rng)
         yield weights, offset
-
-    # -- restarts ----------------------------------------------------------------------------
-
-    def _perturbed(self) -> PlaneTree:
-        assert self.best is not None
-        planes = self.best.copy()
-        splitting = planes.splitting
-        strength = self.rng.choice((0.05, 0.2, 0.5))
-        for node in range(1, len(planes.offsets)):
-            if splitting[node]:
-                noise = self.rng.normal(size=planes.weights.shape[1])
-                size = np.abs(planes.weights[node]).mean()
-                point = self.goal.points.X[self.rng.integers(len(self.goal.points))]
-                planes.weights[node] += strength * size * noise
-                planes.offsets[node] -= strength * size * float(noise @ point)
-            elif splitting.sum() < self.goal.split_limit:
-                ends = self.goal.points.X[self.rng.integers(len(self.goal.points), size=2)]
-                planes.set(node, *self._bisector(False, *ends))
-                splitting = planes.splitting
-        return planes
-
-    def _random(self) -> PlaneTree:
-        """Top-down: planes halfway between two points of different classes at their node."""
-        X, counts = self.goal.points.X, self.goal.points.counts
-        planes = PlaneTree.empty(self.goal.depth, X.shape[1])
-        sparse = bool(self.rng.integers(2))
-        label = counts.argmax(axis=1)
-        for node in range(1, self.goal.split_limit + 1):
-            rows = np.concatenate(node_sides(planes.descend(X), node, self.goal.depth))
-            if len(rows) < 2:
-                continue
-            first = self.rng.choice(rows)
-            others = rows[label[rows] != label[first]]
-            second = self.rng.choice(others if len(others) else rows)
-            planes.set(node, *self._bisector(sparse, X[first], X[second]))
-        return planes
-
-    def _bisector(self, sparse: bool, first: FloatArray, second: FloatArray) -> Plane:
-        """Plane halfway between two points, perhaps on a part of the features only."""
-        weights = first - second
-        if sparse:
-            weights = weights * (self.rng.random(len(weights)) < 0.5)
-        return weights, -float(weights @ (first + second)) / 2
 
     def _settle(self, planes: PlaneTree, polish: bool = True) -> bool:
         """Centre the planes, repair thin gaps, and keep the tree if it is the best so far."""
