@@ -18,6 +18,7 @@ from octcore.plotting.published_plot import (
     root_bound_figure,
     root_bounds,
 )
+from octcore.reports.page import table
 
 COLUMNS = {
     "dataset": "data set",
@@ -182,8 +183,8 @@ def as_markdown(sections: Sequence[Section]) -> str:
     for section in sections:
         parts += [f"## {section.title}", *section.machines, *section.facts]
         for heading, *rows in (section.summary, section.table):
-            table = [heading, tuple("---" for _ in heading), *rows]
-            parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
+            marked = [heading, tuple("---" for _ in heading), *rows]
+            parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in marked))
     return "\n\n".join(parts) + "\n"
 
 
@@ -201,7 +202,7 @@ def as_html(sections: Sequence[Section]) -> str:
     for section in sections:
         parts.append(f"<h2>{escape(section.title)}</h2>")
         parts += [f"<p>{escape(words)}</p>" for words in (*section.machines, *section.facts)]
-        parts.append(_html_table(section.summary))
+        parts.append(table(section.summary[0], section.summary[1:]))
         for caption, figure in section.figures:
             script: bool = not has_script
             picture = figure.to_html(
@@ -209,14 +210,7 @@ def as_html(sections: Sequence[Section]) -> str:
             )
             parts.append(f"<h3>{escape(caption)}</h3>{picture}")
             has_script = True
+        every_line = table(section.table[0], section.table[1:])
         lines = f"All {len(section.table) - 1} lines"
-        parts.append(f"<details><summary>{lines}</summary>{_html_table(section.table)}</details>")
+        parts.append(f"<details><summary>{lines}</summary>{every_line}</details>")
     return "".join([*parts, "</body></html>\n"])
-
-
-def _html_table(table: tuple[tuple[str, ...], ...]) -> str:
-    heading, *rows = table
-    parts = ["<table><tr>", *(f"<th>{escape(cell)}</th>" for cell in heading), "</tr>"]
-    for row in rows:
-        parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in row), "</tr>"]
-    return "".join([*parts, "</table>"])

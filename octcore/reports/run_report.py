@@ -46,7 +46,7 @@ def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
 
 
 def _head(run: Run, name: str, found: Summary | None) -> str:
-    proven = run.is_optimal and run.certificate.proven
+    proven = run.is_proven
     data = run.about_data
     lead = "" if found is None else f'<p class="lead">{_text(headline_words(found), 2000)}</p>'
     numbers = {

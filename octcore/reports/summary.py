@@ -288,20 +288,8 @@ def _cell(score: Score) -> str:
 def grown_greedily(run: SolvedRun, encoding: str = "raw") -> SolvedRun:
     """CART on the training rows of a run, of its depth and leaf penalty, to compare with.
 
-    Parameters
-    ----------
-    run : SolvedRun
-    encoding : str
-        Features that CART may split on; ``"raw"`` are all thresholds.
-
-    Returns
-    -------
-    SolvedRun
-
-    Raises
-    ------
-    OctError
-        If CART does not take the rows.
+    `encoding`: features that CART may split on; ``"raw"`` are all thresholds.
+    Raises `OctError` if CART does not take the rows.
     """
     penalty = run.params.get("leaf_penalty")
     return solve(

@@ -29,6 +29,8 @@ from octcore.store.records import RunInfo, StoreSize, StoreState, event_summary,
 SILENCE_SECONDS = 30.0
 """After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
 
+INTERRUPTED = "The program ended during this solve; the tree is the last incumbent."
+
 INFO_COLUMNS = (
     "id, name, session, state, created, finished, settings, summary, rows_hash, "
     "(SELECT length(body) FROM rows WHERE hash = rows_hash), error"
@@ -42,15 +44,8 @@ class RunStore:
 
     One `RunStore` writes for one program; several programs may share the file.
 
-    Parameters
-    ----------
-    path : Path, str or None
-        The file; by default `default_path`.
-
-    Raises
-    ------
-    StoreError
-        Here and in every method, if the file cannot be used; the message says why.
+    `path`: the file; by default `default_path`.
+    Raises `StoreError` here and in every method, if the file cannot be used; the message says why.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
@@ -76,12 +71,8 @@ class RunStore:
     ) -> str:
         """Write down that a solve was asked for; returns its id, a full UUID.
 
-        Parameters
-        ----------
-        data : Dataset
-            The rows given to the solve; kept compressed, once for all runs on them.
-        name, session : str
-            The user's name for the run; who asks.
+        `data`: the rows given to the solve; kept compressed, once for all runs on them.
+        `name`, `session`: the user's name for the run; who asks.
         """
         run_id = run_id or str(uuid.uuid4())
         now = time.time()
@@ -228,10 +219,9 @@ class RunStore:
             raise StoreError(
                 "NO_RESULT", f"The run {info.name or run_id} is {info.state} and has no tree yet."
             )
-        note = "The program ended during this solve; the tree is the last incumbent."
         seconds = events[-1].seconds
         return run_from_incumbent(
-            self.data(run_id), info.settings, events, "error", seconds, info.error or note
+            self.data(run_id), info.settings, events, "error", seconds, info.error or INTERRUPTED
         )
 
     def export(self, run_id: str, rows: bool = False) -> dict[str, Any]:
@@ -382,12 +372,7 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
             summary = event_summary(Event.from_dict(json.loads(row[0])))
     connection.execute(
         "UPDATE run SET state = 'interrupted', finished = ?, summary = ?, error = ? WHERE id = ?",
-        (
-            heartbeat,
-            _json(summary),
-            "The program ended during this solve; the tree is the last incumbent.",
-            run_id,
-        ),
+        (heartbeat, _json(summary), INTERRUPTED, run_id),
     )
 
 

@@ -9,9 +9,10 @@ paper's count of distinct features, table 10, in the label).
 """
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -20,30 +21,21 @@ from octcore.bench.data_files import table
 from octcore.bench.instance import Instance, Published
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
+from octcore.data.dataset import Dataset
 
-
-@dataclass(frozen=True)
-class File:
-    """How a file of the paper is laid out; the class is the last column."""
-
-    name: str
-    header: bool = False
-    drop: tuple[int, ...] = ()
-    two_classes: bool = False
-
-
-FILES = {
-    "Breast Cancer D.": File("breast_cancer_diagnostic", drop=(0,)),
-    "Breast Cancer W.": File("breast_cancer_wisconsin", drop=(0,)),
-    "Climate Model": File("climate_model"),
-    "Heart Disease C.": File("cleveland", two_classes=True),
-    "Ionosphere": File("ionosphere"),
-    "Parkinsons": File("parkinsons", header=True, drop=(0,)),
-    "Sonar": File("sonar"),
-    "SPECTF H.": File("spectf"),
-    "Tic-Tac-Toe": File("tic_tac_toe"),
-    "Wholesale": File("wholesale", header=True),
+FILES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "Breast Cancer D.": ("breast_cancer_diagnostic", {"drop": (0,)}),
+    "Breast Cancer W.": ("breast_cancer_wisconsin", {"drop": (0,)}),
+    "Climate Model": ("climate_model", {}),
+    "Heart Disease C.": ("cleveland", {"two_classes": True}),
+    "Ionosphere": ("ionosphere", {}),
+    "Parkinsons": ("parkinsons", {"header": True, "drop": (0,)}),
+    "Sonar": ("sonar", {}),
+    "SPECTF H.": ("spectf", {}),
+    "Tic-Tac-Toe": ("tic_tac_toe", {}),
+    "Wholesale": ("wholesale", {"header": True}),
 }
+"""File of every set, and how it is laid out; the class is the last column."""
 MODELS = {
     "margot": ("MARGOT", 21, {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last"}, (5, 6)),
     "oct-h": ("OCT-H", 21, {"alpha": "hyper_alpha"}, (5, 6)),
@@ -94,12 +86,16 @@ def _share(value: float | None) -> float | None:
     return None if value is None else value / 100
 
 
+def loader(folder: Path, dataset: str, **layout: Any) -> Callable[[], Dataset]:
+    """Loader of a set; `layout` instead of what the table of files says."""
+    file, options = FILES[dataset]
+    return table(folder / "margot" / f"{file}.csv", dataset, -1, **{**options, **layout})
+
+
 @cache
 def split(folder: Path, dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Training and test rows of the paper: stratified by the label as it stands in the file."""
-    file = FILES[dataset]
-    path = folder / "margot" / f"{file.name}.csv"
-    raw = table(path, dataset, -1, header=file.header, drop=file.drop)()
+    raw = loader(folder, dataset, two_classes=False)()
     train, test = train_test_split(
         np.arange(raw.n_samples), test_size=0.2, shuffle=True, random_state=0, stratify=raw.y
     )
@@ -120,10 +116,6 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 
 
 def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> Instance:
-    file = FILES[dataset]
-    path = folder / "margot" / f"{file.name}.csv"
-    layout = {name: value for name, value in vars(file).items() if name != "name"}
-    load = table(path, dataset, -1, **layout)
     train, test = split(folder, dataset)
     model, hyper, names, (accuracy, speed) = MODELS[key]
     values = {n: figure(hyper, dataset, model, metric) for n, metric in names.items()}
@@ -140,7 +132,7 @@ def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> I
         encoding="scaled",
         formulation=key,
         depth=depth,
-        load=load,
+        load=loader(folder, dataset),
         settings={"encoding": "scaled", "params": params, "threads": threads},
         label="80/20" if used is None else f"80/20 paper_features={used:g}",
         published=figures if depth == 2 else Published(),
@@ -156,7 +148,7 @@ SUITE = Suite(
     key="margot",
     title="MARGOT, tables 5 to 8: time, gap and test accuracy with published hyperparameters",
     formulations=("margot", "hfs-margot", "sfs-margot"),
-    needs=tuple(f"margot/{file.name}.csv" for file in FILES.values()),
+    needs=tuple(f"margot/{file}.csv" for file, _ in FILES.values()),
     instances=instances,
     studies=("main", "depths", "features"),
 )
