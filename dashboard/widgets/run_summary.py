@@ -49,7 +49,7 @@ def badge(run: Run) -> None:
     words = badge_words(run)
     if run.certificate.verified is False:
         st.badge(words, icon=":material/gpp_bad:", color="red")
-    elif run.is_optimal and run.certificate.proven:
+    elif run.is_proven:
         st.badge(words, icon=":material/verified:", color="green")
     elif run.certificate.method == "heuristic":
         st.badge(words, icon=":material/bolt:", color="gray")
@@ -114,7 +114,7 @@ def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
 
 def tree_view(run: SolvedRun) -> TreeView:
     """Record of the tree of a run, on its training rows."""
-    proven = run.is_optimal and run.certificate.proven
+    proven = run.is_proven
     view = view_of(run.tree, run.encoding, run.train, badge_words(run), proven)
     return replace(view, refuted=run.certificate.verified is False)
 

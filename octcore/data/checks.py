@@ -41,12 +41,8 @@ def check_table(
 ) -> Iterator[Finding]:
     """Look for everything below.
 
-    Parameters
-    ----------
-    numbers : mapping
-        Finite numbers of every raw column that was read as numbers, whatever its kind.
-    stated : collection of str
-        Columns whose kind the user stated.
+    `numbers`: finite numbers of every raw column that was read as numbers, whatever its kind.
+    `stated`: columns whose kind the user stated.
     """
     yield from _shape(data.n_samples, data.n_features)
     ranges: dict[str, float] = {}

@@ -24,10 +24,7 @@ COLUMNS_SHOWN = 30
 class Dataset:
     """Feature columns, classes and labels of a classification problem.
 
-    Raises
-    ------
-    DataError
-        If the parts do not fit together.
+    Raises `DataError` if the parts do not fit together.
     """
 
     name: str
@@ -154,10 +151,7 @@ class Dataset:
 
         Categories never seen in training are kept.
 
-        Raises
-        ------
-        DataError
-            For a missing column, a missing value or a text where a number is needed.
+        Raises `DataError` for a missing column, a missing value or a text where a number is needed.
         """
         return prepare_rows(frame, self.columns)
 

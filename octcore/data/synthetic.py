@@ -351,10 +351,7 @@ def list_generators() -> tuple[Generator, ...]:
 def generate(key: str, **settings: float) -> SyntheticSet:
     """Make a set by key, with every setting checked against its declared range.
 
-    Raises
-    ------
-    SettingsError
-        For an unknown recipe or setting, or a value out of range.
+    Raises `SettingsError` for an unknown recipe or setting, or a value out of range.
     """
     recipe = next((recipe for recipe in _GENERATORS if recipe.key == key), None)
     if recipe is None:

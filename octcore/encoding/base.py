@@ -143,11 +143,8 @@ class Encoding:
         seen in training gives 0 in all its columns (`unseen` names them).  Bytes hold what is
         binary in an eighth of the memory.
 
-        Raises
-        ------
-        DataError
-            If a column is lacking, a value is missing or infinite, or text stands where a number is
-            needed.
+        Raises `DataError` if a column is lacking, a value is missing or infinite, or text stands
+        where a number is needed.
         """
         groups = group_slices(self)
         if not groups:

@@ -144,12 +144,8 @@ def root_values(
 ) -> dict[str, object]:
     """Objective of the best tree with every column at the root, and whether it is exact.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        In the units of the search, shape ``(n_columns,)``; infinite where there is no tree.
-    exact : numpy.ndarray
-        Whether they are exact, shape ``(n_columns,)``.
+    `values`: in the units of the search, shape ``(n_columns,)``; infinite where there is no tree.
+    `exact`: whether they are exact, shape ``(n_columns,)``.
     """
     return {
         "root_values": [

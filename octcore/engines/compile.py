@@ -84,10 +84,7 @@ class CompiledModel:
 def compile_model(model: pyo.ConcreteModel) -> CompiledModel:
     """Compile a linear Pyomo model with one objective; fixed variables become constants.
 
-    Raises
-    ------
-    InfeasibleModelError
-        If a row without variables is violated.
+    Raises `InfeasibleModelError` if a row without variables is violated.
     """
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)

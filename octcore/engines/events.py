@@ -92,11 +92,8 @@ def relative_gap(objective: float | None, bound: float | None) -> float | None:
 def closing_slack(objective: float, span: float) -> float:
     """Distance of bound and objective that counts as none.
 
-    Parameters
-    ----------
-    span : float
-        Objective of the weight of all rows, of which searches keep a share as their tolerance;
-        infinite where it counts no rows.
+    `span`: objective of the weight of all rows, of which searches keep a share as their tolerance;
+    infinite where it counts no rows.
     """
     return (CLOSED + ROUNDING) * (span if math.isfinite(span) else max(1.0, abs(objective)))
 
@@ -135,14 +132,9 @@ class Clock:
 class Recorder:
     """Keeps incumbent and bound monotone and turns them into events.
 
-    Parameters
-    ----------
-    granularity : float
-        Smallest positive difference of two objective values; bounds are rounded to it.
-    tolerance : float
-        Relative gap that counts as closed.
-    span : float
-        As for `closing_slack`.
+    `granularity`: smallest positive difference of two objective values; bounds are rounded to it.
+    `tolerance`: relative gap that counts as closed.
+    `span`: as for `closing_slack`.
     """
 
     PROGRESS_SECONDS = 0.25

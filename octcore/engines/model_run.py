@@ -72,10 +72,7 @@ class ModelRun:
     def supervise(self) -> Outcome:
         """Solve unless nothing is left to do; what ends it early becomes an outcome.
 
-        Raises
-        ------
-        TooLargeError
-            If the model does not fit into memory, by estimate or in fact.
+        Raises `TooLargeError` if the model does not fit into memory, by estimate or in fact.
         """
         self.recorder.bound(self.program.bound)
         if self.recorder.is_closed:
@@ -111,10 +108,7 @@ class ModelRun:
     def build(self) -> PyomoModel:
         """Build the model and record the trees and the bound found on the way.
 
-        Raises
-        ------
-        EngineError
-            If the program has no model.
+        Raises `EngineError` if the program has no model.
         """
         if self.program.build is None:
             raise EngineError("NO_MODEL", "This engine needs a program with a model.")
@@ -220,12 +214,8 @@ class ModelEngine:
     ) -> Outcome:
         """Build and solve; trees and bounds go to the recorder.
 
-        Raises
-        ------
-        EngineError
-            If the program has no model, or the solver fails.
-        TooLargeError
-            If the model does not fit into memory.
+        Raises `EngineError` if the program has no model, or the solver fails.
+        Raises `TooLargeError` if the model does not fit into memory.
         """
         return self.run(program, limits, recorder, cancel).supervise()
 
@@ -233,17 +223,9 @@ class ModelEngine:
 def check_size(size: ModelSize | None, budget: float | None = None) -> None:
     """Refuse a model that will not fit.
 
-    Parameters
-    ----------
-    size : ModelSize or None
-        Estimate; None passes.
-    budget : float or None
-        Bytes that may be taken; None for half of the available memory.
-
-    Raises
-    ------
-    TooLargeError
-        With the estimated size in words and numbers.
+    `size`: estimate; None passes.
+    `budget`: bytes that may be taken; None for half of the available memory.
+    Raises `TooLargeError` with the estimated size in words and numbers.
     """
     if size is None:
         return

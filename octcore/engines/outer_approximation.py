@@ -209,10 +209,7 @@ def _linearise(model: Any) -> None:
     Squares may stand in a minimised objective and in rows ``convex expression <= number``; the
     members of a constraint component are all quadratic or none is.
 
-    Raises
-    ------
-    EngineError
-        If there are other quadratic terms than squares with positive factors.
+    Raises `EngineError` if there are other quadratic terms than squares with positive factors.
     """
     rows = _quadratic_rows(model)
     forms = [_squares_of(part) for part in (model.objective.expr, *(row.body for row in rows))]

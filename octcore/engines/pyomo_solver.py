@@ -58,12 +58,8 @@ class PyomoSolverEngine:
     ) -> Outcome:
         """Build and solve; the tree and the bound arrive at the end.
 
-        Raises
-        ------
-        SettingsError
-            If the package of the solver is not installed or has no licence.
-        TooLargeError
-            If the model does not fit into memory.
+        Raises `SettingsError` if the package of the solver is not installed or has no licence.
+        Raises `TooLargeError` if the model does not fit into memory.
         """
         solver = self.make_solver(limits)
         if not solver.available():

@@ -12,10 +12,7 @@ from octcore.parameters import unknown_name
 def get_engine(key: str) -> Engine:
     """Make an engine.
 
-    Raises
-    ------
-    SettingsError
-        If there is no engine of that key.
+    Raises `SettingsError` if there is no engine of that key.
     """
     if key not in ENGINES:
         raise unknown_name("UNKNOWN_ENGINE", "engine", key, ENGINES, "octcore")

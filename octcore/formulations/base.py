@@ -146,10 +146,7 @@ class FormulationInfo:
     def parameter(self, name: str) -> Parameter:
         """Find a hyperparameter by name.
 
-        Raises
-        ------
-        SettingsError
-            If it declares no such parameter; near matches are named.
+        Raises `SettingsError` if it declares no such parameter; near matches are named.
         """
         for parameter in self.hyperparameters:
             if parameter.name == name:
@@ -246,10 +243,7 @@ def of_common_objective() -> tuple[FormulationInfo, ...]:
 def get_formulation(key: str) -> Formulation:
     """Find a formulation by key.
 
-    Raises
-    ------
-    SettingsError
-        If there is none; near matches are listed.
+    Raises `SettingsError` if there is none; near matches are listed.
     """
     if key not in _REGISTRY:
         _load_alone(key)
@@ -263,10 +257,7 @@ def get_formulation(key: str) -> Formulation:
 def objective_words(settings: Mapping[str, Any]) -> str:
     """Words of what a solve with these settings optimises, for axis titles and tables.
 
-    Parameters
-    ----------
-    settings : mapping
-        With ``"formulation"`` and ``"params"``, as in `Run.settings`.
+    `settings`: with ``"formulation"`` and ``"params"``, as in `Run.settings`.
     """
     info = get_formulation(settings["formulation"]).info
     return info.objective_of(settings.get("params") or {})[1]

@@ -115,10 +115,7 @@ def from_sklearn(
 ) -> Tree:
     """Convert a fitted scikit-learn tree; its classes must be class indices.
 
-    Parameters
-    ----------
-    columns : numpy.ndarray
-        Encoded column of every column that the model saw.
+    `columns`: encoded column of every column that the model saw.
     """
     inner = model.tree_
     splits: dict[int, Split] = {}

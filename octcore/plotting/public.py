@@ -220,4 +220,4 @@ def _problem(run: Run) -> str:
 
 
 def _proven(run: Run) -> float | None:
-    return run.objective if run.is_optimal and run.certificate.proven else None
+    return run.objective if run.is_proven else None

@@ -131,14 +131,9 @@ def curve_figure(
 ) -> go.Figure:
     """Draw the value of every threshold as a step, since all thresholds between two values agree.
 
-    Parameters
-    ----------
-    chosen : float or None
-        Threshold of the current tree there.
-    span : tuple of float or None
-        How far it may be moved.
-    place : str
-        The node, in words.
+    `chosen`: threshold of the current tree there.
+    `span`: how far it may be moved.
+    `place`: the node, in words.
     """
     figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):

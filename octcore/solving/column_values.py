@@ -237,19 +237,12 @@ def span_within(
 ) -> tuple[float, float] | None:
     """How far a threshold may be moved, step by step, while the best tree stays above an objective.
 
-    Parameters
-    ----------
-    points : sequence of ThresholdValue
-        Of one column at one node, ascending.
-    threshold : float
-        Where to start, in units of the column.
-    least : float
-        Objective that every step must exceed by more than rounding; what is not exact does not.
-
-    Returns
-    -------
-    tuple of float or None
-        Ends of the interval; None if the threshold itself does not, or is at no place of `points`.
+    `points`: of one column at one node, ascending.
+    `threshold`: where to start, in units of the column.
+    `least`: objective that every step must exceed by more than rounding; what is not exact does
+    not.
+    Returns the ends of the interval; None if the threshold itself does not, or is at no place of
+    `points`.
     """
     good = [p.is_exact and p.value is not None and p.value > least + ROUNDING for p in points]
     at = [k for k, point in enumerate(points) if point.low <= threshold < point.high and good[k]]

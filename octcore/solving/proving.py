@@ -333,7 +333,7 @@ def _floor(problem: Problem, pattern: np.ndarray, n_patterns: int) -> Floor | No
 
 def refuse_unproven(run: Run) -> None:
     """Raise `SettingsError` where there is no optimum to be proven, or no formula for it."""
-    if not (run.is_optimal and run.certificate.proven and run.tree is not None):
+    if not run.is_proven or run.tree is None:
         raise SettingsError(
             "NOT_OPTIMAL", f"A proof needs a run that is proven optimal; this one is {run.badge}."
         )

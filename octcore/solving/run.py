@@ -259,6 +259,11 @@ float or None
         return self.status == "optimal"
 
     @property
+    def is_proven(self) -> bool:
+        """Whether its certificate, too, says that no tree is better; a refuted one does not."""
+        return self.is_optimal and self.certificate.proven
+
+    @property
     def badge(self) -> str:
         """What is proven, in a few words for people: the same on page, chart and report."""
         certificate = self.certificate
@@ -268,7 +273,7 @@ float or None
             return "Heuristic"
         if self.tree is None:
             return "No tree"
-        if self.is_optimal and certificate.proven:
+        if self.is_proven:
             return "Proven optimal" + (", verified" if certificate.verified else "")
         if certificate.method == "near-optimal" and self.objective is not None and self.bound:
             points = 100 * abs(self.bound - self.objective)

@@ -55,17 +55,9 @@ class Call:
 class RunWriter:
     """Writes in the order of the calls; trouble with the store delays it and is said.
 
-    Parameters
-    ----------
-    path : Path, str or None
-        File of the history; by default the user's.
-
-    Attributes
-    ----------
-    store : RunStore or None
-        None when the history cannot be opened.
-    problem : str
-        One sentence on what is wrong now; empty when everything gets written.
+    `path`: file of the history; by default the user's.
+    `store`: None when the history cannot be opened.
+    `problem`: one sentence on what is wrong now; empty when everything gets written.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:

@@ -101,14 +101,9 @@ def climb(
 ) -> PlaneTree:
     """Take what is better, node by node, deepest first, until a whole pass changes nothing.
 
-    Parameters
-    ----------
-    trials : callable
-        ``(tree, node) -> trees`` that may be better.
-    ceiling : float
-        Value at which nothing is left to gain.
-    admits : callable
-        Asked of a tree that is better, and of the node that differs.
+    `trials`: ``(tree, node) -> trees`` that may be better.
+    `ceiling`: value at which nothing is left to gain.
+    `admits`: asked of a tree that is better, and of the node that differs.
     """
     value, improved = goal.value(planes), True
     while improved and time.perf_counter() < deadline:
@@ -151,11 +146,8 @@ class LocalSearch:
     ) -> Iterator[PlaneTree]:
         """Start again until the deadline, or until that many starts in a row gave nothing better.
 
-        Yields
-        ------
-        PlaneTree
-            The best tree when there is a new one, and now and then, so that callers can look at
-            their clock.
+        Yields the best tree when there is a new one, and now and then, so that callers can look at
+        their clock.
         """
         seen, idle = time.perf_counter(), 0
         while time.perf_counter() < deadline and idle < most and self.best_value < ceiling:

@@ -170,11 +170,8 @@ def purity_of(counts: np.ndarray) -> np.ndarray:
 def pruning_sequence(tree: Tree, problem: Problem) -> Iterator[tuple[float, Tree]]:
     """Prune the weakest link again and again.
 
-    Yields
-    ------
-    tuple of (float, Tree)
-        The price per leaf (weight of correct rows) at which the tree becomes the better one, and
-        the tree; the first price is 0, the last tree is a single leaf.
+    Yields the price per leaf (weight of correct rows) at which the tree becomes the better one, and
+    the tree; the first price is 0, the last tree is a single leaf.
     """
     X, y, weights = problem.X, problem.y, problem.weights
     price = 0.0
@@ -199,10 +196,7 @@ def pruning_sequence(tree: Tree, problem: Problem) -> Iterator[tuple[float, Tree
 def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
     """Cost-complexity pruning: collapse the weakest link while its gain is at most `penalty`.
 
-    Parameters
-    ----------
-    penalty : float
-        Price of a leaf in weight of correct rows (count scale); ties prune.
+    `penalty`: price of a leaf in weight of correct rows (count scale); ties prune.
     """
     best = tree
     for price, candidate in pruning_sequence(tree, problem):

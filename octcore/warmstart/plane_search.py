@@ -20,18 +20,10 @@ def best_step(
 ) -> tuple[float, float]:
     """Step that maximises the gain of the points with ``scores + step * slopes >= 0``.
 
-    Parameters
-    ----------
-    scores, slopes, gains : numpy.ndarray
-        Shape ``(n_points,)``.
-    least_gap : float
-        Shortest interval between critical steps in which a step may lie.
-
-    Returns
-    -------
-    tuple of float
-        The step in the middle of its interval, and the gain; among equal gains the widest interval
-        wins.  Without an admissible interval the gain is ``-inf``.
+    `scores`, `slopes`, `gains`: shape ``(n_points,)``.
+    `least_gap`: shortest interval between critical steps in which a step may lie.
+    Returns the step in the middle of its interval, and the gain; among equal gains the widest
+    interval wins.  Without an admissible interval the gain is ``-inf``.
     """
     moves = np.abs(slopes) > 1e-12
     fixed = float(gains[~moves][scores[~moves] >= 0].sum())
@@ -58,10 +50,7 @@ def shift_into_gap(
 ) -> tuple[float, float]:
     """Best offset for given weights (1-norm 1) whose strip of width `least_gap` holds no point.
 
-    Returns
-    -------
-    tuple of float
-        Offset of the score ``weights @ x + offset``, and the gain.
+    Returns the offset of the score ``weights @ x + offset``, and the gain.
     """
     return best_step(X @ weights, np.ones(len(X)), gains, least_gap)
 
@@ -76,19 +65,10 @@ def improve_strip(
 ) -> tuple[FloatArray, float, float]:
     """Turn a plane by small random steps, always with an empty strip of width `least_gap`.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        All points at the node: those without a gain must leave the strip empty too.
-    gains : numpy.ndarray
-        Worth of going right, shape ``(n_points,)``.
-    least_gap : float
-        Width of the strip for weights of 1-norm 1.
-
-    Returns
-    -------
-    tuple
-        Weights of 1-norm 1, offset in the middle of the strip, gain.
+    `X`: all points at the node: those without a gain must leave the strip empty too.
+    `gains`: worth of going right, shape ``(n_points,)``.
+    `least_gap`: width of the strip for weights of 1-norm 1.
+    Returns the weights of 1-norm 1, the offset in the middle of the strip, gain.
     """
     p = X.shape[1]
     weights = weights / np.abs(weights).sum()
@@ -120,10 +100,7 @@ def improve_plane(
 ) -> tuple[FloatArray, float, float]:
     """Walk along coordinates, the offset and random directions while the gain does not fall.
 
-    Returns
-    -------
-    tuple
-        Weights, offset and gain of the best plane seen.
+    Returns the weights, offset and gain of the best plane seen.
     """
     p = X.shape[1]
     weights = weights.astype(float).copy()

@@ -25,20 +25,11 @@ POLISHED_HEIGHT = 2
 class SubtreeCache:
     """Best subtrees of depth two at most on sets of merged rows ("hits").
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Binary features of the hits, shape ``(n_hits, n_features)``.
-    y, weights : numpy.ndarray
-        Class and weight of the hits, shape ``(n_hits,)``; without weight a hit is never right or
-        wrong.
-    penalty : float
-        Price of a leaf on the scale of the weights.
-
-    Attributes
-    ----------
-    guard : callable
-        Called before every new subtree; whoever solves against a clock lets it raise.
+    `X`: binary features of the hits, shape ``(n_hits, n_features)``.
+    `y`, `weights`: class and weight of the hits, shape ``(n_hits,)``; without weight a hit is never
+    right or wrong.
+    `penalty`: price of a leaf on the scale of the weights.
+    `guard`: called before every new subtree; whoever solves against a clock lets it raise.
     """
 
     def __init__(
@@ -69,17 +60,9 @@ class SubtreeCache:
         return found
 
     def values_by_root(self, hits: np.ndarray, height: int) -> np.ndarray:
-        """Best value with every feature at the root of a subtree of height one to three.
+        """Best value by feature at the root of a subtree of height one to three.
 
-        Parameters
-        ----------
-        hits : numpy.ndarray
-            Boolean mask, shape ``(n_hits,)``.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n_features,)``.
+        On the hits of a boolean mask of shape ``(n_hits,)``.
         """
         if height <= POLISHED_HEIGHT:
             self.guard()
@@ -110,13 +93,9 @@ class SubtreeCache:
 class Polisher:
     """Replaces the lowest two levels of trees by optimal ones.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        All encoded columns of the hits, shape ``(n_hits, n_columns)``: trees from elsewhere may
-        test columns that the cache does not know.
-    columns : numpy.ndarray
-        Encoded column of every feature of the cache.
+    `X`: all encoded columns of the hits, shape ``(n_hits, n_columns)``: trees from elsewhere may
+    test columns that the cache does not know.
+    `columns`: encoded column of every feature of the cache.
     """
 
     def __init__(self, cache: SubtreeCache, X: np.ndarray, columns: np.ndarray, depth: int) -> None:

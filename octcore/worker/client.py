@@ -25,12 +25,8 @@ STALE_SECONDS = 5.0
 class WorkerPool:
     """Starts workers, keeps idle ones imported and compiled, and watches the busy ones.
 
-    Parameters
-    ----------
-    idle : int
-        Number of idle workers to keep; starting one costs 3 to 6 s.
-    niceness : int
-        How far a busy worker stands back behind its parent, which other people wait for.
+    `idle`: number of idle workers to keep; starting one costs 3 to 6 s.
+    `niceness`: how far a busy worker stands back behind its parent, which other people wait for.
     """
 
     def __init__(
@@ -145,21 +141,12 @@ def solve_in_child(
 
     Ctrl-C stops the solve and returns what it has; a second Ctrl-C kills it.
 
-    Parameters
-    ----------
-    on_event : callable or None
-        Receives every event, from another thread.
-    on_phase : callable or None
-        Receives a snapshot a few times a second, from the calling thread.
-    pool : WorkerPool or None
-        Where to take the worker from; by default one is started.
-    called : float or None
-        `time.monotonic` of the moment from which the limit counts; now by default.
-
-    Raises
-    ------
-    OctError
-        If the settings or data are refused, or the worker died with nothing to return.
+    `on_event`: receives every event, from another thread.
+    `on_phase`: receives a snapshot a few times a second, from the calling thread.
+    `pool`: where to take the worker from; by default one is started.
+    `called`: `time.monotonic` of the moment from which the limit counts; now by default.
+    Raises `OctError` if the settings or data are refused, or the worker died with nothing to
+    return.
     """
     accepted = check_against_data(check_settings(**settings), data)
     # As a number, also where the command line gave text: the hard deadline is made of it.

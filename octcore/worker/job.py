@@ -121,16 +121,11 @@ class Stopwatch:
 class Job:
     """One request on one worker, a solve or a task; every method may be called from any thread.
 
-    Parameters
-    ----------
-    process : SolveProcess
-        A worker that has not served yet.
-    on_event : callable or None
-        Called from the reading thread with every event.
-    on_end : callable or None
-        Called once with the job when its state is final.
-    called : float or None
-        `time.monotonic` of the call, from which the time of starting up is told; now by default.
+    `process`: a worker that has not served yet.
+    `on_event`: called from the reading thread with every event.
+    `on_end`: called once with the job when its state is final.
+    `called`: `time.monotonic` of the call, from which the time of starting up is told; now by
+    default.
     """
 
     def __init__(
@@ -189,14 +184,9 @@ class Job:
     ) -> None:
         """End it and keep what it has found: ask, then terminate, then kill.
 
-        Parameters
-        ----------
-        wait : bool
-            Whether to return only when it is final.
-        reason : StopReason
-            Why, if the worker has to be ended.
-        polite : float
-            Seconds that the worker has to answer.
+        `wait`: whether to return only when it is final.
+        `reason`: why, if the worker has to be ended.
+        `polite`: seconds that the worker has to answer.
         """
         with self._lock:
             first = self._state is JobState.RUNNING

@@ -26,14 +26,9 @@ LINE_LIMIT = 64 * 2**20
 class SolveProcess:
     """A started worker.
 
-    Attributes
-    ----------
-    warming : str
-        What the worker is importing or compiling; empty once it is ready.
-    rss : int
-        Resident bytes at the last heartbeat.
-    broken : str
-        What was wrong on the pipe; empty when nothing was.
+    `warming`: what the worker is importing or compiling; empty once it is ready.
+    `rss`: resident bytes at the last heartbeat.
+    `broken`: what was wrong on the pipe; empty when nothing was.
     """
 
     def __init__(

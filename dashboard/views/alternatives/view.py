@@ -164,7 +164,7 @@ def _none(
         else:
             loss = record.optimum - run.objective
             below = points_words(max(loss, 0.0))
-            proven = "proven" if run.is_optimal and run.certificate.proven else "not proven"
+            proven = "proven" if run.is_proven else "not proven"
             best = f"The best tree {words} is {below} below the optimum ({proven}"
             st.markdown(f"**{text.markdown(best, 300)}).**")
             if record.same_columns and loss <= record.tolerance + ROUNDING:

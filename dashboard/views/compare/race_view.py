@@ -158,9 +158,7 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
             view.trace,
             objective_words(view.settings),
             problem_of(view),
-            run.objective
-            if (run := view.run) and run.is_optimal and run.certificate.proven
-            else None,
+            run.objective if (run := view.run) and run.is_proven else None,
             None if view.started is None else (view.started, view.finished or time.time()),
             _accuracies(view) if with_accuracy else (),
         )

@@ -53,7 +53,7 @@ def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
     data = {str(run.about_data.get("name", "data")) for run in runs}
     badges = "".join(
         f"<li><b>{escaped(label)}</b> "
-        f'<span class="badge{" proven" if run.is_optimal and run.certificate.proven else ""}">'
+        f'<span class="badge{" proven" if run.is_proven else ""}">'
         f"{escaped(run.badge)}</span></li>"
         for run, label in zip(runs, labels, strict=True)
     )

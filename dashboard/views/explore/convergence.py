@@ -58,7 +58,7 @@ def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
 
     `run_id`: the run; its own proof comes first, then those of the other runs of this session.
     """
-    if run.is_optimal and run.certificate.proven:
+    if run.is_proven:
         return run.objective, ""
     own = jobs.view(run_id)
     if own is None:
@@ -68,7 +68,7 @@ def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
         view = None if other == run_id else jobs.view(other)
         if view is None or view.run is None:
             continue
-        if not (view.run.is_optimal and view.run.certificate.proven):
+        if not view.run.is_proven:
             continue
         if cached.once_per_run(other, "problem", lambda view=view: problem_of(view)) == problem:
             return view.run.objective, view.title

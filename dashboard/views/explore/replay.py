@@ -115,7 +115,7 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     found = frames(run_id, run)
     position = next(k for k, own in enumerate(found) if own is frame)
     is_last = position == len(found) - 1
-    proven = is_last and run.is_optimal and run.certificate.proven
+    proven = is_last and run.is_proven
     words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
     train = run.train
     view = cached.once_per_run(

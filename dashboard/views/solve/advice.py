@@ -113,7 +113,7 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
             "yet.",
             tuple(steps if optimum is not None else steps[1:]),
         )
-    if not (run.is_optimal and run.certificate.proven):
+    if not run.is_proven:
         return _after_open(run, info)
     if run.asked.has_task:
         return Advice(
@@ -300,7 +300,7 @@ def gain_words(run: Run, numbers: Run) -> str:
         return f"This tree is right on {gain:.1f} points more of the training rows than CART."
     if is_binary(run):
         why = "it may cut at every number, while this run had a few thresholds for each column"
-    elif not (run.is_optimal and run.certificate.proven):
+    elif not run.is_proven:
         why = "this run ended before its proof"
     elif numbers.tree.n_leaves > run.tree.n_leaves:
         leaves = text.count(numbers.tree.n_leaves, "leaf")

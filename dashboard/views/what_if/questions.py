@@ -87,7 +87,7 @@ def is_comparable(run: Run, encoding: str = "") -> bool:
 
     `encoding`: of the tree under the condition, when it is known.
     """
-    is_proven = run.is_optimal and run.certificate.proven and has_values(run)
+    is_proven = run.is_proven and has_values(run)
     return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
 
 
@@ -154,7 +154,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
 
 def _proof(run: Run) -> str:
     title = get_formulation(run.formulation).info.title
-    if run.is_optimal and run.certificate.proven:
+    if run.is_proven:
         return f"proven optimal by {title}"
     return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
 

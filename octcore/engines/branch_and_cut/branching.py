@@ -17,12 +17,8 @@ def fixings(
 ) -> tuple[Child, ...]:
     """Bounds of binaries whose reduced cost alone would carry the LP value past the cutoff.
 
-    Parameters
-    ----------
-    value, cutoff : float
-        Value of the LP, and the value from which nothing is worth having.
-    costs, lower, upper : numpy.ndarray
-        Reduced costs and bounds of the columns, shape ``(n_columns,)``.
+    `value`, `cutoff`: value of the LP, and the value from which nothing is worth having.
+    `costs`, `lower`, `upper`: reduced costs and bounds of the columns, shape ``(n_columns,)``.
     """
     free = integer[upper[integer] - lower[integer] > 0.5]
     slack = cutoff - value
@@ -41,12 +37,8 @@ def default_children(
 ) -> list[Child]:
     """Branch on the most fractional integer column; the rounded side comes first.
 
-    Parameters
-    ----------
-    x, lower, upper : numpy.ndarray
-        Point and bounds of the columns, shape ``(n_columns,)``.
-    integer : numpy.ndarray
-        Columns that must be integral; one at least is fractional at `x`.
+    `x`, `lower`, `upper`: point and bounds of the columns, shape ``(n_columns,)``.
+    `integer`: columns that must be integral; one at least is fractional at `x`.
     """
     values = x[integer]
     fraction = np.abs(values - np.rint(values))

@@ -51,10 +51,7 @@ class Basis:
 class PersistentLp:
     """A minimisation LP that is changed and solved many times.
 
-    Parameters
-    ----------
-    lp : highspy.HighsLp
-        Boxed columns and the first rows, which are never deleted.
+    `lp`: boxed columns and the first rows, which are never deleted.
     """
 
     def __init__(self, lp: highspy.HighsLp, threads: int = 1, seed: int = 0) -> None:
@@ -98,10 +95,7 @@ class PersistentLp:
     def delete_rows(self, positions: np.ndarray) -> None:
         """Delete rows by position; positions below `n_base` are not allowed.
 
-        Raises
-        ------
-        EngineError
-            If one of them is a row of the model itself.
+        Raises `EngineError` if one of them is a row of the model itself.
         """
         if len(positions) and positions.min() < self.n_base:
             raise EngineError("LP_ROWS", "Rows of the model itself may not be deleted.")
@@ -131,17 +125,9 @@ class PersistentLp:
     def solve(self, cutoff: float, remaining: Callable[[], float]) -> LpStatus:
         """Solve from the current basis.
 
-        Parameters
-        ----------
-        cutoff : float
-            The LP may stop as soon as its value is proven to reach this; infinite for none.
-        remaining : callable
-            Seconds that may still be used; zero or less stops the solve.
-
-        Raises
-        ------
-        EngineError
-            If HiGHS fails on the linear program.
+        `cutoff`: the LP may stop as soon as its value is proven to reach this; infinite for none.
+        `remaining`: seconds that may still be used; zero or less stops the solve.
+        Raises `EngineError` if HiGHS fails on the linear program.
         """
         highs = self._highs
         highs.setOptionValue("objective_bound", float(min(cutoff, INFINITY)))

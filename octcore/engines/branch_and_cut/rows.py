@@ -22,10 +22,7 @@ PICTURES_PER_FAMILY = 6
 class CutPool:
     """Rows that separators added to an LP.
 
-    Parameters
-    ----------
-    least : int
-        No purge while fewer cuts than this are in the LP.
+    `least`: no purge while fewer cuts than this are in the LP.
     """
 
     DUAL_TOLERANCE = 1e-9

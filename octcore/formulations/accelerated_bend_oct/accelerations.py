@@ -106,15 +106,9 @@ class Accelerations:
     def of(cls, params: Mapping[str, Any], couples: bool) -> Accelerations:
         """Read the switches.
 
-        Parameters
-        ----------
-        couples : bool
-            Whether a side constraint couples a subtree with the rest of the tree.
-
-        Raises
-        ------
-        SettingsError
-            If a switch is not valid with the others or with the side constraints.
+        `couples`: whether a side constraint couples a subtree with the rest of the tree.
+        Raises `SettingsError` if a switch is not valid with the others or with the side
+        constraints.
         """
         equivalent = None
         if params["eqp"] != "off":

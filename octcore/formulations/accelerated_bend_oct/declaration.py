@@ -81,10 +81,7 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the program.
 
-    Raises
-    ------
-    SettingsError
-        If the switches contradict each other or the side constraints.
+    Raises `SettingsError` if the switches contradict each other or the side constraints.
     """
     objective = UnivariateObjective(problem)
     reduced = reduce_problem(problem)

@@ -95,14 +95,9 @@ def declare(
 ) -> FormulationInfo:
     """Declare a member of the family: two classes, margins, penalties by level.
 
-    Parameters
-    ----------
-    extra : tuple of Parameter
-        Hyperparameters besides the penalties, epsilon and big-M.
-    equations : tuple of (str, str)
-        Defining equations and what they say.
-    price : str
-        What the objective adds to norms and slacks, in words.
+    `extra`: hyperparameters besides the penalties, epsilon and big-M.
+    `equations`: defining equations and what they say.
+    `price`: what the objective adds to norms and slacks, in words.
     """
     return FormulationInfo(
         key=key,

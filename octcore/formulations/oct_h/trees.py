@@ -226,10 +226,7 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
 
     A split whose sides are not `epsilon` apart keeps its plane.
 
-    Parameters
-    ----------
-    epsilon : float
-        Width of the empty strip that every split must keep, for weights of 1-norm 1.
+    `epsilon`: width of the empty strip that every split must keep, for weights of 1-norm 1.
     """
     rows = tree.node_rows(X)
     splits = dict(tree.splits)

@@ -22,14 +22,10 @@ class LabelsThenRouting:
     Fixed labels are what makes the relaxation say anything: without them every point is correct by
     halves in two leaves.
 
-    Parameters
-    ----------
-    labels : Pyomo variable
-        Indexed by leaf and class.
-    routing : Pyomo variable
-        Indexed by point and node, nodes 2 .. 2**(depth + 1) - 1.
-    tension : callable
-        ``point -> {node: (n_points,)}``: how much deciding a data point at a branch node decides.
+    `labels`: indexed by leaf and class.
+    `routing`: indexed by point and node, nodes 2 .. 2**(depth + 1) - 1.
+    `tension`: ``point -> {node: (n_points,)}``: how much deciding a data point at a branch node
+    decides.
     """
 
     def __init__(
@@ -92,10 +88,7 @@ def _label_children(
 class SearchRounding:
     """Primal heuristic: the search of the starts goes on, fed by points of the relaxation.
 
-    Parameters
-    ----------
-    leaves : callable
-        Leaf of every data point at a point of the relaxation.
+    `leaves`: leaf of every data point at a point of the relaxation.
     """
 
     SHARE = 0.5

@@ -95,10 +95,7 @@ def reduce_problem(problem: Problem) -> ReducedProblem:
 class TreeVariables:
     """The variables of the master and their flat order.
 
-    Parameters
-    ----------
-    instance : Instance
-        Features; variables are indexed by their encoded columns.
+    `instance`: features; variables are indexed by their encoded columns.
     """
 
     def __init__(

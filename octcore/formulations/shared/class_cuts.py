@@ -26,10 +26,7 @@ VIOLATION = 1e-4
 class ClassCuts:
     """Separates the class inequalities exactly.
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Holds ``b[m, f]`` and ``z[i, m]``, indices in order.
+    `model`: holds ``b[m, f]`` and ``z[i, m]``, indices in order.
     """
 
     kind = "class"

@@ -50,10 +50,7 @@ BY_ORDER = ALL | {"monotone"}
 def refuse_coupled(active: Iterable[str], what: str) -> None:
     """Refuse side constraints that tie subtrees together.
 
-    Raises
-    ------
-    SettingsError
-        With a sentence that begins with `what`.
+    Raises `SettingsError` with a sentence that begins with `what`.
     """
     for name in sorted(set(active) - BY_SUBTREE):
         raise SettingsError(

@@ -73,10 +73,7 @@ class Fixing:
     def apply(self, model: Any, b: Any, columns: Sequence[int]) -> None:
         """Write bounds and rows.
 
-        Parameters
-        ----------
-        b : pyomo variable
-            ``b[m, f]``.
+        `b`: ``b[m, f]``.
         """
         # Bounds, not fixed variables: the columns of the model keep their places.
         for node, below in ((1, self.roots), (2, self.children[0]), (3, self.children[1])):
@@ -111,12 +108,8 @@ def find_fixing(
 ) -> Fixing:
     """Say what can be excluded.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        Bounds ``V_f``, shape ``(n_features,)``.
-    known : float
-        Objective of a tree that keeps the side constraints.
+    `values`: bounds ``V_f``, shape ``(n_features,)``.
+    `known`: objective of a tree that keeps the side constraints.
     """
     roots = frozenset(f for f in columns if values[f] < known - SLACK)
     left = sorted((f for f in columns if f not in roots), key=lambda f: -values[f])
@@ -146,10 +139,7 @@ def pair_values(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds on trees with column f at the root and every column at its left, its right child.
 
-    Parameters
-    ----------
-    end : float
-        Monotonic time at which searches end with weaker bounds.
+    `end`: monotonic time at which searches end with weaker bounds.
     """
     sides = [_side(problem, objective, problem.X[:, f] == side, guard, end) for side in (0, 1)]
     to_objective = np.vectorize(objective.from_count, otypes=[float])

@@ -234,12 +234,8 @@ def add_big_m(
     Equations (5) and (6) of S-OCT.  The constants (7) are as small as columns in [0, 1] allow:
     ``|a.x_i| <= max_j x_ij`` when the 1-norm of ``a`` is at most 1, and ``|b| <= 1``, (5d).
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Receives ``a``, ``a_size``, ``b`` and the rows.
-    goes_left, goes_right : callable
-        ``(point, node) -> variable`` that is 1 when the point goes there.
+    `model`: receives ``a``, ``a_size``, ``b`` and the rows.
+    `goes_left`, `goes_right`: ``(point, node) -> variable`` that is 1 when the point goes there.
     """
     p = X.shape[1]
     features = range(p)

@@ -41,14 +41,9 @@ def priced_bound(
     With k features there are at most k splits and k + 1 leaves, and with one feature it is a stump;
     beyond as many features as splits only the price grows.
 
-    Parameters
-    ----------
-    least_errors : float
-        Errors that identical rows of different classes make unavoidable.
-    stump_errors : float
-        Errors of the best tree with one split on one column.
-    price : float
-        Of a feature in a split, in errors.
+    `least_errors`: errors that identical rows of different classes make unavoidable.
+    `stump_errors`: errors of the best tree with one split on one column.
+    `price`: of a feature in a split, in errors.
     """
     best = unnamed_classes(shares, 1)
     for k in range(1, max(max_splits, 2) + 1 if max_splits > 0 else 1):

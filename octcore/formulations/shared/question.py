@@ -34,16 +34,10 @@ def question_of(
 ) -> Question:
     """Ask the search about the rows and the side constraints of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows, weights, depth, and the constraints that hold for every subtree or its root.
-    objective : UnivariateObjective
-        Price of a leaf.
-    bare : bool
-        Whether all side constraints are left out; they only remove trees.
-    **settings
-        Other fields of `Question`, instead of what the problem says.
+    `problem`: rows, weights, depth, and the constraints that hold for every subtree or its root.
+    `objective`: price of a leaf.
+    `bare`: whether all side constraints are left out; they only remove trees.
+    `**settings`: other fields of `Question`, instead of what the problem says.
     """
     all_roots = bool(problem.params.get(EXACT_ROOT_VALUES.name))
     asked: dict[str, Any] = {
@@ -77,10 +71,7 @@ def _limits(problem: Problem) -> dict[str, Any]:
 def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fraction) -> Instance:
     """Ask for all trees within a tolerance of the optimum, without what ties subtrees together.
 
-    Raises
-    ------
-    SettingsError
-        If the weights have no common unit that is large enough.
+    Raises `SettingsError` if the weights have no common unit that is large enough.
     """
     price = leaf_share(objective)
     counts = None if problem.copies is None else problem.counts

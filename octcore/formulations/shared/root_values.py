@@ -94,12 +94,8 @@ class RootValues:
     def strengthen(self, model: Any, b: Any, F: list[int], value: Any) -> None:
         """Add the value row and fix root features, as the switches say.
 
-        Parameters
-        ----------
-        b : pyomo variable
-            ``b[m, f]``.
-        value : pyomo expression
-            The objective in its reported scale.
+        `b`: ``b[m, f]``.
+        `value`: the objective in its reported scale.
         """
         params = self.problem.params
         self.fix(model, b, F, (t for _, t in greedy_starts(self.problem, self.objective.penalty)))
@@ -121,10 +117,7 @@ class RootValues:
     def fix(self, model: Any, b: Any, F: Sequence[int], trees: Iterable[Tree]) -> None:
         """Exclude what cannot beat the best of some trees, as the switches say.
 
-        Parameters
-        ----------
-        trees : iterable of Tree
-            Known trees beside the one of the search.
+        `trees`: known trees beside the one of the search.
         """
         if not any(self.problem.params[flag.name] for flag in FIXING):
             return

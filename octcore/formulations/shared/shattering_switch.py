@@ -26,12 +26,8 @@ def shattering_at_leaves(
 ) -> ShatteringSeparator:
     """Make the separator for a model with one binary per row and leaf.
 
-    Parameters
-    ----------
-    routed : Pyomo variable
-        ``routed[i, leaf]``, row i ends at a leaf.
-    epsilon : float
-        Gap that every split must leave, for weights of 1-norm 1.
+    `routed`: ``routed[i, leaf]``, row i ends at a leaf.
+    `epsilon`: gap that every split must leave, for weights of 1-norm 1.
     """
     leaves = topology.terminal_nodes(depth)
 

@@ -49,12 +49,8 @@ def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]
 def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> None:
     """Add the rows about size and features that were asked for.
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Receives variables ``uses_feature[g]`` and the rows.
-    b : pyomo variable
-        ``b[m, f]``, one where branch node m tests encoded column f.
+    `model`: receives variables ``uses_feature[g]`` and the rows.
+    `b`: ``b[m, f]``, one where branch node m tests encoded column f.
     """
     wanted, groups = problem.constraints, by_raw_feature(problem, F)
     B = topology.branch_nodes(problem.depth)
@@ -128,12 +124,8 @@ def add_parity_rows(
 ) -> None:
     """Add the limits on the gaps of shares of positive predictions.
 
-    Parameters
-    ----------
-    group_of : numpy.ndarray
-        What every training row was merged into, shape ``(n_samples,)``.
-    positive : callable
-        ``group -> expression`` that is 1 where the group is predicted positive.
+    `group_of`: what every training row was merged into, shape ``(n_samples,)``.
+    `positive`: ``group -> expression`` that is 1 where the group is predicted positive.
     """
     limits = parity_limits(problem)
     if not limits:
@@ -160,14 +152,9 @@ def add_parity_rows(
 class FullRouting:
     """The rows (FR), and the constraints that stand on them.
 
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Receives variables ``route``, ``absorbed`` and the rows.
-    b, w : pyomo variables
-        ``b[m, f]`` as above and ``w[m, k]``, node m predicts class k.
-    leaf : mapping
-        Expression by node that is 1 where the node is a leaf.
+    `model`: receives variables ``route``, ``absorbed`` and the rows.
+    `b`, `w`: ``b[m, f]`` as above and ``w[m, k]``, node m predicts class k.
+    `leaf`: expression by node that is 1 where the node is a leaf.
     """
 
     def __init__(

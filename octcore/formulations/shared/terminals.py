@@ -158,14 +158,9 @@ def read_tree(
 ) -> Tree:
     """Read the tree of a solution; a leaf has the label of its rightmost terminal.
 
-    Parameters
-    ----------
-    tests : numpy.ndarray
-        Which column a branch node tests, shape ``(len(B), len(columns))``.
-    labels : numpy.ndarray
-        What a terminal predicts, shape ``(len(L), n_classes)``.
-    threshold_of : callable
-        ``(node, column) -> threshold``; None on columns of 0 and 1.
+    `tests`: which column a branch node tests, shape ``(len(B), len(columns))``.
+    `labels`: what a terminal predicts, shape ``(len(L), n_classes)``.
+    `threshold_of`: ``(node, column) -> threshold``; None on columns of 0 and 1.
     """
     tested, first = sets.tested_columns(tests), len(sets.L)
     return read_splits(

@@ -58,10 +58,7 @@ INTEGER_TOLERANCE = 1e-9
 class UnivariateObjective:
     """Objective of a problem of the univariate family.
 
-    Raises
-    ------
-    SettingsError
-        If both regularisers are given.
+    Raises `SettingsError` if both regularisers are given.
     """
 
     problem: Problem
@@ -224,14 +221,9 @@ def decode(
 ) -> Tree:
     """Read a tree from the root; nothing below a leaf is looked at.
 
-    Parameters
-    ----------
-    feature_of : callable
-        Encoded column that a branch node tests; None where the node is a leaf.
-    label_of : callable
-        Class index of a leaf.
-    threshold_of : callable
-        Threshold of a branch node; by default that between 0 and 1.
+    `feature_of`: encoded column that a branch node tests; None where the node is a leaf.
+    `label_of`: class index of a leaf.
+    `threshold_of`: threshold of a branch node; by default that between 0 and 1.
     """
     splits, labels, open_nodes = {}, {}, [1]
     while open_nodes:

@@ -24,10 +24,7 @@ VIOLATION = 1e-6
 class ClassTransversalCuts:
     """Separates class-transversal cuts of single leaves exactly.
 
-    Parameters
-    ----------
-    c, e : Pyomo variables
-        ``c[i]``, row i is wrong; ``e[i, leaf]``, row i ends at leaf l.
+    `c`, `e`: ``c[i]``, row i is wrong; ``e[i, leaf]``, row i ends at leaf l.
     """
 
     kind = "class-transversal"

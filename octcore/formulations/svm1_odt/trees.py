@@ -127,10 +127,8 @@ class SVM1Trees:
     def refuse_free_rows(self) -> None:
         """Refuse prices at which the published model is cheaper than all trees.
 
-        Raises
-        ------
-        SettingsError
-            Without strict mode, where rows on a plane go either way for less than an error.
+        Raises `SettingsError` without strict mode, where rows on a plane go either way for less
+        than an error.
         """
         if not self.prices.right and self._margin_price < 1:
             raise SettingsError(
