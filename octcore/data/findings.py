@@ -67,11 +67,9 @@ class UnusableTableError(DataError):
         super().__init__(first.code, first.message, first.line, first.column)
 
 
-def refused(
-    code: str, message: str, line: int | None = None, column: str | None = None
-) -> UnusableTableError:
+def refused(code: str, message: str, line: int | None = None) -> UnusableTableError:
     """Make the error of a single finding."""
-    return UnusableTableError([error(code, message, line, column)])
+    return UnusableTableError([error(code, message, line)])
 
 
 def raise_if_unusable(findings: Iterable[Finding]) -> None:

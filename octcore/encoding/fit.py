@@ -72,46 +72,24 @@ class _Raw:
 def fit_encoding(
     key: str,
     data: Dataset | Table,
-    y: npt.ArrayLike | None = None,
     keep_constant: bool = False,
     few: int = FEW_NUMBERS,
 ) -> Encoding:
-    """Fit an encoding on training rows.
+    """Fit an encoding on training rows; raw columns that are constant give no encoded column.
 
-    Parameters
-    ----------
-    key : str
-        ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``raw``, ``scaled`` or ``none``.
-    data : Dataset or (DataFrame, sequence of Column)
-        The training rows; frames typed as in a `Dataset`.
-    y : array of int, shape (n_samples,), or None
-        Class codes, used by ``class-change``; by default those of the data set.
-    keep_constant : bool
-        Whether to keep encoded columns that are constant on these rows, as the published
-        encodings do.
-    few : int
-        Under ``QB-q`` and ``QT-q``, up to so many distinct numbers a column has a threshold between
-        every two neighbours, whatever q; 0 for quantiles of every column, as published.
-
-    Returns
-    -------
-    Encoding
-        Raw columns that are constant gave no encoded column.
-
-    Raises
-    ------
-    SettingsError
-        For a wrong key, or columns that the encoding does not take.
-    DataError
-        For missing values, or no rows.
-    TooLargeError
-        If the encoded rows would not fit into memory.
+    `key`: ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``raw``, ``scaled`` or ``none``.
+    `data`: the training rows; frames typed as in a `Dataset`.
+    `keep_constant`: whether to keep encoded columns that are constant on these rows, as the
+    published encodings do.
+    `few`: under ``QB-q`` and ``QT-q``, up to so many distinct numbers a column has a threshold
+    between every two neighbours, whatever q; 0 for quantiles of every column, as published.
+    Raises `SettingsError` for a wrong key, or columns that the encoding does not take.
+    Raises `DataError` for missing values, or no rows.
+    Raises `TooLargeError` if the encoded rows would not fit into memory.
     """
     parsed = parse_encoding_key(key)
-    frame, columns = (data.frame, data.columns) if isinstance(data, Dataset) else data
-    if y is None and isinstance(data, Dataset):
-        y = data.y
-    labels = None if y is None else np.asarray(y, dtype=np.int64)
+    table = (data.frame, data.columns, data.y) if isinstance(data, Dataset) else (*data, None)
+    frame, columns, labels = table
     if len(frame) == 0:
         raise DataError("NO_ROWS", "There are no rows to fit an encoding on.")
     if parsed.family == "class-change" and labels is None:

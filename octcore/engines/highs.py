@@ -110,13 +110,7 @@ class HighsModel:
         add_rows(self._highs, matrix, lower, upper)
 
     def run(self, settings: SolverSettings, hooks: SolverHooks | None = None) -> SolverResult:
-        """Solve within the limits.
-
-        Raises
-        ------
-        Exception
-            What a hook raised, after HiGHS has ended.
-        """
+        """Solve within the limits; what a hook raised is raised again, after HiGHS has ended."""
         self._apply(settings)
         relay = None
         if hooks is not None:

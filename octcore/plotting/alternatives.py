@@ -129,9 +129,7 @@ def features_words(record: Alternatives) -> str:
 
 def features_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the share of the trees with a feature anywhere and at the root."""
-    shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
-    names = text.unique_labels([feature.name for feature in shown], 26)
-    figure = go.Figure(layout=base_layout(palette, height=_features_height(len(shown))))
+    shown, names, figure = _feature_rows(record, palette)
     for label, numbers, colour in (  # plotly draws the last bar of a group at the top
         ("at the root", [f.at_root for f in shown], palette.bound),
         ("anywhere", [f.trees for f in shown], palette.incumbent),
@@ -150,16 +148,19 @@ def features_figure(record: Alternatives, palette: Palette) -> go.Figure:
     return figure
 
 
-def _features_height(shown: int) -> int:
-    """Pixels for one line per feature: the longest list fits a screen with its axis."""
-    return 90 + 22 * max(4, shown)
+def _feature_rows(
+    record: Alternatives, palette: Palette
+) -> tuple[tuple[FeatureUse, ...], list[str], go.Figure]:
+    """Features and their labels, bottom up, and a figure of a line each that fits a screen."""
+    shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
+    names = text.unique_labels([feature.name for feature in shown], 26)
+    height = 90 + 22 * max(4, len(shown))
+    return shown, names, go.Figure(layout=base_layout(palette, height=height))
 
 
 def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the range of the loss when a feature is permuted, over the trees."""
-    shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
-    names = text.unique_labels([feature.name for feature in shown], 26)
-    figure = go.Figure(layout=base_layout(palette, height=_features_height(len(shown))))
+    shown, names, figure = _feature_rows(record, palette)
     for name, feature in zip(names, shown, strict=True):
         symbol = "circle" if feature.is_exact else "circle-open"
         figure.add_scatter(

@@ -60,29 +60,15 @@ def column_values(
 ) -> tuple[ColumnValue, ...]:
     """Search the best tree with every raw column at a node, on the rows and columns of a run.
 
-    Parameters
-    ----------
-    time_limit : float
-        Seconds in all, without those that compile kernels.
-    cancel : callable or None
-        Asked often; a true answer ends the search as the time limit does.
-    node : int
-        Branch node of the tree of the run: what is below it is searched again, on the rows that
-        arrive there; the rest of the tree stays.
-
-    Returns
-    -------
-    tuple of ColumnValue
-        In the order of the columns; those of which no split may test one have no value.
-
-    Raises
-    ------
-    SettingsError
-        If the run is about other trees than those of one column per split, has another objective
-        than accuracy and leaves, keeps a constraint that ties subtrees together, or does not split
-        at the node.
-    ModelFileError
-        If it comes without its training rows.
+    `time_limit`: seconds in all, without those that compile kernels.
+    `cancel`: asked often; a true answer ends the search as the time limit does.
+    `node`: branch node of the tree of the run: what is below it is searched again, on the rows that
+    arrive there; the rest of the tree stays.
+    They come in the order of the columns; those of which no split may test one have no value.
+    Raises `SettingsError` if the run is about other trees than those of one column per split, has
+    another objective than accuracy and leaves, keeps a constraint that ties subtrees together, or
+    does not split at the node.
+    Raises `ModelFileError` if it comes without its training rows.
     """
     problem, objective, asked = univariate_question(run, "Columns have no values")
     encoding, answers = run.encoding, run.needed.tree.classes
@@ -167,23 +153,11 @@ def threshold_values(
 
     The sides of a split are searched one after the other, as neither ties the other.
 
-    Parameters
-    ----------
-    column : str
-        With numbers or ordered levels, or binarized at thresholds.
-    time_limit, cancel, node
-        As in `column_values`.
-
-    Returns
-    -------
-    tuple of ThresholdValue
-        Ascending; a split that no tree may have there is left out.
-
-    Raises
-    ------
-    SettingsError, ModelFileError
-        As `column_values`; and if the column is unknown or has no order, or the leaves are limited,
-        which ties the sides together.
+    `column`: with numbers or ordered levels, or binarized at thresholds.
+    `time_limit`, `cancel`, `node`: as in `column_values`.
+    They come ascending; a split that no tree may have there is left out.
+    Raises `SettingsError`, `ModelFileError` as `column_values`; and if the column is unknown or has
+    no order, or the leaves are limited, which ties the sides together.
     """
     problem, objective, asked = univariate_question(run, "Columns have no values")
     encoding = run.encoding

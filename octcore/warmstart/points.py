@@ -141,15 +141,11 @@ def node_sides(leaf: IntArray, node: int, depth: int) -> tuple[IntArray, IntArra
 def centred_planes(
     points: ClassCounts, leaf: IntArray, depth: int
 ) -> tuple[PlaneTree, dict[int, Gap | None]]:
-    """Widest-gap plane of every node of a routing.
+    """Widest-gap planes of a routing, and the gap of every node with points on both sides.
 
-    Returns
-    -------
-    PlaneTree
-        Planes with scores -1 and 1 at the nearest points; a node with an empty side does not split
-        (its offset sends everything to the other side), nor does one whose sides are not separable.
-    dict of int to (Gap or None)
-        Gap of every node with points on both sides; None where they are not separable.
+    Planes have scores -1 and 1 at the nearest points; a node with an empty side does not split (its
+    offset sends everything to the other side), nor does one whose sides are not separable, whose
+    gap is None.
     """
     planes = PlaneTree.empty(depth, points.X.shape[1])
     gaps: dict[int, Gap | None] = {}

@@ -11,7 +11,7 @@ line ``bend-oct plain``, its projection.
 """
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 
 @cache
 def _optimum(folder: Path, dataset: str, encoding: str) -> float | None:
-    data = partial(encoded(folder, dataset, encoding))()
+    data = encoded(folder, dataset, encoding)()
     X = data.frame.to_numpy(dtype="uint8")
     return answer(Question(X, data.codes, data.n_classes, DEPTH, PENALTY)).objective
 

@@ -68,6 +68,13 @@ MOST_WHOLE = 20_000
 STARTS = {"params": {"start_seconds": 20.0}}
 """Settings of the study ``"selection"``: on many rows the starts find the tree, and need more."""
 NAMES = {"svm1-odt": "S1O", "oct-h": "OCT-H", "cart": "CART"}
+OfDepth = partial(Instance, encoding="auto", depth=DEPTH)
+
+
+def loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
+    """Loader of one of the files."""
+    file, target, options = FILES[dataset]
+    return table(folder / file, dataset, target, **options)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
@@ -87,17 +94,15 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         if row["metric"] == "test_acc_pct" and int(row["depth"]) == DEPTH and not row["note"]
     }
     found = []
-    for dataset, (file, target, options) in FILES.items():
+    for dataset in FILES:
         if study != "main" and dataset not in TEN:
             continue
-        load = table(folder / file, dataset, target, **options)
+        load = loader(folder, dataset)
         for repeat, (train, test) in enumerate(splits(load)):
             found += [
-                Instance(
+                OfDepth(
                     dataset=dataset,
-                    encoding="auto",
                     formulation=key,
-                    depth=DEPTH,
                     load=load,
                     label=f"repeat={repeat}",
                     published=Published(accuracy=figures.get((dataset, NAMES.get(key, key)))),
@@ -113,11 +118,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 def _on_whole_set(folder: Path, dataset: str, formulation: str) -> Instance:
     load: Callable[[], Dataset] = four_parts
     if dataset in FILES:
-        file, target, options = FILES[dataset]
-        load = table(folder / file, dataset, target, **options)
-    return Instance(
-        dataset=dataset, encoding="auto", formulation=formulation, depth=DEPTH, load=load
-    )
+        load = loader(folder, dataset)
+    return OfDepth(dataset=dataset, formulation=formulation, load=load)
 
 
 def four_parts() -> Dataset:
@@ -128,11 +130,9 @@ def four_parts() -> Dataset:
 
 def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
     share = min(MOST_SHARE, MOST_SELECTED / n_samples)
-    return Instance(
+    return OfDepth(
         dataset=f"three-regions-{n_samples}x{COLUMNS}",
-        encoding="auto",
         formulation=formulation,
-        depth=DEPTH,
         load=partial(three_regions, n_samples),
         settings={**STARTS, "thresholds": Thresholds(beta2=share)},
         label="select=hull",
@@ -143,11 +143,9 @@ def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
 def _on_all_rows(n_samples: int, formulation: str) -> Instance:
     load = partial(three_regions, n_samples)
     train, test = _parts(load, np.arange(n_samples), SELECTION_TEST_SIZE, 0)
-    return Instance(
+    return OfDepth(
         dataset=f"three-regions-{n_samples}x{COLUMNS}",
-        encoding="auto",
         formulation=formulation,
-        depth=DEPTH,
         load=load,
         settings=STARTS,
         label="all rows",
@@ -156,9 +154,9 @@ def _on_all_rows(n_samples: int, formulation: str) -> Instance:
 
 
 @cache
-def three_regions(n_samples: int, n_features: int = COLUMNS, seed: int = 0) -> Dataset:
+def three_regions(n_samples: int, n_features: int = COLUMNS) -> Dataset:
     """Make uniform rows whose three classes two random planes through the centre separate."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X = rng.random((n_samples, n_features))
     scores = (X - 0.5) @ rng.normal(size=(n_features, 2))
     y = np.where(scores[:, 0] > 0, np.where(scores[:, 1] > 0, "a", "b"), "c")
