@@ -98,6 +98,7 @@ def _header_at(rows: Sequence[Sequence[str]], names: frozenset[str]) -> int:
     """Position of the header: lines above it with at most half of the usual fields are titles.
 
     What looks like a row of data is no header: it has numbers, or texts that come again below it.
+    Where gaps make the usual row narrow, a full line of names above numbers tells the width.
     """
     if names:
         for at, row in enumerate(rows[:TITLES]):
@@ -106,6 +107,8 @@ def _header_at(rows: Sequence[Sequence[str]], names: frozenset[str]) -> int:
     widths = [len(_filled(row)) for row in rows[:LOOKED_AT]]
     usual = float(np.median(widths))
     at = next((at for at, width in enumerate(widths[:TITLES]) if width > max(1, usual / 2)), 0)
+    if not at and _names_below_title(rows, widths):
+        at = 1
     if not at or len(rows) <= at + 2:
         return 0
     below = [_texts(rows[at + 1 : at + LOOKED_AT], k) for k in range(len(rows[at]))]
@@ -114,6 +117,16 @@ def _header_at(rows: Sequence[Sequence[str]], names: frozenset[str]) -> int:
         for k, field in enumerate(rows[at])
     )
     return 0 if is_data else at
+
+
+def _names_below_title(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
+    """Whether a first line, half of it empty, stands above a full line of distinct names."""
+    if len(rows) <= PROSE_LINES or widths[0] > len(rows[1]) / 2:
+        return False
+    below = [_texts(rows[2:LOOKED_AT], k) for k in range(len(rows[1]))]
+    return widths[1] == len(rows[1]) == len({*_filled(rows[1])}) and any(
+        column and all(_NUMBER_LIKE.fullmatch(field) for field in column) for column in below
+    )
 
 
 def _texts(rows: Sequence[Sequence[str]], k: int) -> list[str]:

@@ -52,7 +52,9 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
         price_words = f", and {price:g} for every leaf" if price else ""
         st.markdown(f"The best tree costs **{tree_cost}**: {wrong}{price_words}.")
         st.markdown(_words(run, cuts, at, n, tree_cost))
-        run_summary.still_tree(run_summary.tree_view(run), session.widget_key("proof_tree", job.id))
+        with st.container(key="beside_words"):  # a presentation keeps both in sight
+            key = session.widget_key("proof_tree", job.id)
+            run_summary.still_tree(run_summary.tree_view(run), key)
     with left:
         shown = go.Figure(proof_figure(data, cuts[:at], at <= len(cuts), session.palette()))
         lesson_trees.enlarge(shown, lesson_bar.plane_height())

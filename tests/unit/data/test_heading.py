@@ -56,6 +56,15 @@ def test_a_first_line_of_few_names_is_no_title(blob):
     assert "TITLE_LINES" not in said(data)
 
 
+@pytest.mark.parametrize(("age", "header"), [("", "age"), ("old ", "Report 2024")])
+def test_a_padded_title_above_a_table_with_gaps_is_left_out_above_numbers(age, header):
+    rows = [f"{age}{20 + i},,,{'ab'[i % 2]}" for i in range(30)]
+    blob = "\n".join(["Report 2024,Ward A,,", "age,ward,crp,y", *rows]).encode()
+    table = read_table(blob)
+    assert table.names[0] == header
+    assert [finding.code for finding in table.of_lines] == ["TITLE_LINES"] * (not age)
+
+
 @pytest.mark.parametrize("units", [";years;mg/l;", "-;Jahre;10^9/l;-", "DD.MM.YYYY;(years);%;"])
 def test_words_above_numbers_alone_are_units_and_left_out(units):
     data = read("Export", below=(units,))
