@@ -11,11 +11,6 @@ from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
 from octcore.engines.events import Recorder
 from octcore.errors import TooLargeError
 from octcore.program import Program
-from octcore.search.near_optimal.in_order import (
-    FIRST_TOLERANCE,
-    TooManyVariantsError,
-    first_accepted,
-)
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
 
@@ -127,6 +122,12 @@ def _list(
     cancel: Callable[[], bool],
 ) -> StopReason:  # fmt: skip
     """List trees in the order of their cost until one keeps the side constraints."""
+    from octcore.search.near_optimal.in_order import (  # few runs list, and its kernels take time
+        FIRST_TOLERANCE,
+        TooManyVariantsError,
+        first_accepted,
+    )
+
     listing = program.listing
     assert listing is not None
     assert found.tree is not None

@@ -8,13 +8,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -49,8 +48,10 @@ from octcore.models.file import leaf_shares
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tasks import ASK, COSTS, REFER, task_of
-from octcore.tree.export.to_sklearn import to_sklearn
 from octcore.tree.tree import Tree, labels_array
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 # scikit-learn gives these parameters text defaults, from which type checkers conclude text.
 check_array: Any = validation.check_array
@@ -519,6 +520,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         data = self.run_.needed.train
         raw = None if encoded else raw_numbers(data.frame)
         X = self.encoding_.transform(data.frame)
+        from octcore.tree.export.to_sklearn import to_sklearn  # sklearn.tree takes .15 s to load
+
         model: Any = to_sklearn(self.tree_, self.encoding_, X, data.codes, raw)
         model.classes_ = self.classes_
         return model
