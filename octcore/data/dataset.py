@@ -24,7 +24,10 @@ COLUMNS_SHOWN = 30
 class Dataset:
     """Feature columns, classes and labels of a classification problem.
 
-    Raises `DataError` if the parts do not fit together.
+    Raises
+    ------
+    DataError
+        If the parts do not fit together.
     """
 
     name: str
@@ -151,7 +154,10 @@ class Dataset:
 
         Categories never seen in training are kept.
 
-        Raises `DataError` for a missing column, a missing value or a text where a number is needed.
+        Raises
+        ------
+        DataError
+            For a missing column, a missing value or a text where a number is needed.
         """
         return prepare_rows(frame, self.columns)
 
@@ -171,12 +177,23 @@ class Dataset:
         dates days since the first one. `kinds` overrides this by name. NaN, None, NaT, NA and the
         empty text are missing; "?" is a text like any other.
 
-        `X`: features, finite and without missing values.
-        `y`: labels.
-        `feature_names`: names; by default those of the frame, or ``x0``, ``x1``, ...
-        `kinds`: column kinds by name.
-        `name`: short name for titles.
-        Raises `DataError` if shapes do not fit or a value is missing or infinite.
+        Parameters
+        ----------
+        X : array or DataFrame, shape (n_samples, n_features)
+            Features, finite and without missing values.
+        y : array, shape (n_samples,), or None
+            Labels.
+        feature_names : sequence of str or None
+            Names; by default those of the frame, or ``x0``, ``x1``, ...
+        kinds : mapping or None
+            Column kinds by name.
+        name : str
+            Short name for titles.
+
+        Raises
+        ------
+        DataError
+            If shapes do not fit or a value is missing or infinite.
         """
         frame, columns, findings = columns_from_arrays(X, feature_names, kinds)
         if y is None:
