@@ -98,7 +98,8 @@ def _share_scale(palette: Palette, letter: str) -> dict[str, Any]:
     return {
         f"{letter}min": 0,
         f"{letter}max": 1,
-        "colorscale": [[0, palette.surface], [1, palette.incumbent]],
+        # In both themes: on a lighter blue the ink that plotly chooses is too faint.
+        "colorscale": [[0, palette.surface], [1, "#0072B2"]],
         "colorbar": {
             "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
             "tickformat": ".0%",
