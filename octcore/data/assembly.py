@@ -141,12 +141,13 @@ class _Assembly:
             if name in self.chosen.drop:
                 self.columns_dropped.append((name, "USER"))
                 continue
-            self.say_look_alikes(raw)
             wanted = split_kind(kinds[name], name)[0] if name in kinds else None
             column = type_column(raw, self.table.delimiter, self.table.lines, wanted)
             if column.is_date and name in kinds:
                 self.findings.append(_date_as_days(column))
             self.findings += column.findings
+            if column.numbers is None:
+                self.say_look_alikes(raw)
             if self.is_left_out(name, self.reason_to_leave_out(column)):
                 continue
             kept.append(column)

@@ -5,6 +5,7 @@ Everywhere `values` are those of one column, shape ``(n_samples,)``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -318,7 +319,7 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         yield warning(
             "CONFLICTING_ROWS",
             f"Some rows are equal in every feature and differ in the label (first in line "
-            f"{line}): no tree can be more accurate than {ceiling:.1%} on these data.",
+            f"{line}): no tree can be more accurate than {_percent(ceiling)} on these data.",
             line=line,
         )
     binned = [_bucket_codes(c, data, coded[c.name]) for c in data.columns]
@@ -330,10 +331,16 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         yield make(
             "CONFLICTING_AFTER_BINNING",
             f"Encodings that read a column of numbers in {BUCKETS} parts (QT-{BUCKETS}) make rows "
-            f"of different labels equal: no tree on them can be more accurate than {after:.1%} "
-            f"(on all values: {ceiling:.1%}).",
+            f"of different labels equal: no tree on them can be more accurate than "
+            f"{_percent(after)} (on all values: {_percent(ceiling)}).",
             line=int(lines[clash]),
         )
+
+
+def _percent(share: float) -> str:
+    """One digit, or as many as it takes to tell a share from all."""
+    digits = 1 if share == 1 else max(1, math.ceil(-math.log10(1 - share)) - 2)
+    return f"{share:.{digits}%}"
 
 
 def _row_groups(coded: Sequence[Codes]) -> Codes:

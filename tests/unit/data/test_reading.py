@@ -448,6 +448,15 @@ def test_values_that_look_alike_are_said_and_merged_on_request():
 def test_numbers_written_in_two_ways_are_no_look_alikes():
     lines = [f"{i % 12}{'.0' * (i % 2)},{'ab'[i % 2]}" for i in range(40)]
     assert "LOOK_ALIKE" not in codes(read_csv(table(lines, "x,y"), target="y"), "info")
+    with_a_word = read_csv(table([*lines, "error,a"], "x,y"), target="y")
+    assert "MIXED_TYPES" in codes(with_a_word, "warning")
+    assert "LOOK_ALIKE" not in codes(with_a_word, "info")
+
+
+def test_a_share_that_is_not_all_is_not_called_100_percent():
+    lines = [f"{i},{'ab'[i % 2]}" for i in range(4000)]
+    said = [f.message for f in read_csv(table([*lines, "0,b"], "x,y"), target="y").findings]
+    assert any("more accurate than 99.98% on these data" in message for message in said)
 
 
 def test_what_repeats_or_decides_alone_is_said():
