@@ -45,7 +45,7 @@ def base_layout(
                 "bgcolor": "rgba(0,0,0,0)",
             },
             "modebar": {
-                "bgcolor": "rgba(0,0,0,0)",
+                "bgcolor": palette.background,  # on narrow charts it comes to lie on the legend
                 "color": palette.muted,
                 "activecolor": palette.text,
             },
@@ -88,7 +88,10 @@ def area(figure: go.Figure, corners: Sequence[tuple[float, float]], fill: str, *
 
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud"],
+    # A drag zooms in and a double click out; what is left fits beside the legend.
+    "modeBarButtonsToRemove": (
+        "zoomIn2d zoomOut2d select2d lasso2d autoScale2d sendDataToCloud".split()
+    ),
     "toImageButtonOptions": {"format": "svg", "scale": 2},
     "showEditInChartStudio": False,
     "plotlyServerURL": "",
