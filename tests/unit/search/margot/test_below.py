@@ -44,10 +44,13 @@ def test_samples_that_join_are_free_in_the_open_states(seed: int, side: int):
     assert best * (1 - 1e-3) <= low <= best * (1 + 1e-4) + made.correction()
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_best_tree_stays_open_where_others_are_closed(seed: int):
-    """States that cost more than a tree just above the best one go, whatever the bank holds."""
-    made = nested(seed, 9)
+@pytest.mark.parametrize(("seed", "n"), [*((seed, 9) for seed in range(6)), (34, 7)])
+def test_the_best_tree_stays_open_where_others_are_closed(seed: int, n: int):
+    """States that cost more than a tree just above the best one go, whatever the bank holds.
+
+    In the last case the bank holds a closed state where the next one is the first on the desk.
+    """
+    made = nested(seed, n)
     best = solved(replace(made.problem, depth=2)).objective
     made.cutoff = lambda: best * (1 + 1e-3) + made.correction()
     made.prefix[:] = 1
