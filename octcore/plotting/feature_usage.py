@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import Palette
+from octcore.plotting.palette import LIGHT, Palette
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -99,7 +99,7 @@ def _share_scale(palette: Palette, letter: str) -> dict[str, Any]:
         f"{letter}min": 0,
         f"{letter}max": 1,
         # In both themes: on a lighter blue the ink that plotly chooses is too faint.
-        "colorscale": [[0, palette.surface], [1, "#0072B2"]],
+        "colorscale": [[0, palette.surface], [1, LIGHT.incumbent]],
         "colorbar": {
             "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
             "tickformat": ".0%",

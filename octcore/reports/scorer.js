@@ -44,9 +44,11 @@
   const place = (name, head) => (head.includes(name) ? head.indexOf(name) : head.indexOf(READ[name].source));
   // All spellings of one number mean what one of them was taken for.
   const spelling = (text) => (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text);
+  const TAKEN = Object.fromEntries(Object.entries(READ).map(([name, read]) =>
+    [name, new Map(read.aliases.map(([text, taken]) => [spelling(text), taken]))]));
   const meant = (name, head, cells) => {
     const text = (cells[place(name, head)] || "").trim(), read = READ[name];
-    const known = new Map(read.aliases.map(([one, other]) => [spelling(one), other])).get(spelling(text)) ?? text;
+    const known = TAKEN[name].get(spelling(text)) ?? text;
     return read.kind === "date" || !head.includes(name) ? dated(known, read) : known;
   };
   const field = (cell, mark) => {
