@@ -716,18 +716,12 @@ CASES = {
     ),
     "small-leaves-on-one-side-of-a-stump": Case(
         key="near-optimal",
-        columns={
-            "f0": (1, 1, 0, 1, 1),
-            "f1": (0, 0, 0, 1, 1),
-            "f2": (0, 0, 0, 0, 1),
-            "f4": (0, 1, 0, 0, 1),
-        },
-        y=(1, 2, 1, 1, 2),
+        columns={"f2": (1, 0, 0, 1), "f3": (1, 1, 1, 0), "f5": (1, 1, 0, 0)},
+        y=(2, 1, 0, 1),
         depth=2,
         encoding="none",
-        params={"leaf_penalty": 0.0},
-        constraints={"root_feature": "f4"},
-        settings={"tolerance": 0.0},
+        params={"leaf_penalty": 0.25},
+        settings={"sorted": True, "tolerance": 1.0},
         kind="thermometer",
     ),
     "trees-on-the-border-are-out": Case(
