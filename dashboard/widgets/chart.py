@@ -16,10 +16,15 @@ ROWS_SHOWN = 200
 
 
 def show(
-    figure: go.Figure, key: str, alt: str, on_select: Callable[[], None] | None = None
+    figure: go.Figure,
+    key: str,
+    alt: str,
+    on_select: Callable[[], None] | None = None,
+    height: Literal["content", "stretch"] = "content",
 ) -> None:
-    """Place a figure."""
+    """Place a figure; `height` as `st.plotly_chart` takes it."""
     options: dict[str, Any] = {"key": key, "config": CONFIG, "alt": alt, "theme": None}
+    options["height"] = height
     if on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
     st.plotly_chart(figure, **options)

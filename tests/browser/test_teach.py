@@ -161,6 +161,8 @@ def test_a_presentation_shows_back_and_next_on_every_screen(visit):
                 assert box["y"] + box["height"] <= height
         main = page.get_by_test_id("stMain").bounding_box()
         assert main["y"] + main["height"] <= box["y"]  # nothing is hidden behind them
+        for plane in page.locator("[data-testid=stPlotlyChart]").all():
+            assert plane.bounding_box()["height"] > height / 2  # it grows with the screen
         if forward.is_enabled():
             forward.click()
             watched.settle()

@@ -11,7 +11,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, greedy
 from dashboard.views.what_if import questions
-from dashboard.widgets import chart, live, start
+from dashboard.widgets import live, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
@@ -91,13 +91,10 @@ def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
     trees = {
         made: [split.tree for split in splits],
         "CART": [split.greedy for split in splits],
-        f"always {text.printable(largest[1], 30)}": [split.largest for split in splits],
+        f"always {text.markdown(largest[1], 30)}": [split.largest for split in splits],
     }
-    table = [
-        {"": name, **_line(tallies, text.printable(label, 30) if label is not None else "")}
-        for name, tallies in trees.items()
-    ]
-    chart.table(table, session.widget_key("splits", run_id), "Trees and CART on other splits")
+    table = [{"": name, **_line(tallies, label)} for name, tallies in trees.items()]
+    st.table(table, border="horizontal", alt="Trees and CART on other splits")  # words wrap
     st.caption(
         f"Mean and range over {text.count(n, 'random split')} into training and held-out rows; "
         "each tree is grown anew. CART grows split by split, to the same depth and price of a leaf."
@@ -115,7 +112,7 @@ def comparison_words(splits: Sequence[Split]) -> str:
     return f"On {text.count(n, 'split')} of the rows it is better than CART on {better}{same}."
 
 
-def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
+def _line(tallies: Sequence[Tally], label: object | None) -> dict[str, str]:
     """Mean and range of what a kind of tree does on held-out rows."""
     shares = [tally.right / tally.rows for tally in tallies]
     mean = text.percent(sum(shares) / len(shares))
@@ -123,12 +120,14 @@ def _line(tallies: Sequence[Tally], label: str) -> dict[str, str]:
     span = f" ({low}–{high})" if len(shares) >= FEW and low != high else ""
     leaves = sorted({tally.leaves for tally in tallies})
     line = {"right on new rows": mean + span}
-    if label:
+    if label is not None:
         named, found, told = (
             sum(getattr(t, n) for t in tallies) for n in ("named", "found", "told")
         )
-        line[f"finds of 100 {rows_of(label)}"] = f"{100 * found / named:.0f}" if named else "–"
-        line[f"right when it says {label}"] = text.percent(found / told if told else None, 0)
+        share = f"{100 * found / named:.0f}" if named else "–"
+        line[f"finds of 100 {text.markdown(rows_of(label))}"] = share
+        share = text.percent(found / told if told else None, 0)
+        line[f"right when it says {text.markdown(label, 30)}"] = share
     line["leaves"] = f"{leaves[0]}–{leaves[-1]}" if len(leaves) > 1 else str(leaves[0])
     return line
 

@@ -18,6 +18,8 @@ from octcore.plotting import text
 
 POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
 MOST_SHOWN = 6
+PLANE, SMALL_PLANE = 540, 400
+"""Least height of a plane that has half of the page, and of one beside others, in pixels."""
 PAGES = "lesson_pages"
 """Key of the bar with back and next, which a presentation pins to the lower edge."""
 
@@ -28,11 +30,6 @@ _full_screen = make_component("full_screen", FULL_SCREEN, "pressed")
 def is_presenting() -> bool:
     """Whether the page shows nothing but the lesson."""
     return lessons.is_presented(st.query_params)
-
-
-def plane_height() -> int:
-    """Height of a plane that has half of the page, in pixels."""
-    return 560 if is_presenting() else 540
 
 
 def current() -> Lesson:

@@ -13,7 +13,7 @@ from dashboard.teaching.drawing import lesson_plane
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import chart, inputs, live
+from dashboard.widgets import inputs, live
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import of_common_objective
 from octcore.plotting import text
@@ -60,9 +60,9 @@ def _answer(lesson: Lesson, data: Dataset, errors: int, job: JobView) -> None:
             job.id, f"fan {palette.name}", lambda: fan_figure(record, data, palette)
         )
         shown = go.Figure(figure)
-        lesson_trees.enlarge(shown, lesson_bar.plane_height())
-        chart.show(
+        lesson_trees.show_plane(
             shown,
+            lesson_bar.PLANE,
             key="good_trees_fan",
             alt=f"Points with the boundaries of {len(record.trees)} good trees",
         )

@@ -12,7 +12,7 @@ from dashboard.teaching.drawing import proof_figure
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import chart, inputs, live, run_summary
+from dashboard.widgets import inputs, live, run_summary
 from octcore.capabilities import Capability
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
@@ -57,9 +57,11 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
             run_summary.still_tree(run_summary.tree_view(run), key)
     with left:
         shown = go.Figure(proof_figure(data, cuts[:at], at <= len(cuts), session.palette()))
-        lesson_trees.enlarge(shown, lesson_bar.plane_height())
-        chart.show(
-            shown, key="proof_plane", alt=f"Points, and the cuts that argument {at} excludes"
+        lesson_trees.show_plane(
+            shown,
+            lesson_bar.PLANE,
+            key="proof_plane",
+            alt=f"Points, and the cuts that argument {at} excludes",
         )
 
 

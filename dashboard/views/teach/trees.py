@@ -118,7 +118,7 @@ def _one(lesson: Lesson, key: str) -> None:
                 session.open_page("explore", view.id)
     with left:
         _legend(lesson)
-        _picture(lesson, key, view, height=lesson_bar.plane_height())
+        _picture(lesson, key, view, height=lesson_bar.PLANE)
     if shown is not None and open_thresholds.has_moments(shown):
         st.subheader("Which thresholds were still open", anchor=False)
         open_thresholds.draw(view.id, shown)
@@ -142,7 +142,7 @@ def _all(lesson: Lesson) -> None:
             with place:
                 name = get_formulation(key).info.teaching_text.name
                 st.subheader(text.markdown(name), anchor=False)
-                _picture(lesson, key, view, height=400)
+                _picture(lesson, key, view, height=lesson_bar.SMALL_PLANE)
                 if view.is_final and view.solved is not None:
                     _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.solved)
@@ -169,9 +169,9 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
-    enlarge(figure, height)
-    chart.show(
+    show_plane(
         figure,
+        height,
         key=session.widget_key("lesson_plane", key, height),
         alt=f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
         f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified",
@@ -183,14 +183,16 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
         )
 
 
-def enlarge(figure: go.Figure, height: int) -> None:
-    """Give a plane its height, and larger type on a projector."""
+def show_plane(figure: go.Figure, height: int, key: str, alt: str) -> None:
+    """Place a plane of at least this height; on a projector it grows with the screen."""
     figure.update_layout(height=height, showlegend=False, margin={"t": 8})
     figure.update_yaxes(scaleanchor="x", constrain="domain")
     if lesson_bar.is_presenting():
         figure.update_layout(font={"size": 18})
         for update in (figure.update_xaxes, figure.update_yaxes):
             update(tickfont={"size": 18}, title_font={"size": 20})
+    with st.container(key=f"plane_{height}_{key}"):
+        chart.show(figure, key=key, alt=alt, height="stretch")
 
 
 def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
