@@ -11,7 +11,7 @@ from octcore.bench.published_figures import number
 from octcore.engines.events import relative_gap
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, ruler
-from octcore.plotting.palette import Palette
+from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.race import SHAPES
 
 MEASURES = {
@@ -183,7 +183,8 @@ def root_bound_figure(record: RootBounds, palette: Palette) -> go.Figure:
             z=record.gaps,
             text=[["" if gap is None else f"{gap:.1%}" for gap in row] for row in record.gaps],
             texttemplate="%{text}",
-            colorscale=[[0, palette.surface], [1, palette.bound]],
+            textfont={"color": palette.text},  # the ink that plotly chooses is too faint half way
+            colorscale=[[0, palette.surface], [1, LIGHT.bound]],
             zmin=0,
             showscale=False,
             xgap=2,
