@@ -12,7 +12,7 @@ import numpy as np
 from octcore.data.findings import Finding, count, info, listing, quote, refused, warning
 from octcore.data.lookup import fresh_name, normal
 from octcore.data.numbers import PLAIN
-from octcore.data.sniffing import TITLES
+from octcore.data.sniffing import TITLES, data_like
 from octcore.data.text import LOOKS_MISSING, clean_text, has_control
 from octcore.errors import SettingsError
 
@@ -80,6 +80,15 @@ def find_lines(
         message = f"The file has a header of {width} and no rows below it."
         raise refused("NO_ROWS", message, lines[at])
     _refuse_prose([rows[at], *rows[first:]], lines[at])
+    if not wanted.header and _is_row(rows[at], rows[first : first + LOOKED_AT]):
+        findings.append(
+            warning(
+                "NO_HEADER",
+                f"The first line looks like data rather than names ({listing(rows[at], 3)}); if "
+                "so, add a line with column names above it.",
+                line=lines[at],
+            )
+        )
     return at, first
 
 
@@ -111,17 +120,19 @@ def _header_at(rows: Sequence[Sequence[str]], names: frozenset[str]) -> int:
         at = 1
     if not at or len(rows) <= at + 2:
         return 0
-    below = [_texts(rows[at + 1 : at + LOOKED_AT], k) for k in range(len(rows[at]))]
-    is_data = any(
-        PLAIN.fullmatch(field.strip()) or (field.strip() and field.strip() in below[k])
-        for k, field in enumerate(rows[at])
-    )
-    return 0 if is_data else at
+    return 0 if any(data_like(rows[at], rows[at + 1 : at + LOOKED_AT])) else at
+
+
+def _is_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the names look like a row: no name but numbers, fractions, or values come again."""
+    numbers = [field for field in _filled(header) if PLAIN.fullmatch(field)]
+    fractions = any("." in field for field in numbers)
+    return fractions or (bool(_filled(header)) and all(data_like(header, rows)))
 
 
 def _names_below_title(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
-    """Whether a first line, half of it empty, stands above a full line of distinct names."""
-    if len(rows) <= PROSE_LINES or widths[0] > len(rows[1]) / 2:
+    """Whether a first line, half of it empty or repeated, stands above one of distinct names."""
+    if len(rows) <= PROSE_LINES or len({*_filled(rows[0])}) > len(rows[1]) / 2:
         return False
     below = [_texts(rows[2:LOOKED_AT], k) for k in range(len(rows[1]))]
     return widths[1] == len(rows[1]) == len({*_filled(rows[1])}) and any(
@@ -226,14 +237,6 @@ def _remarks(names: Sequence[str], line: int) -> Iterator[Finding]:
                 line=line,
                 column=name,
             )
-    numbers = [name for name in names if PLAIN.fullmatch(name)]
-    if len(numbers) == len(names) or any("." in name for name in numbers):
-        yield warning(
-            "NO_HEADER",
-            f"The first line looks like data rather than names ({listing(numbers, 3)}); if so, "
-            "add a line with column names above it.",
-            line=line,
-        )
     folded = {name.casefold() for name in names}
     if len(folded) < len(set(names)):
         yield info(

@@ -33,16 +33,23 @@ EXACT = 2.0**53
 PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
 
-_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]?\d+)?", re.ASCII)
-_GROUPED_DOTS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3}){2,}", re.ASCII)
+_POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"
+_COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS})", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
 _SPACED = re.compile("[+-]?[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+(?:[.,]\\d+)?", re.ASCII)
+MARKED = {
+    "decimal-comma": (_COMMA, "."),
+    "thousands-comma": (_THOUSANDS, ","),
+    "thousands-space": (_SPACED, " '’\u00a0\u202f"),
+}
+"""What a marked number of a format looks like, and the marks that go before a comma is a point."""
+
 _SIGN = r"[$€£¥₹%‰°]"
 _MONEY = r"[A-Z]{3}|kr|Kč|zł|Rs\.?|[A-Z]{1,2}\$"
 _UNIT = r"[A-Za-zµ°²³/]{1,6}"
-_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
-_DRESSED = re.compile(
+_NUMBER = rf"(?:{_POINTS}(?=,)|\d{{1,3}}(?:,\d{{3}})+|\d+)?(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+DRESSED = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>{_SIGN}|{_MONEY})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
     rf"\s?(?P<after>{_SIGN}|{_UNIT})?"
 )
@@ -53,6 +60,7 @@ _DATE = re.compile(
 """Year first or last; a time of the day does not count."""
 DATE_PARTS = ("year", "month", "weekday")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_SMALL = re.compile(r"[+-]?\d{1,3}", re.ASCII)
 _PLAIN_CHARACTERS = frozenset("0123456789+-.eE")
 
 
@@ -83,30 +91,41 @@ def parse(texts: Sequence[str], number_format: str) -> npt.NDArray[np.float64]:
 
 def _plain(text: str, number_format: str) -> str:
     """Write a text as a plain number; ``nan`` where it does not fit its format."""
-    if PLAIN.fullmatch(text) and not (
-        number_format == "decimal-comma" and _GROUPED_DOTS.fullmatch(text)
-    ):
+    shape, marks = MARKED.get(number_format, (None, ""))
+    if shape and shape.fullmatch(text):  # first: where commas are decimal, 1.200 is no 1.2
+        return text.translate(dict.fromkeys(map(ord, marks))).replace(",", ".")
+    if PLAIN.fullmatch(text):
         return text
-    if number_format == "decimal-comma" and (
-        _COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text)
-    ):
-        return text.replace(".", "").replace(",", ".")
-    if number_format == "thousands-comma" and _THOUSANDS.fullmatch(text):
-        return text.replace(",", "")
-    if number_format == "thousands-space" and _SPACED.fullmatch(text):
-        return re.sub("[ '’\u00a0\u202f]", "", text).replace(",", ".")
-    if number_format == "dressed":
-        return _undress(text)
-    return "nan"
+    return _undress(text) if number_format == "dressed" else "nan"
+
+
+def is_marked(text: str, number_format: str) -> bool:
+    """Whether a number is written otherwise than as a plain one."""
+    return _plain(text, number_format) not in (text, "nan")
+
+
+def points_are_marks(texts: Iterable[str]) -> bool:
+    """Whether the points of plain numbers mark thousands: 1.200 beside 950.
+
+    Three digits follow every point and numbers without one are below 1,000.  Were the points
+    decimal, zeros at the end would be written in some numbers and left out in the whole ones.
+    """
+    pointed = {text for text in texts if "." in text}
+    return (
+        any(text.endswith("0") for text in pointed)
+        and all(_COMMA.fullmatch(text) for text in pointed)
+        and len(whole := [text for text in texts if text not in pointed]) > 0
+        and all(_SMALL.fullmatch(text) for text in whole)
+    )
 
 
 def _undress(text: str) -> str:
-    match = _DRESSED.fullmatch(text)
+    match = DRESSED.fullmatch(text)
     if match is None or not match["number"]:
         return "nan"
     number = match["number"]
-    whole_groups = _THOUSANDS.fullmatch(number)
-    number = number.replace(",", "") if whole_groups else number.replace(",", ".")
+    marked = "thousands-comma" if _THOUSANDS.fullmatch(number) else "decimal-comma"
+    number = _plain(number, marked) if "," in number else number
     if not PLAIN.fullmatch(number):
         return "nan"
     return f"-{number}" if "-" in (match["sign"], match["inner"]) else number
@@ -159,7 +178,7 @@ def refuse_rounded(
 
 
 def _affixes(text: str) -> tuple[str, str] | None:
-    match = _DRESSED.fullmatch(text)
+    match = DRESSED.fullmatch(text)
     if match is None or not match["number"]:
         return None
     return match["before"] or "", match["after"] or ""
@@ -176,10 +195,9 @@ def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
     sure = grouped and any(_SURE_THOUSANDS.fullmatch(text) for text in odd)
     if sure or (grouped and delimiter == ","):
         return "thousands-comma"
-    if all(_COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text) for text in odd):
-        return "decimal-comma"
-    if all(_SPACED.fullmatch(text) for text in odd):
-        return "thousands-space"
+    for number_format in ("decimal-comma", "thousands-space"):
+        if all(MARKED[number_format][0].fullmatch(text) for text in odd):
+            return number_format
     dress = {_affixes(text) for text in odd}
     if len(dress) == 1 and None not in dress and len(odd) >= 0.5 * len(texts):
         return "dressed"

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from octcore.data.findings import Finding, count, refused, warning
@@ -188,25 +189,34 @@ def take_separator_line(text: str) -> tuple[str, str | None, int]:
 def sniff_delimiter(text: str, skip: int = 0) -> str:
     """Choose the separator whose field counts agree best from the header on.
 
-    More columns win between separators that agree equally well.  The header is the first line, or
-    the line after some titles where it then fits better; a line with numbers is none.  The first
-    `skip` lines do not count.
+    More columns win between separators that agree equally well, then fewer titles.  The header is
+    the first line, or the line after some titles where it then fits better; a line with numbers or
+    with values that come again below it is none.  The first `skip` lines do not count.
     """
     lines = _first_lines(text, 40, skip)
-    best, best_score = ",", (0.0, 0)
+    nothing = best_score = (0.0, 0, False)
+    best = ","
     for delimiter in DELIMITERS:
         if not any(delimiter in line for line in lines):
             continue
         rows = _fields(lines, delimiter)
         for titles in range(min(TITLES, len(rows) - 2) if len(rows) > 2 else 1):
-            if titles and any(PLAIN.fullmatch(field.strip()) for field in rows[titles]):
+            if titles and any(data_like(rows[titles], rows[titles + 1 :])):
                 continue
             header, *counts = [len(row) for row in rows[titles:]]
             agree = sum(1 for n in counts if n in (header, header + 1)) / max(1, len(counts))
-            score = (round(agree, 1) if header > 1 else -1.0, header)
-            if score > best_score or (best_score == (0.0, 0) and not titles):
+            score = (round(agree, 1) if header > 1 else -1.0, header, not titles)
+            if score > best_score or (best_score == nothing and not titles):
                 best, best_score = delimiter, score
     return best
+
+
+def data_like(row: Sequence[str], below: Sequence[Sequence[str]]) -> Iterator[bool]:
+    """Say of every filled field whether it is a number or comes again below it."""
+    for k, field in enumerate(map(str.strip, row)):
+        if field:
+            again = any(field == other[k].strip() for other in below if k < len(other))
+            yield again or PLAIN.fullmatch(field) is not None
 
 
 def _first_lines(text: str, limit: int, skip: int = 0) -> list[str]:

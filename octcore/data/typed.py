@@ -17,8 +17,10 @@ from octcore.data.numbers import (
     detect_format,
     first_rounded,
     format_number,
+    is_marked,
     parse,
     parse_plain,
+    points_are_marks,
 )
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn
@@ -98,13 +100,17 @@ def type_column(
         return TypedColumn(raw, None, missing, findings=(kept,))
     numbers[present] = parse_plain([values[index] for index in present])
     odd = [int(index) for index in present if np.isnan(numbers[index])]
+    number_format, plain = "plain", np.setdiff1d(present, odd)
+    if delimiter != "," and points_are_marks(texts := [values[index] for index in plain]):
+        number_format, numbers[plain] = "decimal-comma", parse(texts, "decimal-comma")
     if not odd:
-        return _with_infinities(TypedColumn(raw, numbers, missing), lines)
+        findings = _format_findings(raw, number_format)
+        column = TypedColumn(raw, numbers, missing, number_format, findings)
+        return _with_infinities(column, lines)
     words = [i for i in odd if values[i].lower() in MISSING_WORDS or INFINITE.fullmatch(values[i])]
     texts = sorted({*odd}.difference(words))
     if not texts and len(words) == len(present):
         return TypedColumn(raw, None, missing, findings=_words_kept(raw))
-    number_format = "plain"
     if texts:
         strays = [i for i in texts if not _has_digit(values[i])]
         rest = sorted({*present.tolist()}.difference(words, strays))
@@ -170,9 +176,10 @@ _FORMATS = {
 def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
     if number_format not in _FORMATS:
         return ()
-    code, words = _FORMATS[number_format]
-    example = quote(next((v for v in raw.values if _has_digit(v) and not PLAIN.fullmatch(v)), ""))
-    message = f"Column {quote(raw.name)} {words.format(example)}"
+    example = next((value for value in raw.values if is_marked(value, number_format)), "")
+    has_comma = number_format != "decimal-comma" or "," in example
+    code, words = _FORMATS[number_format if has_comma else "thousands-comma"]
+    message = f"Column {quote(raw.name)} {words.format(quote(example))}"
     return (warning(code, message, column=raw.name),)
 
 

@@ -20,12 +20,23 @@
     }
     return rows.filter((row) => row.length > 1 || row[0] !== "");
   };
-  const value = (cell, isText, mark) => {
+  // As octcore.data.numbers writes a number of a format as a plain one.
+  const whole = (shape, text) => new RegExp(`^(?:${shape})$`).exec(text);
+  const plain = (text, format) => {
+    const [shape, marks] = MARKED[format] || [];
+    if (shape && whole(shape, text)) return [...text].filter((c) => !marks.includes(c)).join("").replace(",", ".");
+    const { number, sign, inner } = (format === "dressed" && whole(DRESSED, text)?.groups) || {};
+    if (!number) return text;
+    const commas = whole(MARKED["thousands-comma"][0], number) ? "thousands-comma" : "decimal-comma";
+    return (sign + inner).replace("+", "") + (number.includes(",") ? plain(number, commas) : number);
+  };
+  const value = (cell, isText, mark, format) => {
     const text = cell.trim();
     if (MARKS.includes(text)) return null;
     if (isText) return text;
     if (WORDS.includes(text.toLowerCase())) return null;
-    const number = Number(mark === ";" ? text.replace(",", ".") : text);
+    const written = plain(text, format);
+    const number = Number(mark === ";" ? written.replace(",", ".") : written);
     if (Number.isFinite(number)) return number;
     return /\d/.test(text) ? undefined : null; // a word such as "k.A." is a gap, as when reading
   };
@@ -86,7 +97,7 @@
       const row = {};
       for (const [name, isText] of COLUMNS) {
         const text = meant(name, head, cells);
-        row[name] = value(text, isText, mark);
+        row[name] = value(text, isText, mark, READ[name].kind);
         if (row[name] === undefined) {
           return say(`Row ${at + 1}: ${name} needs a number, not "${text}".`);
         }

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from octcore.data.columns import Column
-from octcore.data.numbers import WEEKDAYS
+from octcore.data.numbers import DRESSED, MARKED, WEEKDAYS
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.plotting import text
 from octcore.reports.page import escaped, page
@@ -22,6 +22,8 @@ def scorer_html(run: SolvedRun, name: str) -> str:
         "READ": {c.name: _reading(c) for c in run.train.columns},
         "MARKS": sorted(MISSING_MARKS),
         "WORDS": sorted(MISSING_WORDS),
+        "MARKED": {key: (shape.pattern, marks) for key, (shape, marks) in MARKED.items()},
+        "DRESSED": DRESSED.pattern.replace("(?P<", "(?<"),
         "WEEKDAYS": WEEKDAYS,
     }
     code = to_code(run.tree, run.encoding, "js")

@@ -154,3 +154,31 @@ def test_a_colleague_scores_rows_with_titles_dates_and_words_for_gaps(reader, tm
     rows = read_table(content.encode()).frame()
     assert list(scored["prediction"]) == list(score(model, rows).labels)
     assert scored["prediction"].nunique() > 2
+
+
+WRITTEN = {
+    "dressed": lambda i: f"€ {1 + i % 3}.{200 + i},50" if i % 2 else f"€ {i},25",
+    "decimal-comma": lambda i: f"{1 + i % 4}.{300 + i},75" if i % 5 else f"{1 + i % 4}.{400 + i}",
+    "thousands-space": lambda i: f"{1 + i % 5} {100 + i},5",
+    "points": lambda i: f"{1 + i % 3}.{200 + i}" if i % 4 else f"{900 + i}",
+}
+
+
+@pytest.mark.parametrize("number_format", WRITTEN)
+def test_a_colleague_scores_numbers_however_they_are_written(reader, tmp_path, number_format):
+    write = WRITTEN[number_format]
+    content = "v;y\n" + "\n".join(f"{write(i)};{'ab'[i % 7 in (1, 2, 4)]}" for i in range(80))
+    data = read_csv(content.encode(), target="y")
+    assert data.columns[0].number_format == number_format.replace("points", "decimal-comma")
+    run = solve(data, formulation="cart", depth=6, test_size=0.0)
+    (tmp_path / "rows.csv").write_text(content)
+    page = reader(scorer_html(run, "prices"))
+    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
+    page.get_by_text("80 rows scored.").wait_for()
+    with page.expect_download() as waiting:
+        page.get_by_text("Save the scored rows").click()
+    waiting.value.save_as(tmp_path / "scored.csv")
+    scored = pd.read_csv(tmp_path / "scored.csv", sep=";")
+    rows = read_table(content.encode()).frame()
+    assert list(scored["prediction"]) == list(score(load_model(model_to_dict(run)), rows).labels)
+    assert scored["prediction"].nunique() == 2

@@ -140,3 +140,17 @@ def test_rows_to_score_have_the_header_that_names_what_is_needed():
     blob = b"made, by, me, today\nage,crp,ward,y\n3,4,a,p\n4,5,b,q\n5,6,a,p\n"
     assert read_table(blob, names=["crp", " age "]).names == ("age", "crp", "ward", "y")
     assert read_table(blob, names=["other"]).names[0] == "made"
+
+
+def test_names_of_groups_above_the_names_are_left_out():
+    data = read("Patient;Blood;Blood")
+    assert data.feature_names == ("age", "crp")
+    assert data.n_samples == 30
+
+
+def test_a_first_row_that_comes_again_below_is_said_to_look_like_data():
+    rows = "\n".join(f"{20 + i},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(30))
+    codes = {finding.code for finding in read_csv(rows.encode()).findings}
+    assert "NO_HEADER" in codes
+    named = {finding.code for finding in read_csv(("2019,2020,y\n" + rows).encode()).findings}
+    assert "NO_HEADER" not in named

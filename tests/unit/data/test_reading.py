@@ -650,3 +650,30 @@ def test_a_target_is_neither_dropped_nor_numeric(wrong, code):
     with pytest.raises(SettingsError) as caught:
         read_csv(table(lines, "x,y"), target="y", **wrong)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (("1.200", "950", "12.500"), (1200, 950, 12500)),  # zeros at the end of a few only
+        (("1.250", "950", "12.501"), (1250, 950, 12501)),
+        (("1.251", "950", "12.501"), (1.251, 950, 12.501)),  # decimals without zeros at the end
+        (("1.200", "9500", "12.500"), (1.2, 9500, 12.5)),
+        (("0.200", "950", "12.500"), (0.2, 950, 12.5)),
+        (("1.200", "950.000", "12.500"), (1.2, 950, 12.5)),
+        (("1.200", "950,5", "12.500,25"), (1200, 950.5, 12500.25)),
+        (("0.250", "950,5", "12.5"), (0.25, 950.5, 12.5)),
+        (("€ 1.200,50", "€ 950", "€ 1,5"), (1200.5, 950, 1.5)),
+        (("$ 1,200.50", "$ 950", "$ 2,300"), (1200.5, 950, 2300)),
+    ],
+)
+def test_points_and_commas_mean_what_the_column_shows(texts, numbers):
+    rows = "".join(f"{text};{label}\n" for text in texts for label in "ab")
+    frame = read_csv(f"v;y\n{rows}".encode(), target="y").frame
+    assert tuple(frame["v"].unique()) == numbers
+
+
+@pytest.mark.parametrize("text", ["Smith, John", "Smith, John, jr.", "€ 1.200,50"])
+def test_commas_in_texts_are_no_separators_where_the_header_has_none(text):
+    rows = "".join(f"{text} {i % 3};{'ab'[i % 2]}\n" for i in range(30))
+    assert read_table(f"name;y\n{rows}".encode()).names == ("name", "y")
