@@ -13,6 +13,8 @@ from octcore.plotting.layout import CONFIG
 from octcore.reports.charts import figure_svg
 
 ROWS_SHOWN = 200
+PHONE = 360
+"""Width of a picture on a phone, in pixels."""
 
 
 def show(
@@ -32,6 +34,8 @@ def show(
 
 def live(figure: go.Figure, alt: str, width: int) -> None:
     """Place a figure that changes every second, as a picture: it is redrawn without a flicker."""
+    if "Mobi" in st.context.headers.get("User-Agent", ""):  # else letters shrink with the picture
+        width = min(width, PHONE)
     st.image(figure_svg(figure, alt, width), width="stretch", alt=alt)
 
 
