@@ -266,13 +266,8 @@ def _margin(figure: go.Figure, lines: SplitLines, palette: Palette) -> None:
 
 def _visits(leaves: np.ndarray, node: int) -> np.ndarray:
     """Whether the way to each leaf passes a node."""
-    here = leaves.copy()
-    visited = here == node
-    while (here > node).any():
-        here = np.where(here > node, here // 2, here)
-        visited |= here == node
-        here = np.where(here == node, 0, here)
-    return visited
+    levels_below = np.frexp(leaves)[1] - node.bit_length()
+    return leaves >> np.maximum(levels_below, 0) == node
 
 
 def _dots(

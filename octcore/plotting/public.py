@@ -187,8 +187,9 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     """
     labels = text.unique_labels([run.formulation for run in runs])
     entrants = [
-        Entrant(label, run.trace, objective_words(run.settings), _problem(run), _proven(run))
+        Entrant(label, run.trace, objective_words(run.settings), _problem(run), optimum)
         for label, run in zip(labels, runs, strict=True)
+        for optimum in [run.objective if run.is_proven else None]
     ]
     return race_figure(race_data(entrants, scale), palette_for(theme))
 
@@ -217,7 +218,3 @@ def _problem(run: Run) -> str:
     """Equal for runs of which an optimum of one is that of the other."""
     names = ("data", "encoding", "depth", "params", "constraints", "test_size", "seed")
     return repr([objective_words(run.settings), *(run.settings.get(name) for name in names)])
-
-
-def _proven(run: Run) -> float | None:
-    return run.objective if run.is_proven else None

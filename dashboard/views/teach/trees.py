@@ -118,7 +118,7 @@ def _one(lesson: Lesson, key: str) -> None:
                 session.open_page("explore", view.id)
     with left:
         _legend(lesson)
-        _picture(lesson, key, view, height=lesson_bar.plane_height())
+        _picture(lesson, key, view)
     if shown is not None and open_thresholds.has_moments(shown):
         st.subheader("Which thresholds were still open", anchor=False)
         open_thresholds.draw(view.id, shown)
@@ -130,19 +130,18 @@ def side_by_side(lesson: Lesson) -> None:
 
 
 def _all(lesson: Lesson) -> None:
-    views = {key: run_view(lesson, key) for key in lesson.formulations}
-    keys = list(views)
+    names = lessons.tree_names(lesson.formulations)
+    keys = list(names)
     _legend(lesson)
     for start in range(0, len(keys), PER_LINE):
         line = keys[start : start + PER_LINE]
         for place, key in zip(st.columns(min(PER_LINE, len(keys)), gap="medium"), line):  # noqa: B905
-            view = views[key]
+            view = run_view(lesson, key)
             if view is None:
                 continue
             with place:
-                name = get_formulation(key).info.teaching_text.name
-                st.subheader(text.markdown(name), anchor=False)
-                _picture(lesson, key, view, height=400)
+                st.subheader(text.markdown(names[key]), anchor=False)
+                _picture(lesson, key, view, 400)
                 if view.is_final and view.solved is not None:
                     _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.solved)
@@ -155,7 +154,7 @@ def _legend(lesson: Lesson) -> None:
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 
 
-def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
+def _picture(lesson: Lesson, key: str, view: JobView, height: int | None = None) -> None:
     if not view.is_final:
         st.info(f"Growing: {text.markdown(view.words)}", icon=":material/hourglass_top:")
         return
@@ -169,13 +168,11 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
-    enlarge(figure, height)
-    chart.show(
-        figure,
-        key=session.widget_key("lesson_plane", key, height),
-        alt=f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
-        f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified",
+    words = (
+        f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
+        f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
     )
+    show_plane(figure, session.widget_key("lesson_plane", key, height), words, height)
     if wide := wide_bands(run.tree, run.encoding, run.train):
         st.caption(
             f"Without a band: {text.count(len(wide), 'line')}, as the margin is wider than a fifth "
@@ -183,14 +180,16 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
         )
 
 
-def enlarge(figure: go.Figure, height: int) -> None:
-    """Give a plane its height, and larger type on a projector."""
+def show_plane(figure: go.Figure, key: str, alt: str, height: int | None = None) -> None:
+    """Place a plane; it has larger type on a projector, and without a `height` half of the page."""
+    height = height or lesson_bar.plane_height()
     figure.update_layout(height=height, showlegend=False, margin={"t": 8})
     figure.update_yaxes(scaleanchor="x", constrain="domain")
     if lesson_bar.is_presenting():
         figure.update_layout(font={"size": 18})
         for update in (figure.update_xaxes, figure.update_yaxes):
             update(tickfont={"size": 18}, title_font={"size": 20})
+    chart.show(figure, key, alt)
 
 
 def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
