@@ -15,12 +15,24 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import platformdirs
 
 from octcore.errors import ModelFileError
 
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
 MAX_BYTES = 500_000_000
 """Largest JSON file to read; a run with all its rows has less."""
+
+
+STORE_VARIABLE = "OCTCORE_STORE"
+
+
+def default_path() -> Path:
+    """Where the history is: ``OCTCORE_STORE``, or a file in the user's data folder."""
+    named = os.environ.get(STORE_VARIABLE)
+    if named:
+        return Path(named)
+    return Path(platformdirs.user_data_dir("octcore", appauthor=False)) / "runs.db"
 
 
 def versions() -> dict[str, str]:

@@ -23,9 +23,9 @@ from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
+from octcore.serial import default_path
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
-from octcore.store.database import default_path
 
 KEEP = 32
 

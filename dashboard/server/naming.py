@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from octcore.solving.settings import AUTO, Asked
+from octcore.solving.settings import Asked
 
 HELPER = "(helper) "
 """Beginning of the names of runs that a page needs for itself; lists leave them out."""
@@ -19,7 +19,7 @@ def setting_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Say depth, encoding, hyperparameters and constraints, as far as they are not as usual."""
     asked = Asked.of(settings)
     words = [f"depth {asked.depth}"]
-    if asked.encoding not in (AUTO, asked.info.default_encoding):
+    if asked.chosen_encoding != asked.info.default_encoding:
         words.append(asked.encoding)
     usual = {parameter.name: parameter.default for parameter in asked.info.hyperparameters}
     for name, value in asked.params.items():

@@ -44,12 +44,6 @@ VERIFY_TASK = "verify"
 NICENESS = 5
 """How far solves stand back behind the server: pages stay quick while all cores work."""
 
-STORE_STATES = {
-    JobState.DONE: StoreState.DONE,
-    JobState.STOPPED: StoreState.STOPPED,
-    JobState.FAILED: StoreState.FAILED,
-}
-
 logger = logging.getLogger(__name__)
 
 
@@ -399,7 +393,7 @@ class Supervisor:
             entry.end(state)
         if not entry.task:
             message = "" if error is None else error.message
-            self._writer.finish(entry.id, STORE_STATES[state], run, message)
+            self._writer.finish(entry.id, StoreState(state.value), run, message)
 
     def _forget_old(self) -> None:
         for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):

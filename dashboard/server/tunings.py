@@ -14,10 +14,17 @@ from octcore.constraints import SIDE_CONSTRAINTS
 from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError, SettingsError
-from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
 from octcore.selection.protocols import get_protocol
-from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid
+from octcore.selection.tuning import (
+    Candidate,
+    Fit,
+    TuneResult,
+    choose,
+    expand_grid,
+    settings_with,
+)
 from octcore.solving.settings import DEPTH, ENCODING
 
 MOST_CANDIDATES = 400
@@ -212,22 +219,11 @@ class Standing:
 
     def solve_settings(self, candidate: Candidate) -> dict[str, Any]:
         """Keywords of `octcore.solve` with a candidate in its place."""
-        names = {p.name for p in get_formulation(self.result.formulation).info.hyperparameters}
         given = self.job.settings
-        settings: dict[str, Any] = {
-            name: given[name] for name in ("formulation", "depth", "encoding")
-        }
-        params, constraints = dict(given.get("params", {})), {}
-        for name, value in candidate:
-            if name in names:
-                params[name] = value
-            elif name in settings:
-                settings[name] = value
-            else:
-                constraints[name] = value
-        settings |= {"time_limit": max(60.0, float(given["time_limit"]))}
-        settings |= {"params": params} if params else {}
-        return settings | ({"constraints": constraints} if constraints else {})
+        fixed = {k: given[k] for k in ("formulation", "depth", "encoding", "params") if k in given}
+        settings = settings_with(fixed, candidate)
+        settings["time_limit"] = max(60.0, float(given["time_limit"]))
+        return {name: value for name, value in settings.items() if value != {}}
 
 
 def best_so_far(fits: Sequence[Fit], choice: str) -> Candidate | None:

@@ -9,7 +9,7 @@ import functools
 import json
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -210,6 +210,11 @@ def _formulations(given: Any) -> tuple[str, ...]:
                 "show",
             )
     return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def tree_names(keys: Iterable[str]) -> dict[str, str]:
+    """What the trees of formulations are called in a lesson."""
+    return {key: get_formulation(key).info.teaching_text.name for key in keys}
 
 
 def teachable() -> tuple[FormulationInfo, ...]:

@@ -7,9 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.widgets.parameter_form import help_of, label_of, parameter_form, parameter_input
-from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
-from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.plotting import text
 from octcore.solving.settings import (
@@ -20,8 +18,6 @@ from octcore.solving.settings import (
     FORMULATION,
     TEST_SIZE,
     TIME_LIMIT,
-    check_against_data,
-    check_settings,
 )
 
 FIRST_FORMULATION = str(FORMULATION.default)
@@ -133,12 +129,3 @@ def params_popover(
     if params:
         st.caption(", ".join(f"{text.markdown(k)} = {text.markdown(v)}" for k, v in params.items()))
     return params
-
-
-def refusal(settings: Mapping[str, Any], data: Dataset) -> str:
-    """Say in one sentence why settings and data do not go together; empty if they do."""
-    try:
-        check_against_data(check_settings(**settings), data)
-    except OctError as error:
-        return error.message
-    return ""

@@ -126,16 +126,9 @@ class Line:
     note: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str, str, str, str]:
+    def key(self) -> tuple[str, ...]:
         """What makes a line unique in a file; a second run leaves such lines alone."""
-        return (
-            self.suite,
-            self.dataset,
-            self.encoding,
-            self.formulation,
-            str(self.depth),
-            self.parameters,
-        )
+        return tuple(str(getattr(self, name)) for name in KEY)
 
     def cells(self) -> dict[str, Any]:
         """Values by column, None as the empty text."""
@@ -144,5 +137,7 @@ class Line:
 
 COLUMNS = tuple(f.name for f in fields(Line))
 """Columns of the output in their order."""
+KEY = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
+"""Columns that make a line unique."""
 CONTRACT = COLUMNS[:15]
 """Columns that scripts may rely on."""

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import delayed
 from sklearn.model_selection import StratifiedKFold
 
-from octcore.bench.instance import COLUMNS, SELECTION_TEST_SIZE, Instance, Line
+from octcore.bench.instance import COLUMNS, KEY, SELECTION_TEST_SIZE, Instance, Line
 from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
@@ -89,8 +89,7 @@ def existing_keys(output: Path | None) -> set[tuple[str, ...]]:
                 f"{output} is no output of octcore bench of this version; choose another file.",
                 "output",
             )
-        names = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
-        return {tuple(row[n] for n in names) for row in reader if is_complete(row)}
+        return {tuple(row[name] for name in KEY) for row in reader if is_complete(row)}
 
 
 def is_complete(row: Mapping[str, str | None]) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
-from octcore.data.findings import Finding, quote, refuse_rows, warning
+from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
 from octcore.data.lookup import find_column, normal
 from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded, spelling
 from octcore.data.text import MISSING_MARKS, clean_text
@@ -113,9 +113,7 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
     if numbers is not None and not order:
         return _number_column(name, numbers, kind)
     if kind == "numeric":
-        raise DataError(
-            "NOT_NUMERIC", f"Column {quote(name)} holds text, not numbers.", column=name
-        )
+        raise column_refused(name, "NOT_NUMERIC", "holds text, not numbers.")
     texts = [as_text(value) for value in values]
     refuse_rows(pd.isna(values).to_numpy() | (np.array(texts, dtype=object) == ""), name, *_MISSING)
     levels = tuple(sorted(set(texts)))
@@ -130,11 +128,11 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
     findings: tuple[Finding, ...] = ()
     if values.dtype == object and pd.api.types.infer_dtype(values) not in {"string", "boolean"}:
         found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
-        message = (
-            f"Column {quote(name)} holds objects ({found}) and is taken by their texts, as "
-            "categories; convert it to numbers or text."
+        words = (
+            f"holds objects ({found}) and is taken by their texts, as categories; convert it to "
+            "numbers or text."
         )
-        findings = (warning("OBJECTS", message, column=name),)
+        findings = (of_column(name, "OBJECTS", words),)
     return Column(name, chosen, levels), np.array(texts, dtype=object), findings
 
 
@@ -146,12 +144,12 @@ def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
     first = "" if values.empty else values.min().date().isoformat()
     number_format = f"date:{first}:mdy"
     days = parse([as_text(value) for value in values], number_format)
-    message = (
-        f"Column {quote(name)} holds dates and is read as days since {first}, without the time of "
-        "day; convert it yourself if hours, months or weekdays matter."
+    words = (
+        f"holds dates and is read as days since {first}, without the time of day; convert it "
+        "yourself if hours, months or weekdays matter."
     )
     column = Column(name, "numeric", (), number_format)
-    return column, days, (warning("DATE_AS_NUMBER", message, column=name),)
+    return column, days, (of_column(name, "DATE_AS_NUMBER", words),)
 
 
 def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:

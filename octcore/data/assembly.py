@@ -18,8 +18,8 @@ from octcore.data.findings import (
     UnusableTableError,
     count,
     error,
-    info,
     listing,
+    of_column,
     quote,
     raise_if_unusable,
     warning,
@@ -79,9 +79,8 @@ def assemble(table: RawTable, chosen: Choices) -> Dataset:
 def gap_prices(table: RawTable, chosen: Choices) -> dict[Missing, GapPrice]:
     """Price of every policy for missing feature values; empty where none is missing."""
     assembly = _Assembly(table, chosen)
-    if not assembly.gaps():
-        return {}
-    return {policy: assembly.price(*assembly.plan(policy)) for policy in MISSING_POLICIES}
+    policies = MISSING_POLICIES if assembly.gaps() else ()
+    return {policy: assembly.price(*assembly.plan(policy)) for policy in policies}
 
 
 class _Assembly:
@@ -109,18 +108,14 @@ class _Assembly:
         self.findings += check_table(data, self.known_numbers(), self.chosen.kinds)
         return replace(data, findings=compact(self.findings))
 
-    def refuse(self, code: str, message: str, line: int | None = None) -> UnusableTableError:
-        """Error that carries all that was found."""
-        return UnusableTableError([*self.findings, error(code, message, line)])
-
     def say_look_alikes(self, raw: RawColumn) -> None:
         if twins := look_alikes(raw):
             shown = "; ".join(listing(group, 4) for group in twins[:3])
-            message = (
-                f"Column {quote(raw.name)} has values that look alike ({shown}) and count as "
-                "different; merge them if they mean the same."
+            words = (
+                f"has values that look alike ({shown}) and count as different; merge them if they "
+                "mean the same."
             )
-            self.findings.append(info("LOOK_ALIKE", message, column=raw.name))
+            self.findings.append(of_column(raw.name, "LOOK_ALIKE", words, "info"))
 
     def read_target(self, name: str) -> Target:
         raw = self.table.column(name)
@@ -162,24 +157,22 @@ class _Assembly:
 
     def reason_to_leave_out(self, column: TypedColumn) -> Finding | None:
         name = column.name
-
-        def left_out(code: str, message: str) -> Finding:
-            return warning(code, f"Column {quote(name)} {message}", column=name)
-
         if column.missing.all():
-            return left_out("EMPTY_COLUMN", "has no value and is left out.")
+            return of_column(name, "EMPTY_COLUMN", "has no value and is left out.")
         if name in self.chosen.kinds:
             return None
         if name == self.table.index_column:
-            return left_out("INDEX_COLUMN", "only counts the rows and is left out.")
+            return of_column(name, "INDEX_COLUMN", "only counts the rows and is left out.")
         if column.is_date:
-            return left_out(
+            return of_column(
+                name,
                 "DATE_COLUMN",
                 "holds dates and is left out; choose numeric to use the days since the first date, "
                 "or date for year, month and weekday.",
             )
         if column.too_long:
-            return left_out(
+            return of_column(
+                name,
                 "PRECISION_LOST",
                 f"has {quote(column.too_long)}, a whole number too long to be told from its "
                 "neighbours, and is left out; choose categorical to keep the texts.",
@@ -192,7 +185,8 @@ class _Assembly:
         is_named_id = words[0] in _ID_NAMES or words[-1] in _ID_NAMES
         one_per_row = len(values) == self.table.n_rows >= FEW_ROWS
         if is_named_id and one_per_row and (numbers == np.round(numbers)).all():
-            return left_out(
+            return of_column(
+                name,
                 "ID_COLUMN",
                 "has a different whole number in every row and looks like an id; it is left out. "
                 "Choose numeric to keep it.",
@@ -271,12 +265,11 @@ class _Assembly:
         if n_lost:
             self.rows_dropped.append(("MISSING_VALUES", n_lost))
         if n_lost == n_rows:
-            raise self.refuse(
-                "NO_ROWS",
+            message = (
                 "Every row has a missing value, so dropping rows leaves none; leave out columns "
-                "(missing = drop-columns) instead.",
-                line,
+                "(missing = drop-columns) instead."
             )
+            raise UnusableTableError([*self.findings, error("NO_ROWS", message, line)])
         self.columns_dropped += [(name, "MISSING_VALUES") for name in left]
         self.columns = [column for column in self.columns if column.name not in left]
         self.keep = self.keep & ~lost
@@ -342,8 +335,8 @@ class _Assembly:
         if not is_constant:
             return None
         value = column.raw.values[int(column.raw.codes[self.rows[0]])]
-        message = f"Column {quote(column.name)} is {quote(value)} in every row and is left out."
-        return warning("CONSTANT_COLUMN", message, column=column.name)
+        words = f"is {quote(value)} in every row and is left out."
+        return of_column(column.name, "CONSTANT_COLUMN", words)
 
     def known_numbers(self) -> dict[str, npt.NDArray[np.float64]]:
         """Finite numbers on the rows that are kept, of every column that was read as numbers."""
@@ -405,8 +398,8 @@ class _Assembly:
 def _date_as_days(column: TypedColumn) -> Finding:
     _, first, _ = column.number_format.split(":")
     how = slashed_order(column.raw.values, column.number_format)
-    message = f"Column {quote(column.name)} is read as days since {first}{how}."
-    return info("DATE_AS_NUMBER", message, column=column.name)
+    words = f"is read as days since {first}{how}."
+    return of_column(column.name, "DATE_AS_NUMBER", words, "info")
 
 
 def _marks(columns: Sequence[TypedColumn]) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.data.findings import Finding, count, info, listing, quote, warning
+from octcore.data.findings import Finding, count, info, listing, of_column, quote, warning
 from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import FEW_NUMBERS, PLAIN
 
@@ -52,11 +52,10 @@ def check_table(
         if column.holds_numbers:
             yield from _numbers(name, data.frame[name].to_numpy(dtype=np.float64))
         if any(len(str(level)) > LONG_TEXT for level in column.levels):
-            yield warning(
+            yield of_column(
+                name,
                 "LONG_NAME",
-                f"Column {quote(name)} has values of more than {LONG_TEXT} characters; views cut "
-                "them with an ellipsis.",
-                column=name,
+                f"has values of more than {LONG_TEXT} characters; views cut them with an ellipsis.",
             )
         if name not in numbers or (column.kind != "numeric" and name in stated):
             continue
@@ -124,11 +123,11 @@ def _shape(n_samples: int, n_features: int) -> Iterator[Finding]:
 def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
     """Look for sentinels and for values that a solver cannot tell apart."""
     for value, rows in sentinels(values):
-        yield warning(
+        yield of_column(
+            name,
             "SENTINEL",
-            f"Column {quote(name)} has {value:g} in {count(rows, 'row')}, far from all other "
-            "values; does it mean that the value is missing?",
-            column=name,
+            f"has {value:g} in {count(rows, 'row')}, far from all other values; does it mean that "
+            "the value is missing?",
         )
     distinct = np.unique(values)
     if len(distinct) < 3:
@@ -137,13 +136,12 @@ def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
     scale = max(abs(distinct[0]), abs(distinct[-1]))
     close = int((gaps < SOLVER_TOLERANCE * scale).sum())
     if close:
-        make = warning if close >= 0.01 * len(gaps) else info
-        yield make(
+        yield of_column(
+            name,
             "BELOW_TOLERANCE",
-            f"Column {quote(name)} has {count(close, 'pair')} of neighbouring values closer "
-            "than the solvers' tolerance of 1e-6 (relative); a split between them cannot be "
-            "trusted.",
-            column=name,
+            f"has {count(close, 'pair')} of neighbouring values closer than the solvers' tolerance "
+            "of 1e-6 (relative); a split between them cannot be trusted.",
+            "warning" if close >= 0.01 * len(gaps) else "info",
         )
 
 
@@ -188,12 +186,11 @@ def _edges(name: str, values: Numbers, kind: str) -> Iterator[Finding]:
         return
     if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
         return
-    yield warning(
-        "EDGES_COLLAPSED",
-        f"Column {quote(name)} has {count(len(distinct), 'distinct value')}, so that {BUCKETS} "
-        f"quantile buckets become {max(1, buckets)}.",
-        column=name,
+    words = (
+        f"has {count(len(distinct), 'distinct value')}, so that {BUCKETS} quantile buckets become "
+        f"{max(1, buckets)}."
     )
+    yield of_column(name, "EDGES_COLLAPSED", words)
 
 
 def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
@@ -202,25 +199,22 @@ def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
     if len(distinct) > FEW_NUMBERS or (distinct != np.round(distinct)).any():
         return
     low, high = distinct[len(distinct) // 2 - 1 : len(distinct) // 2 + 1]
-    yield info(
-        "FEW_NUMBERS",
-        f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')}, which are "
-        f"compared by size; read as categories, questions are like “is {low:g}” instead of “at "
-        f"most {low / 2 + high / 2:g}”.",
-        column=name,
+    words = (
+        f"has {count(len(distinct), 'distinct whole number')}, which are compared by size; read as "
+        f"categories, questions are like “is {low:g}” instead of “at most {low / 2 + high / 2:g}”."
     )
+    yield of_column(name, "FEW_NUMBERS", words, "info")
 
 
 def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
     """Say whether a text column is an id: (nearly) one value per row."""
     if n_rows < FEW_ROWS or len(texts) < 0.9 * n_rows:
         return None
-    return warning(
-        "ID_COLUMN",
-        f"Column {quote(name)} has {len(texts)} different texts in {n_rows} rows and looks like an "
-        "id; it is left out. Choose a kind for it to keep it.",
-        column=name,
+    words = (
+        f"has {len(texts)} different texts in {n_rows} rows and looks like an id; it is left out. "
+        "Choose a kind for it to keep it."
     )
+    return of_column(name, "ID_COLUMN", words)
 
 
 def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[Finding]:
@@ -244,12 +238,12 @@ def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[
             not column.holds_numbers or set(levels) in ({0.0, 1.0}, {-1.0, 1.0})
         )
         is_code = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
-        make = info if yes_no and not same and not is_code else warning
-        yield make(
+        yield of_column(
+            column.name,
             "LEAKAGE",
-            f"Column {quote(column.name)} determines the target {quote(data.target_name)} one to "
-            "one; if it was made from the labels, leave it out.",
-            column=column.name,
+            f"determines the target {quote(data.target_name)} one to one; if it was made from the "
+            "labels, leave it out.",
+            "info" if yes_no and not same and not is_code else "warning",
         )
 
 
@@ -264,13 +258,11 @@ def _deciding_threshold(data: Dataset) -> Iterator[Finding]:
         of_class = [numbers[data.codes == k] for k in (0, 1)]
         (_, low), (high, _) = sorted((own.min(), own.max()) for own in of_class)
         if low < high:
-            yield info(
-                "LEAKAGE",
-                f"Column {quote(column.name)} alone decides {quote(data.target_name)} by one "
-                f"threshold between {low:g} and {high:g}; if it was measured after the outcome, "
-                "leave it out.",
-                column=column.name,
+            words = (
+                f"alone decides {quote(data.target_name)} by one threshold between {low:g} and "
+                f"{high:g}; if it was measured after the outcome, leave it out."
             )
+            yield of_column(column.name, "LEAKAGE", words, "info")
 
 
 def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
@@ -373,18 +365,22 @@ def _ceiling(groups: Codes, codes: Codes, n_classes: int) -> tuple[float, int]:
     return int(best.sum()) / len(codes), int(first[repeated[group_of_key]].min())
 
 
-def compact(findings: Sequence[Finding], at_most: int = 2) -> tuple[Finding, ...]:
+TOLD = 2
+"""Findings of one code that are kept as they are."""
+
+
+def compact(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Keep few findings of each code and name the columns of the rest in one sentence."""
     kept: list[Finding] = []
     seen: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         group = seen.setdefault((finding.code, finding.severity), [])
         group.append(finding)
-        if len(group) <= at_most:
+        if len(group) <= TOLD:
             kept.append(finding)
     for (code, severity), group in seen.items():
-        if len(group) > at_most:
-            rest = group[at_most:]
+        if len(group) > TOLD:
+            rest = group[TOLD:]
             names = listing([f.column for f in rest if f.column is not None], 12)
             where = f": {names}" if names else ""
             message = f"The same holds for {count(len(rest), 'further case')}{where}."

@@ -196,18 +196,8 @@ class Dataset:
             If shapes do not fit or a value is missing or infinite.
         """
         frame, columns, findings = columns_from_arrays(X, feature_names, kinds)
-        if y is None:
-            return cls(name=name, frame=frame, columns=columns, findings=findings)
-        target_name, classes, codes = labels_from_array(y)
-        return cls(
-            name=name,
-            frame=frame,
-            columns=columns,
-            target_name=target_name,
-            classes=classes,
-            y=codes,
-            findings=findings,
-        )
+        target, classes, codes = (None, (), None) if y is None else labels_from_array(y)
+        return cls(name, frame, columns, target, classes, codes, findings=findings)
 
     def describe(self) -> dict[str, object]:
         """Return a summary of plain values that JSON can hold."""

@@ -48,6 +48,18 @@ def info(code: str, message: str, line: int | None = None, column: str | None = 
     return Finding(code, "info", message, line, column)
 
 
+def of_column(
+    name: str, code: str, words: str, severity: Severity = "warning", line: int | None = None
+) -> Finding:
+    """Make a finding on a column, with which its sentence begins."""
+    return Finding(code, severity, f"Column {quote(name)} {words}", line, name)
+
+
+def column_refused(name: str, code: str, words: str) -> DataError:
+    """Make the error of a column, with which its sentence begins."""
+    return DataError(code, f"Column {quote(name)} {words}", column=name)
+
+
 Head = tuple[tuple[int, tuple[str, ...]], ...]
 """The first lines of a file: number, counted from 1, and fields."""
 

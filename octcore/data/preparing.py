@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from octcore.data.findings import Finding, count, info, listing, quote
+from octcore.data.findings import Finding, column_refused, count, listing, of_column, quote
 from octcore.data.lookup import fresh_name, normal
 from octcore.data.numbers import (
     DATE_PARTS,
@@ -18,7 +18,6 @@ from octcore.data.numbers import (
 )
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.text import LOOKS_MISSING, MISSING_MARKS
-from octcore.errors import DataError
 
 DATE = "date"
 """What a user calls a column of which year, month and weekday are wanted."""
@@ -89,8 +88,8 @@ def _parts(column: RawColumn, names: Collection[str]) -> Iterator[RawColumn]:
     found = detect_date(dates)
     if found is None:
         bad = next((text for text in dates if detect_date([text]) is None), "no date")
-        message = f"cannot be read as dates, it has {quote(bad)}; choose another kind for it."
-        raise DataError("NOT_DATES", f"Column {quote(column.name)} {message}", column=column.name)
+        words = f"cannot be read as dates, it has {quote(bad)}; choose another kind for it."
+        raise column_refused(column.name, "NOT_DATES", words)
     for part in DATE_PARTS:
         made_of = f"{part}:{found.rpartition(':')[2]}:{column.name}"
         texts = dict(zip(column.values, date_parts(column.values, made_of), strict=True))
@@ -101,8 +100,8 @@ def _parts(column: RawColumn, names: Collection[str]) -> Iterator[RawColumn]:
 def _as_parts(column: RawColumn) -> Finding:
     dates = _dates_of(column)
     how = slashed_order(dates, detect_date(dates) or "")
-    message = f"Column {quote(column.name)} is read as year, month and weekday{how}."
-    return info("DATE_PARTS", message, column=column.name)
+    words = f"is read as year, month and weekday{how}."
+    return of_column(column.name, "DATE_PARTS", words, "info")
 
 
 def names_of_parts(kinds: Mapping[str, str]) -> Iterator[str]:

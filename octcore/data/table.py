@@ -18,6 +18,7 @@ from octcore.data.findings import (
     Head,
     UnusableTableError,
     count,
+    of_column,
     quote,
     refused,
     warning,
@@ -288,11 +289,8 @@ def _columns(
             if any(a != b and not PLAIN.fullmatch(b) for a, b in zip(raw, cleaned, strict=True)):
                 trimmed.append(name)
             if any(has_control(" ".join(value.split())) for value in raw):
-                message = (
-                    f"Column {quote(name)} holds control characters; they are written out, as in "
-                    "\\x07."
-                )
-                findings.append(warning("CONTROL_CHARS", message, column=name))
+                words = "holds control characters; they are written out, as in \\x07."
+                findings.append(of_column(name, "CONTROL_CHARS", words))
             merged, values = pd.factorize(np.array(cleaned, dtype=object))
             codes, cleaned = merged[codes], values.tolist()
         columns.append(RawColumn(name, codes.astype(np.int64), tuple(cleaned)))

@@ -174,10 +174,7 @@ def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
     rows = np.sort(numbers[column.codes])
     cuts = _cuts(rows[~np.isnan(rows)], bins)
     labels = ["" if np.isnan(v) else _label(int(np.sum(v > cuts)), cuts) for v in numbers]
-    values = tuple(dict.fromkeys(labels))
-    place = {label: code for code, label in enumerate(values)}
-    codes = np.array([place[label] for label in labels], dtype=np.int64)[column.codes]
-    cut = RawColumn(column.name, codes, values)
+    cut = replace(column.taken(dict(zip(column.values, labels, strict=True))), aliases=())
     return replace(table, columns=tuple(cut if c is column else c for c in table.columns))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from octcore.data.columns import KINDS, MISSING_LEVEL, Column, Kind
-from octcore.data.findings import Finding, count, info, listing, quote, warning
+from octcore.data.findings import Finding, column_refused, count, info, listing, of_column, quote
 from octcore.data.numbers import (
     INFINITE,
     PLAIN,
@@ -25,7 +25,7 @@ from octcore.data.numbers import (
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
-from octcore.errors import DataError, SettingsError
+from octcore.errors import SettingsError
 
 MOSTLY_NUMBERS = 0.8
 """From this share of numbers on, the few texts in a column count as missing numbers."""
@@ -93,10 +93,10 @@ def type_column(
         and all(_DIGITS.fullmatch(values[i]) for i in present)
     ):
         message = (
-            f"Column {quote(raw.name)} has codes with leading zeros ({quote(zero_first)}), which "
-            "stay text; choose numeric to read them as numbers."
+            f"has codes with leading zeros ({quote(zero_first)}), which stay text; choose numeric "
+            "to read them as numbers."
         )
-        kept = info("LEADING_ZEROS", message, column=raw.name)
+        kept = of_column(raw.name, "LEADING_ZEROS", message, "info")
         return TypedColumn(raw, None, missing, findings=(kept,))
     numbers[present] = parse_plain([values[index] for index in present])
     odd = [int(index) for index in present if np.isnan(numbers[index])]
@@ -146,10 +146,10 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
         rows = np.flatnonzero(infinite[column.raw.codes])
         line = int(lines[rows[0]])
         message = (
-            f"Column {quote(column.name)} has {count(len(rows), 'infinite value')} (line {line}: "
+            f"has {count(len(rows), 'infinite value')} (line {line}: "
             f"{quote(column.raw.texts()[rows[0]])}), which count as missing."
         )
-        findings.append(warning("INFINITE", message, line=line, column=column.name))
+        findings.append(of_column(column.name, "INFINITE", message, line=line))
         numbers = np.where(infinite, np.nan, numbers)
     too_long = first_rounded(column.raw.values, numbers, column.number_format)
     return replace(
@@ -179,8 +179,7 @@ def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
     example = next((value for value in raw.values if is_marked(value, number_format)), "")
     has_comma = number_format != "decimal-comma" or "," in example
     code, words = _FORMATS[number_format if has_comma else "thousands-comma"]
-    message = f"Column {quote(raw.name)} {words.format(quote(example))}"
-    return (warning(code, message, column=raw.name),)
+    return (of_column(raw.name, code, words.format(quote(example))),)
 
 
 def _mixed_or_text(
@@ -208,22 +207,22 @@ def _mixed_or_text(
         findings = _words_kept(raw)
         if has_order and share >= HALF and are_words:
             message = (
-                f"Column {quote(raw.name)} holds numbers, but {int(rows[texts].sum()):,} of "
-                f"{len(raw.codes):,} values are none, such as {quote(raw.texts()[first])}, and all "
-                "are read as texts; choose numeric to count these as missing."
+                f"holds numbers, but {int(rows[texts].sum()):,} of {len(raw.codes):,} values are "
+                f"none, such as {quote(raw.texts()[first])}, and all are read as texts; choose "
+                "numeric to count these as missing."
             )
-            findings = (warning("MIXED_TEXT", message, column=raw.name),)
+            findings = (of_column(raw.name, "MIXED_TEXT", message),)
         return TypedColumn(raw, None, missing, findings=findings)
     n_texts, held = int(rows[texts].sum()), "numbers"
     if number_format.startswith("date:"):
         held = "dates"
-    finding = warning(
+    finding = of_column(
+        raw.name,
         "MIXED_TYPES",
-        f"Column {quote(raw.name)} holds {held} but line {lines[first]} has "
-        f"{quote(raw.texts()[first])}; {count(n_texts, 'such value')} count{'s' * (n_texts == 1)} "
-        "as missing. Choose categorical to keep the texts.",
+        f"holds {held} but line {lines[first]} has {quote(raw.texts()[first])}; "
+        f"{count(n_texts, 'such value')} count{'s' * (n_texts == 1)} as missing. Choose "
+        "categorical to keep the texts.",
         line=int(lines[first]),
-        column=raw.name,
     )
     absent = missing.copy()
     absent[[*texts, *words]] = True
@@ -237,10 +236,10 @@ def _words_kept(raw: RawColumn) -> tuple[Finding, ...]:
     if not words:
         return ()
     message = (
-        f"Column {quote(raw.name)} has {words_in_rows(words)}, which may mean a missing value; it "
-        "is kept as a category of its own, as a missing text would be."
+        f"has {words_in_rows(words)}, which may mean a missing value; it is kept as a category of "
+        "its own, as a missing text would be."
     )
-    return (warning("LOOKS_MISSING", message, column=raw.name),)
+    return (of_column(raw.name, "LOOKS_MISSING", message),)
 
 
 def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
@@ -260,16 +259,15 @@ def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
 def check_binary(name: str, kind: str, n_levels: int) -> None:
     """Refuse a binary column of more than two values."""
     if kind == "binary" and n_levels > 2:
-        message = f"Column {quote(name)} has {n_levels} values, a binary column has two."
-        raise DataError("NOT_BINARY", message, column=name)
+        raise column_refused(name, "NOT_BINARY", f"has {n_levels} values, a binary column has two.")
 
 
 def check_order(name: str, levels: Iterable[str], order: Sequence[str]) -> None:
     """Refuse levels that the stated order does not name."""
     unknown = [level for level in levels if level not in order]
     if unknown:
-        message = f"has {listing(unknown)}, which the stated order of levels does not name."
-        raise DataError("BAD_VALUE", f"Column {quote(name)} {message}", column=name)
+        words = f"has {listing(unknown)}, which the stated order of levels does not name."
+        raise column_refused(name, "BAD_VALUE", words)
 
 
 def default_kind(column: TypedColumn, used: npt.NDArray[np.int64]) -> Kind:
@@ -301,11 +299,11 @@ def finish_column(
     )
     check_binary(column.name, kind, _count_distinct(column, used))
     if column.too_long and kind != "categorical":
-        message = (
-            f"Column {quote(column.name)} has {quote(column.too_long)}, a whole number too long to "
-            "be told from its neighbours; make it categorical or leave it out."
+        words = (
+            f"has {quote(column.too_long)}, a whole number too long to be told from its "
+            "neighbours; make it categorical or leave it out."
         )
-        raise DataError("PRECISION_LOST", message, column=column.name)
+        raise column_refused(column.name, "PRECISION_LOST", words)
     has_missing = bool(column.missing[used].any())
     if numbers is not None and kind != "categorical" and not has_missing and not order:
         assert column.numbers is not None
@@ -315,8 +313,8 @@ def finish_column(
         return Column(column.name, kind, levels, number_format, column.raw.aliases), values, ()
     if kind == "numeric":
         bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
-        message = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
-        raise DataError("NOT_NUMERIC", f"Column {quote(column.name)} {message}", column=column.name)
+        words = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
+        raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
     made_of = column.raw.made_of or "plain"

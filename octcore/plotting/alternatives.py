@@ -1,7 +1,6 @@
 """Near-optimal trees in pictures: how many, on which features, along which paths, on which rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,7 +10,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
-from octcore.plotting.plane_axes import Places, jittered, lay_out_axes, make_axis
+from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis
 from octcore.selection.alternatives import Alternative, Alternatives
 from octcore.selection.model_reliance import FeatureUse
 from octcore.tree.tree import Tree
@@ -28,53 +27,41 @@ READABLE = 0.02
 """Smallest share of the trees whose sector has room for words."""
 
 
-@dataclass(frozen=True)
-class CountStep:
-    """Trees up to a distance from the optimum, altogether and by number of leaves."""
-
-    loss: float
-    trees: int
-    by_leaves: tuple[tuple[int, int], ...]
-
-
 def points_words(share: float) -> str:
     """A distance in accuracy points: ``1 point``, ``0.5 points``."""
     points = 100 * share
     return f"{points:.4g} point" + ("" if abs(points - 1) < SAME else "s")
 
 
-def count_steps(record: Alternatives) -> tuple[CountStep, ...]:
-    """Cumulative numbers of trees, one step for every distance that occurs."""
-    total: dict[int, int] = {}
-    found: list[CountStep] = []
+def count_steps(record: Alternatives) -> list[tuple[float, dict[int, int]]]:
+    """Every distance that occurs, and by number of leaves the trees up to it."""
+    found: list[tuple[float, dict[int, int]]] = []
+    trees: dict[int, int] = {}
     for loss, leaves, n in record.steps:
-        total[leaves] = total.get(leaves, 0) + n
-        step = CountStep(loss, sum(total.values()), tuple(sorted(total.items())))
-        if found and loss <= found[-1].loss + SAME:
+        trees = {**trees, leaves: trees.get(leaves, 0) + n}
+        if found and loss <= found[-1][0] + SAME:
             found.pop()
-        found.append(step)
-    return tuple(found)
+        found.append((loss, trees))
+    return found
 
 
 def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the number of trees against the distance, and mark the chosen one."""
-    steps = count_steps(record)
+    losses, trees = zip(*count_steps(record), strict=True)
     figure = go.Figure(layout=base_layout(palette, height=HEIGHT))
-    ends = [100 * loss for loss in (*(step.loss for step in steps), record.searched)]
-    sizes = sorted({leaves for step in steps for leaves, _ in step.by_leaves})
+    ends = [100 * loss for loss in (*losses, record.searched)]
     figure.add_scatter(
         x=ends,
-        y=[*(step.trees for step in steps), steps[-1].trees],
+        y=[sum(by_leaves.values()) for by_leaves in (*trees, trees[-1])],
         mode="lines",
         line={"shape": "hv", "width": 2.6, "color": palette.incumbent},
         name="all trees",
         hovertemplate="%{y:,} trees within %{x:.3~f} points<extra></extra>",
     )
-    for k, size in enumerate(sizes):
-        counts = [dict(step.by_leaves).get(size, 0) for step in steps]
+    for k, size in enumerate(sorted(trees[-1])):
         figure.add_scatter(
             x=ends,
-            y=[n or None for n in (*counts, counts[-1])],
+            y=[by_leaves.get(size) for by_leaves in (*trees, trees[-1])],
             mode="lines",
             line={"shape": "hv", "width": 1.4, "color": palette.class_colour(k + 1), "dash": "dot"},
             name=text.count(size, LEAF_WORDS),
@@ -246,8 +233,7 @@ def disagreement_figure(
     """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
     figure = go.Figure(layout=base_layout(palette, height=350))
     places = Places(make_axis([data], x), make_axis([data], y))
-    across = jittered(places.across, places.across.positions(data.frame), 0)
-    upwards = jittered(places.up, places.up.positions(data.frame), 1)
+    across, upwards = places.across.dots(data.frame, 0), places.up.dots(data.frame, 1)
     largest = max(0.02, float(record.disagreement.max(initial=0.0)))
     for k, label in enumerate(data.classes):
         rows = np.flatnonzero(data.codes == k)

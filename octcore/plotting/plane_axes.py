@@ -75,6 +75,13 @@ class Axis:
             return np.interp(positions, self.knots, _ranks(len(self.knots)))
         return positions
 
+    def dots(self, frame: pd.DataFrame, seed: int) -> Floats:
+        """Places of rows, those of a strip beside each other instead of on top of each other."""
+        positions = self.positions(frame)
+        if self.scale != "levels":
+            return self.spread(positions)
+        return positions + np.random.default_rng(seed).uniform(-JITTER, JITTER, len(positions))
+
     @property
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Place and words of every tick; none where the drawing program chooses them itself."""
@@ -85,16 +92,13 @@ class Axis:
             return ()
         values = _decades(*self.raw_range) if self.knots is None else _some(self.knots)
         places = self.spread(values)
-        return tuple((float(p), _tick_words(float(v))) for p, v in zip(places, values, strict=True))
+        words = (f"{v:,.0f}" if abs(v) >= 100 else f"{v:.3g}" for v in values.tolist())
+        return tuple((float(p), text.minus(w)) for p, w in zip(places, words, strict=True))
 
     @property
     def borders(self) -> tuple[float, ...]:
         """Places between the strips of an axis of categories."""
         return tuple(k + 0.5 for k in range(len(self.levels) - 1))
-
-
-def _tick_words(value: float) -> str:
-    return text.minus(f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}")
 
 
 def _ranks(n: int) -> Floats:
@@ -178,6 +182,11 @@ class Places:
     up: Axis
 
     @property
+    def words(self) -> str:
+        """Names of both columns."""
+        return f"{self.across.name} and {self.up.name}"
+
+    @property
     def is_straight(self) -> bool:
         """Whether straight lines of raw units are straight in the picture."""
         return not {self.across.scale, self.up.scale} & {"log", "rank"}
@@ -220,13 +229,6 @@ def _steps(start: Point, end: Point) -> list[Point]:
     x = start[0] + shares * (end[0] - start[0])
     y = start[1] + shares * (end[1] - start[1])
     return list(zip(x.tolist(), y.tolist(), strict=True))
-
-
-def jittered(axis: Axis, positions: Floats, seed: int) -> Floats:
-    """Dots of a strip beside each other instead of on top of each other; numbers stay."""
-    if axis.scale != "levels":
-        return axis.spread(positions)
-    return positions + np.random.default_rng(seed).uniform(-JITTER, JITTER, len(positions))
 
 
 def lay_out_axes(figure: go.Figure, places: Places, palette: Palette) -> None:

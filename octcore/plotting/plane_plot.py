@@ -13,7 +13,7 @@ from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.layout import area, base_layout, mark, ruler
 from octcore.plotting.palette import Palette, translucent
-from octcore.plotting.plane_axes import Places, jittered, lay_out_axes, make_axis, plane_columns
+from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis, plane_columns
 from octcore.tree.geometry import Region, leaf_regions, node_cells
 from octcore.tree.margins import NodeMargin, SplitLines, node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
@@ -63,26 +63,6 @@ class PlaneRecord:
     """Values of the other columns that the tree uses; empty when there are none."""
     n_rows: int = 0
     """Rows of the data set, of which `dots` may show a part."""
-
-    @property
-    def x(self) -> str:
-        """Raw column across."""
-        return self.places.across.name
-
-    @property
-    def y(self) -> str:
-        """Raw column upwards."""
-        return self.places.up.name
-
-    @property
-    def x_range(self) -> tuple[float, float]:
-        """Ends of the axis across, in units of the picture."""
-        return self.places.across.range
-
-    @property
-    def y_range(self) -> tuple[float, float]:
-        """Ends of the axis upwards, in units of the picture."""
-        return self.places.up.range
 
     @property
     def has_margins(self) -> bool:
@@ -183,11 +163,10 @@ def _dots_of(
     if used:
         moved = frame.assign(**{name: others[name] for name in used})
         in_slice = tree.apply(encoding.transform(moved))
-    across, up = places.across, places.up
     return Dots(
         rows,
-        jittered(across, across.positions(frame), 0),
-        jittered(up, up.positions(frame), 1),
+        places.across.dots(frame, 0),
+        places.up.dots(frame, 1),
         data.codes[rows],
         leaves[rows],
         tree.is_wrong(X, data.codes)[rows],
@@ -197,8 +176,8 @@ def _dots_of(
             if margin.kind == "unit"
         },
         in_slice != leaves[rows],
-        tuple(map(_value_words, frame[across.name])),
-        tuple(map(_value_words, frame[up.name])),
+        tuple(map(_value_words, frame[places.across.name])),
+        tuple(map(_value_words, frame[places.up.name])),
     )
 
 
@@ -258,18 +237,16 @@ def plane_figure(
 
 def has_equal_units(record: PlaneRecord) -> bool:
     """Whether both axes get one scale: angles and margins of hyperplanes are then true."""
-    if {record.places.across.scale, record.places.up.scale} != {"linear"}:
+    axes = (record.places.across, record.places.up)
+    if any(axis.scale != "linear" for axis in axes):
         return False
-    segments = [segment for lines in record.lines.values() for segment in lines.line]
-    width = record.x_range[1] - record.x_range[0]
-    height = record.y_range[1] - record.y_range[0]
+    width, height = (high - low for low, high in (axis.range for axis in axes))
     is_oblique = any(
         abs(x1 - x2) > 1e-6 * width and abs(y1 - y2) > 1e-6 * height
-        for (x1, y1), (x2, y2) in segments
+        for lines in record.lines.values()
+        for (x1, y1), (x2, y2) in lines.line
     )
-    if not is_oblique:
-        return False
-    return 0.4 <= height / width <= 2.0
+    return is_oblique and 0.4 <= height / width <= 2.0
 
 
 def _segments(figure: go.Figure, segments: tuple[Segment, ...], name: str, **line: Any) -> None:
@@ -289,13 +266,8 @@ def _margin(figure: go.Figure, lines: SplitLines, palette: Palette) -> None:
 
 def _visits(leaves: np.ndarray, node: int) -> np.ndarray:
     """Whether the way to each leaf passes a node."""
-    here = leaves.copy()
-    visited = here == node
-    while (here > node).any():
-        here = np.where(here > node, here // 2, here)
-        visited |= here == node
-        here = np.where(here == node, 0, here)
-    return visited
+    levels_below = np.frexp(leaves)[1] - node.bit_length()
+    return leaves >> np.maximum(levels_below, 0) == node
 
 
 def _dots(

@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from octcore.bench.profiles import (
-    GROUPS,
     NOT_RUN,
     Cells,
     Profile,
@@ -27,7 +26,6 @@ from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import DASHES
 
-COLUMNS = GROUPS
 LEAST_SECONDS = 0.01
 LEAST_GAP = 0.05
 """Width of the axis of gaps where all are closed."""
@@ -66,7 +64,8 @@ class Panels:
 def profile_data(content: bytes, by: str = "formulation") -> Panels:
     """Read a bench file.
 
-    `by`: one of `COLUMNS`: what the curves tell apart; the other columns make the instances.
+    `by`: one of `octcore.bench.profiles.GROUPS`: what the curves tell apart; the other columns make
+    the instances.
     Raises `DataError` if it is no such file; the message names line and column.
     """
     lines = [cells for cells in parse_bench(content) if cells["status"] not in NOT_RUN]

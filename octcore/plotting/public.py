@@ -15,7 +15,7 @@ from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette, ink_on, palette_for
-from octcore.plotting.penalty_path import penalty_path_data, penalty_path_figure
+from octcore.plotting.penalty_path import penalty_path_figure
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.race import Entrant, Scale, race_data, race_figure
@@ -187,8 +187,9 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     """
     labels = text.unique_labels([run.formulation for run in runs])
     entrants = [
-        Entrant(label, run.trace, objective_words(run.settings), _problem(run), _proven(run))
+        Entrant(label, run.trace, objective_words(run.settings), _problem(run), optimum)
         for label, run in zip(labels, runs, strict=True)
+        for optimum in [run.objective if run.is_proven else None]
     ]
     return race_figure(race_data(entrants, scale), palette_for(theme))
 
@@ -204,7 +205,7 @@ def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "ligh
         Ground of the figure.
     """
     named = {"optimal trees": paths} if isinstance(paths, PenaltyPath) else dict(paths)
-    return penalty_path_figure(penalty_path_data(named), palette_for(theme))
+    return penalty_path_figure(named, palette_for(theme))
 
 
 def _train(run: Run) -> Dataset:
@@ -217,7 +218,3 @@ def _problem(run: Run) -> str:
     """Equal for runs of which an optimum of one is that of the other."""
     names = ("data", "encoding", "depth", "params", "constraints", "test_size", "seed")
     return repr([objective_words(run.settings), *(run.settings.get(name) for name in names)])
-
-
-def _proven(run: Run) -> float | None:
-    return run.objective if run.is_proven else None

@@ -90,6 +90,7 @@ def root_values_figure(
     """Draw one dot per feature and the way to the best one.
 
     `chosen`: feature that the current tree tests there.  `place`: the node, in words.
+    `has_costs`: whether values are 1 minus the mean cost instead of the accuracy.
     """
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)
@@ -114,8 +115,9 @@ def root_values_figure(
     if shown:
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
+    measure = "1 - mean cost" if has_costs else "accuracy"
     figure.update_xaxes(
-        title_text=f"accuracy less the price of leaves,<br>best with this feature at {place}"
+        title_text=f"{measure} less the price of leaves,<br>best with this feature at {place}"
     )
     figure.update_yaxes(showgrid=False)
     return figure

@@ -90,10 +90,11 @@ class Scale:
         return [(place, words) for place, words in found if ends[0] - 1 <= place <= ends[1] + 1]
 
 
-def round_numbers(low: float, high: float, about: int = 6) -> list[float]:
-    """Round numbers inside a range."""
-    step = 10.0 ** math.floor(math.log10((high - low or 1.0) / about))
-    step *= next(f for f in (1, 2, 5, 10) if (high - low or 1.0) / (f * step) <= about)
+def round_numbers(low: float, high: float) -> list[float]:
+    """About six round numbers inside a range."""
+    width = high - low or 1.0
+    step = 10.0 ** math.floor(math.log10(width / 6))
+    step *= next(f for f in (1, 2, 5, 10) if width / (f * step) <= 6)
     first = math.ceil(low / step - 1e-9)
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 

@@ -95,7 +95,7 @@ def plane_picture(run: SolvedRun) -> tuple[str, str]:
     if record.held:
         held = ", ".join(f"{name} = {value_text(value)}" for name, value in record.held.items())
         note = f"The regions are a slice at {held}. {note}"
-    figure, words = plane_figure(record, LIGHT, selected=0), f"Plane of {record.x} and {record.y}"
+    figure, words = plane_figure(record, LIGHT, selected=0), f"Plane of {record.places.words}"
     return f'<div class="picture chart">{figure_svg(figure, words)}</div>', note
 
 

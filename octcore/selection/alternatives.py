@@ -169,9 +169,7 @@ class ShapeLine:
     """By column and place: the thresholds that its trees have."""
 
 
-def shape_lines(
-    found: NearOptimalTrees, listed: int = LISTED_SHAPES
-) -> tuple[int, tuple[ShapeLine, ...]]:
+def shape_lines(found: NearOptimalTrees) -> tuple[int, tuple[ShapeLine, ...]]:
     """Number of shapes of a set, and its best ones with their thresholds."""
     shapes = found.shapes()
     lines = [
@@ -183,7 +181,7 @@ def shape_lines(
             shape.objective + found.leaf_penalty * shape.leaves,
             tuple(part.words(found.encoding) for part in shape.ranges),
         )
-        for shape in shapes[:listed]
+        for shape in shapes[:LISTED_SHAPES]
     ]
     return len(shapes), tuple(lines)
 

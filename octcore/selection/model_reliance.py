@@ -72,9 +72,7 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
     return losses
 
 
-def model_reliance(
-    found: NearOptimalTrees, most: int = MOST_LISTED, seed: int = 0
-) -> tuple[FeatureUse, ...]:
+def model_reliance(found: NearOptimalTrees, most: int = MOST_LISTED) -> tuple[FeatureUse, ...]:
     """Smallest and largest loss over all good trees when a feature is permuted, by raw feature.
 
     With up to `most` trees all are looked at; of more, the best tree and `most` uniform draws are,
@@ -85,7 +83,7 @@ def model_reliance(
     is_exact = found.count <= most
     trees: Iterable[Tree] = found.walk()
     if not is_exact:
-        trees = (*islice(found.walk(), 1), *found.sample(most, seed))
+        trees = (*islice(found.walk(), 1), *found.sample(most))
     losses = [tree_reliance(tree, context.X, context.y, groups) for tree in trees]
     uses = []
     for f, name in enumerate(found.encoding.raw_features):

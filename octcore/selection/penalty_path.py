@@ -59,6 +59,25 @@ class PathStep:
         assert self.accuracy is not None
         return self.accuracy
 
+    @property
+    def test_worth(self) -> float | None:
+        """The same on the held-out rows."""
+        return self.test_accuracy if self.test_mean_cost is None else 1.0 - self.test_mean_cost
+
+    @property
+    def wins(self) -> bool:
+        """Whether some penalty makes this tree optimal."""
+        return self.low is not None
+
+    @property
+    def range_words(self) -> str:
+        """For which penalties it is optimal."""
+        if self.low is None:
+            return "optimal for no leaf penalty: a larger or smaller tree is always as good"
+        if self.high is None:
+            return f"optimal for leaf penalties from {self.low:.4g}"
+        return f"optimal for leaf penalties from {self.low:.4g} to {self.high:.4g}"
+
 
 @dataclass(frozen=True, eq=False)
 class PenaltyPath:

@@ -13,7 +13,7 @@ from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Clock
 from octcore.formulations.base import baseline
-from octcore.selection.penalty_path import TIE, PathStep, penalty_path
+from octcore.selection.penalty_path import penalty_path
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import class_weights
 from octcore.solving.solve import solve
@@ -117,7 +117,7 @@ def repeated_splits(
         judged = partial(tally, rows=test, focus=focus, weights=weights)
         largest = Tree.leaf(int(np.bincount(train.codes).argmax()), X.shape[1], data.n_classes)
         split = Split(
-            tree=judged(best_step(path.steps, leaf_penalty).tree, X),
+            tree=judged(path.at(leaf_penalty).tree, X),
             greedy=judged(greedy.tree, greedy.encoding.transform(test.frame)),
             largest=judged(largest, X),
             sizes=tuple(judged(step.tree, X) for step in path.steps),
@@ -127,15 +127,6 @@ def repeated_splits(
         if on_split is not None:
             on_split(split)
     return tuple(found)
-
-
-def best_step(steps: Sequence[PathStep], leaf_penalty: float) -> PathStep:
-    """The step that is optimal at a price of a leaf; of two, the one with fewer leaves."""
-    best = steps[0]
-    for step in steps[1:]:
-        if step.worth - best.worth > leaf_penalty * (step.leaves - best.leaves) + TIE:
-            best = step
-    return best
 
 
 def tally(

@@ -159,7 +159,7 @@ def tune(
         "costs": costs,
         "refer": refer,
     }
-    plans = {candidate: _settings(fixed, candidate) for candidate in candidates}
+    plans = {candidate: settings_with(fixed, candidate) for candidate in candidates}
     for plan in plans.values():
         check_against_data(check_settings(**plan), data)
     splits = get_protocol(protocol).make(data.codes, seed)
@@ -216,9 +216,10 @@ def count_trainings(splits: Sequence[OuterSplit], candidates: Sequence[Candidate
     return sum(len(outer.inner) for outer in splits) * len(candidates) + len(splits)
 
 
-def _settings(fixed: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
+def settings_with(fixed: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
     """Settings of one candidate: every name of the grid goes where it belongs."""
-    plan = {**fixed, "params": dict(fixed["params"]), "constraints": dict(fixed["constraints"])}
+    nested = {name: dict(fixed.get(name) or {}) for name in ("params", "constraints")}
+    plan = {**fixed, **nested}
     known = {p.name for p in get_formulation(fixed["formulation"]).info.hyperparameters}
     limits = {f.name for f in fields(Constraints)}
     for name, value in candidate:

@@ -115,13 +115,10 @@ def _surroundings(
     if not problem.weights[here].any():
         raise SettingsError("NO_SPLIT", f"The tree splits no rows at node {node}.", "node")
     wrong = tree.predict_codes(problem.X) != problem.y
-    outside = sum(not _is_below(leaf, node) for leaf in tree.labels)
+    below = (leaf >> max(0, leaf.bit_length() - node.bit_length()) == node for leaf in tree.labels)
+    outside = len(tree.labels) - sum(below)
     rest = 1 - _share(problem.weights, wrong & ~here) - asked.leaf_penalty * outside
     return here, outside, rest
-
-
-def _is_below(leaf: int, node: int) -> bool:
-    return leaf >> max(0, leaf.bit_length() - node.bit_length()) == node
 
 
 def _share(weights: np.ndarray, rows: np.ndarray) -> float:
@@ -297,17 +294,16 @@ def refuse_other_questions(run: Run, refusal: str, beside: frozenset[str] = froz
 
 
 def _interval(
-    run: Run, problem: Problem, j: int, right: np.ndarray, here: np.ndarray | None = None
+    run: Run, problem: Problem, j: int, right: np.ndarray, here: np.ndarray
 ) -> tuple[float, float] | None:
     """Raw values between which the threshold of a split lies; None where it tests no order.
 
     `right`: which rows of the problem the split on column `j` sends to the right; `here`: which
-    arrive at it, None for all.
+    arrive at it.
     """
     column = run.encoding.columns[j]
     if column.kind not in {"above", "value", "scaled"} or column.levels:
         return None
     values = run.needed.train.frame[column.raw].to_numpy(float)
     values = values if problem.copies is None else values[problem.copies.row]
-    here = np.ones(len(right), dtype=bool) if here is None else here
     return float(values[~right & here].max()), float(values[right & here].min())

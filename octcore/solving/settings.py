@@ -184,6 +184,11 @@ class Asked:
         """Declaration of the formulation."""
         return get_formulation(self.formulation).info
 
+    @property
+    def chosen_encoding(self) -> str:
+        """Key of the encoding that is meant; that of the formulation where it was left to it."""
+        return self.info.default_encoding if self.encoding == AUTO else self.encoding
+
 
 def check_settings(
     formulation: str = str(FORMULATION.default),

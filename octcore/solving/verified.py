@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
-from octcore.serial import jsonable, write_file
+from octcore.serial import default_path, jsonable, write_file
 from octcore.solving.run import Run
 from octcore.verification import Verdict, Verification, verify
 
@@ -21,7 +18,6 @@ AUTOMATIC_ESTIMATE = 1.5
 """Seconds that a check may be expected to take to be done without being asked for."""
 AUTOMATIC_LIMIT, AUTOMATIC_MEMORY = 5.0, 300e6
 """Seconds of CPU and bytes that a check may take without being asked for."""
-STORE_ENVIRONMENT = "OCTCORE_STORE"
 
 logger = logging.getLogger(__name__)
 
@@ -90,22 +86,14 @@ def after_solve(run: Run, cancel: Callable[[], bool]) -> Run:
 
 
 def keep_case(run: Run) -> Path:
-    """Write a refuted run and its rows to the user's data folder; returns the file."""
+    """Write a refuted run and its rows beside the history; returns the file."""
     record = {"format": "octcore-refuted-case", "version": 1, "run": run.to_dict()}
     if run.train is not None and run.train.y is not None:
         record["rows"] = run.train.frame.to_dict("list")
         record["target"] = [run.train.classes[int(k)] for k in run.train.y]
     text = json.dumps(jsonable(record), allow_nan=False)
-    folder = _folder()
+    folder = default_path().parent
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"refuted-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     write_file(path, text)
     return path
-
-
-def _folder() -> Path:
-    """Where the history is, too."""
-    store = os.environ.get(STORE_ENVIRONMENT)
-    if store:
-        return Path(store).parent
-    return Path(platformdirs.user_data_dir("octcore", appauthor=False))

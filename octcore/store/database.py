@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from octcore.errors import StoreError
+from octcore.serial import STORE_VARIABLE
 
-ENVIRONMENT = "OCTCORE_STORE"
 BUSY_SECONDS = 10.0
 CHECKED_BYTES = 64 * 2**20
 """Files up to this size are checked whole when they are opened."""
@@ -79,14 +77,6 @@ ADVICE = {
     "SQLITE_BUSY": ("BUSY", "another program keeps it locked; close that one"),
     "SQLITE_IOERR": ("IO_ERROR", "the disk reports an error; check it"),
 }
-
-
-def default_path() -> Path:
-    """Where the history is: ``OCTCORE_STORE``, or a file in the user's data folder."""
-    named = os.environ.get(ENVIRONMENT)
-    if named:
-        return Path(named)
-    return Path(platformdirs.user_data_dir("octcore", appauthor=False)) / "runs.db"
 
 
 class Database:
@@ -185,5 +175,5 @@ def _make_file(path: Path) -> None:
         raise StoreError(
             "READ_ONLY" if isinstance(error, PermissionError) else "CANNOT_OPEN",
             f"The history of runs in {path} cannot be used: {reason}; choose another place with "
-            f"{ENVIRONMENT}.",
+            f"{STORE_VARIABLE}.",
         ) from error

@@ -19,10 +19,10 @@ from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
 from octcore.engines.events import Event
 from octcore.errors import ModelFileError, OctError, StoreError
-from octcore.serial import jsonable
+from octcore.serial import default_path, jsonable
 from octcore.solving.recover import read_back, run_from_incumbent
 from octcore.solving.run import Run
-from octcore.store.database import Database, default_path
+from octcore.store.database import Database
 from octcore.store.owner import is_alive, this_process
 from octcore.store.records import RunInfo, StoreSize, StoreState, event_summary, run_summary
 

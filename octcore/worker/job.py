@@ -60,14 +60,10 @@ class Snapshot:
     elapsed: float
     """Seconds since the worker was ready, up to the end; 0 before, and standing still while kernels
     are compiled."""
-    n_events: int
-    """Number of events so far; see `Job.events`."""
     last: Event | None
     """The last event, with incumbent value and bound."""
     incumbent: Event | None
     """The last event that brought a tree."""
-    heartbeat_age: float
-    """Seconds since the worker was last heard."""
     rss: int
     run: Run | None
     """The result, once the state is final; None only where there is nothing at all."""
@@ -233,10 +229,8 @@ class Job:
                 state=self._state,
                 phase=self._phase or self._process.warming or "starting",
                 elapsed=self._watch.elapsed if ended is None else ended,
-                n_events=len(self._events),
                 last=self._events[-1] if self._events else None,
                 incumbent=self._incumbent,
-                heartbeat_age=self._process.silence,
                 rss=self._process.rss,
                 run=self._run,
                 error=self._error,

@@ -165,7 +165,7 @@ def _deaths(pool: WorkerPool, name: str, at_once: int) -> list[tuple[float, bool
     jobs = [pool.start(Request(rows(name), SETTINGS, memory)) for _ in range(at_once)]
     results = []
     for job in jobs:
-        while job.snapshot().n_events < 3 and not job.is_final:
+        while len(job.events()) < 3 and not job.is_final:
             time.sleep(0.002)
     began = time.monotonic()
     for job in jobs:

@@ -142,13 +142,12 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
         }
     )
     shown = train.frame.iloc[order].reset_index(drop=True)
-    st.dataframe(
+    chart.table(
         pd.concat([table, shown], axis=1),
-        hide_index=True,
+        "alternatives_rows",
+        "Rows on which the good trees disagree most",
         height=350,
-        key="alternatives_rows",
         column_config={"others": st.column_config.NumberColumn(format="%.1f %%")},
-        alt="Rows on which the good trees disagree most",
     )
 
 
@@ -182,22 +181,20 @@ def _shapes_table(job: JobView) -> None:
         f"**{text.count(number, 'shape')}.** Every range holds the thresholds that some tree of "
         f"the shape has; each of its two ends is one of them.{which}"
     )
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "points below": [100 * line.loss for line in lines],
-                "right": [line.accuracy for line in lines],
-                "leaves": [line.leaves for line in lines],
-                "trees": [line.trees for line in lines],
-                "thresholds": [
-                    text.printable(", ".join(line.thresholds) or line.words, LONGEST)
-                    for line in lines
-                ],
-            }
-        ),
-        hide_index=True,
+    chart.table(
+        {
+            "points below": [100 * line.loss for line in lines],
+            "right": [line.accuracy for line in lines],
+            "leaves": [line.leaves for line in lines],
+            "trees": [line.trees for line in lines],
+            "thresholds": [
+                text.printable(", ".join(line.thresholds) or line.words, LONGEST) for line in lines
+            ],
+        },
+        "alternatives_shapes",
+        "Shapes of the good trees: the best tree's distance, accuracy and leaves, the number "
+        "of trees, and the thresholds of every column",
         height="content",
-        key="alternatives_shapes",
         column_config={
             "points below": st.column_config.NumberColumn(
                 format="%.3f",
@@ -213,6 +210,4 @@ def _shapes_table(job: JobView) -> None:
             "trees": st.column_config.NumberColumn(format="localized", width="small"),
             "thresholds": st.column_config.TextColumn(width="large"),
         },
-        alt="Shapes of the good trees: the best tree's distance, accuracy and leaves, the number "
-        "of trees, and the thresholds of every column",
     )

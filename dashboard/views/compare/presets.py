@@ -94,16 +94,16 @@ def presets() -> tuple[Preset, ...]:
 
 def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
     """Presets of which every entrant can be solved on the data."""
-    return tuple(preset for preset in presets() if all(fits(s, data) for s in preset.entrants))
+    return tuple(p for p in presets() if not any(refusal(s, data) for s in p.entrants))
 
 
-def fits(settings: Settings, data: Dataset) -> bool:
-    """Whether settings and data go together."""
+def refusal(settings: Settings, data: Dataset) -> str:
+    """Say in one sentence why settings and data do not go together; empty if they do."""
     try:
         check_against_data(check_settings(**settings), data)
-    except OctError:
-        return False
-    return True
+    except OctError as error:
+        return error.message
+    return ""
 
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:

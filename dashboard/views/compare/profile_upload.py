@@ -4,9 +4,9 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets import chart, inputs
-from octcore.bench.profiles import parse_bench
+from octcore.bench.profiles import GROUPS, parse_bench
 from octcore.plotting import text
-from octcore.plotting.profile_plot import COLUMNS, profile_data, profile_figure
+from octcore.plotting.profile_plot import profile_data, profile_figure
 from octcore.plotting.published_plot import (
     MEASURES,
     published_data,
@@ -26,7 +26,7 @@ def draw() -> None:
     if upload is None:
         return
     by = st.segmented_control(
-        "One curve for every", COLUMNS, default="formulation", required=True, key="profile_by"
+        "One curve for every", GROUPS, default="formulation", required=True, key="profile_by"
     )
     record = inputs.tried(lambda: profile_data(upload.getvalue(), by))
     if record is None:

@@ -13,6 +13,7 @@ from dashboard.views.compare.presets import (
     OwnPresets,
     Preset,
     fitting_presets,
+    refusal,
     start_order,
 )
 from dashboard.views.runs.history_table import SPLIT, name_of, when
@@ -59,7 +60,7 @@ def draw(data: Dataset) -> None:
     st.caption(text.markdown(preset.question, 300))
     common: dict[str, Any] = {"time_limit": limit, **share}
     entrants = [{**entrant, **common} for entrant in _entrants(preset)]
-    refusals = [settings_form.refusal(settings, data) for settings in entrants]
+    refusals = [refusal(settings, data) for settings in entrants]
     problems = [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
     for problem in problems:
         inputs.say(problem)

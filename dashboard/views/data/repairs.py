@@ -164,7 +164,7 @@ def draw_steps() -> None:
             icon=":material/undo:",
             key="as_found",
             on_click=_undo,
-            args=(_as_found(),),
+            args=({"kinds": _own_kinds(), **NO_STEPS},),
         )
 
 
@@ -173,9 +173,7 @@ def _own_kinds() -> dict[str, str]:
     return dict(sample_info(choice.sample).kinds) if choice.sample else {}
 
 
-def _as_found() -> dict[str, Any]:
-    none = {"merge": (), "drop": (), "na_values": {}, "header": None, "first_row": None}
-    return {"kinds": _own_kinds(), **none}
+NO_STEPS = {"merge": (), "drop": (), "na_values": {}, "header": None, "first_row": None}
 
 
 def _steps() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -9,7 +9,7 @@ from dashboard.views.explore import split_actions, why_split
 from dashboard.widgets import chart
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
-from octcore.plotting.row_path import class_shares
+from octcore.plotting.row_path import ClassShare, class_shares
 from octcore.solving.run import SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import class_name, path_words
@@ -41,12 +41,16 @@ def draw(run_id: str, run: SolvedRun) -> None:
     chart.rows(frame, key, alt, file, height=220)
 
 
+def known_shares(run_id: str, run: SolvedRun) -> dict[int, tuple[ClassShare, ...]]:
+    """Rows by class at every node of a run, counted once."""
+    return cached.once_per_run(
+        run_id, "class shares", lambda: class_shares(run.tree, run.encoding, run.train, run.test)
+    )
+
+
 def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
     """Draw the classes at a node: at a leaf, how sure its prediction is."""
-    tree, train = run.tree, run.train
-    shares = cached.once_per_run(
-        run_id, "class shares", lambda: class_shares(tree, run.encoding, train, run.test)
-    )[node]
+    tree, shares = run.tree, known_shares(run_id, run)[node]
     columns = {
         "class": [("→ " if tree.labels.get(node) == k else "") + s.label
                   for k, s in enumerate(shares)],

@@ -131,7 +131,7 @@ def plane_words(record: PlaneRecord) -> str:
     """Describe the plane for readers who do not see it."""
     wrong = int(record.dots.wrong.sum())
     return (
-        f"Plane of {record.x} and {record.y}: {len(record.regions)} regions, "
+        f"Plane of {record.places.words}: {len(record.regions)} regions, "
         f"{len(record.dots.row)} rows, {wrong} of them misclassified"
     )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import cached, session
+from dashboard import session
 from dashboard.views.explore import node_panel
 from dashboard.widgets import chart, inputs, run_summary
 from octcore.data.dataset import Dataset
@@ -12,7 +12,6 @@ from octcore.plotting import text
 from octcore.plotting.row_path import (
     ChosenRow,
     RowPath,
-    class_shares,
     row_of,
     row_path_data,
     sentence,
@@ -42,11 +41,8 @@ def draw(run_id: str, run: SolvedRun) -> None:
     assert row is not None
     _choice(run_id, run, row)
     path = _path(run, row)
-    tree, train = run.tree, run.train
-    shares = cached.once_per_run(
-        run_id, "class shares", lambda: class_shares(tree, run.encoding, train, run.test)
-    )
-    st.markdown(sentence(path, shares[path.leaf], row.title) + _truth(run, row, path))
+    shares = node_panel.known_shares(run_id, run)[path.leaf]
+    st.markdown(sentence(path, shares, row.title) + _truth(run, row, path))
     if path.steps:
         steps = [(s.node, s.question, s.value, "yes" if s.is_yes else "no") for s in path.steps]
         columns = ("node", "question", "this row", "answer")

@@ -18,7 +18,7 @@ from octcore.data.grouping import class_versus_rest
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 from octcore.solving.prepare import split_rows
-from octcore.solving.settings import AUTO, CLASSES, ONE_VS_REST, SELECT_ROWS, TEST_SIZE, Asked
+from octcore.solving.settings import CLASSES, ONE_VS_REST, SELECT_ROWS, TEST_SIZE, Asked
 
 SELECT_SECONDS = 300.0
 ONE, EVERY = "one class against the rest", "one tree for every class"
@@ -64,9 +64,8 @@ def draw(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> R
     """
     if data.y is not None and families.takes_too_few_classes(info, data):
         return _classes(info, data)
-    encoding = Asked.of(settings).encoding
-    encoding = info.default_encoding if encoding == AUTO else encoding
-    if data.y is not None and info.split_kind == "oblique" and encoding == "scaled":
+    is_scaled = Asked.of(settings).chosen_encoding == "scaled"
+    if data.y is not None and info.split_kind == "oblique" and is_scaled:
         return _selection(data, settings)
     return Rows(data, data)
 

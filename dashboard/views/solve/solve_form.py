@@ -126,10 +126,7 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
 
 def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     """Say before the start that a solve cannot close in its limit, and offer what can."""
-    asked = Asked.of(settings)
-    info, key = asked.info, asked.encoding
-    key = info.default_encoding if key == AUTO else key
-    fitted = cached.encoding(data, key)
+    fitted = cached.encoding(data, Asked.of(settings).chosen_encoding)
     if isinstance(fitted, str):
         return
     found = advice.before(data, settings, len(fitted.columns))

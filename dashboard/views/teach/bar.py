@@ -13,7 +13,6 @@ from dashboard.widgets.component import make_component
 from dashboard.widgets.frame import FOLDER
 from octcore.data.synthetic import list_generators
 from octcore.errors import OctError
-from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 
 POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
@@ -75,7 +74,7 @@ def draw(lesson: Lesson) -> Lesson:
         chosen = lessons.to_dict(lessons.default_lesson(key)) | dict(lesson.settings)
         keep(session.open_lesson(lessons.lesson_from(chosen | {"show": lesson.formulations})))
         st.rerun()
-    known = {info.key: info.teaching_text.name for info in lessons.teachable()}
+    known = lessons.tree_names(info.key for info in lessons.teachable())
     shown = places[1].multiselect(
         "Trees",
         list(known),
@@ -155,14 +154,16 @@ def step_key(lesson: Lesson) -> str:
     )
 
 
+def step_names(lesson: Lesson) -> dict[str, str]:
+    """What the steps are called, in their order: those above, and the formulations."""
+    trees = lessons.tree_names(lesson.formulations)
+    last = {ALL: "Side by side", GOOD: "All good trees", PROOF: "Why no better?"}
+    return {POINTS: "The points", GUESS: "Your guess", **trees, **last}
+
+
 def steps(lesson: Lesson) -> str:
     """Draw the steps; returns one of those above, or the key of a formulation."""
-    names = {POINTS: "The points", GUESS: "Your guess"}
-    for key in lesson.formulations:
-        names[key] = get_formulation(key).info.teaching_text.name
-    names[ALL] = "Side by side"
-    names[GOOD] = "All good trees"
-    names[PROOF] = "Why no better?"
+    names = step_names(lesson)
     asked = st.query_params.get(STEP, POINTS)
     picked = st.segmented_control(
         "Step",
@@ -187,7 +188,7 @@ def go_to(lesson: Lesson, step: str) -> None:
 
 def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
-    order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD, PROOF]
+    order = list(step_names(lesson))
     at, part = order.index(step), lessons.part_of(lesson)
     with st.container(key=PAGES):
         places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])

@@ -11,7 +11,6 @@ from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import lesson_plane
 from dashboard.teaching.lessons import Lesson
-from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import inputs, live
 from octcore.data.dataset import Dataset
@@ -59,13 +58,8 @@ def _answer(lesson: Lesson, data: Dataset, errors: int, job: JobView) -> None:
         figure = cached.once_per_run(
             job.id, f"fan {palette.name}", lambda: fan_figure(record, data, palette)
         )
-        shown = go.Figure(figure)
-        lesson_trees.show_plane(
-            shown,
-            lesson_bar.PLANE,
-            key="good_trees_fan",
-            alt=f"Points with the boundaries of {len(record.trees)} good trees",
-        )
+        words = f"Points with the boundaries of {len(record.trees)} good trees"
+        lesson_trees.show_plane(go.Figure(figure), "good_trees_fan", words)
     with right:
         _words(record, errors, float(lesson.settings["leaf_penalty"]) * data.n_samples)
 

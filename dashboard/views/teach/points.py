@@ -236,7 +236,7 @@ def _at_once(run_key: str, _lesson: Lesson, key: str) -> SolvedRun | None:
 
 def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
     """Draw the choice of the tree under the points; looks again until it is there."""
-    names = {key: get_formulation(key).info.teaching_text.name for key in lesson.formulations}
+    names = lessons.tree_names(lesson.formulations)
     st.pills(
         "Live tree under the points",
         list(names),

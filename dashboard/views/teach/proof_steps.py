@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
@@ -10,7 +9,6 @@ from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import proof_figure
 from dashboard.teaching.lessons import Lesson
-from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import inputs, live, run_summary
 from octcore.capabilities import Capability
@@ -56,13 +54,9 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
             key = session.widget_key("proof_tree", job.id)
             run_summary.still_tree(run_summary.tree_view(run), key)
     with left:
-        shown = go.Figure(proof_figure(data, cuts[:at], at <= len(cuts), session.palette()))
-        lesson_trees.show_plane(
-            shown,
-            lesson_bar.PLANE,
-            key="proof_plane",
-            alt=f"Points, and the cuts that argument {at} excludes",
-        )
+        figure = proof_figure(data, cuts[:at], at <= len(cuts), session.palette())
+        words = f"Points, and the cuts that argument {at} excludes"
+        lesson_trees.show_plane(figure, "proof_plane", words)
 
 
 def _words(run: Run, cuts: list[ExcludedCuts], at: int, n: int, tree_cost: str) -> str:

@@ -118,7 +118,7 @@ def _one(lesson: Lesson, key: str) -> None:
                 session.open_page("explore", view.id)
     with left:
         _legend(lesson)
-        _picture(lesson, key, view, height=lesson_bar.PLANE)
+        _picture(lesson, key, view)
     if shown is not None and open_thresholds.has_moments(shown):
         st.subheader("Which thresholds were still open", anchor=False)
         open_thresholds.draw(view.id, shown)
@@ -130,19 +130,18 @@ def side_by_side(lesson: Lesson) -> None:
 
 
 def _all(lesson: Lesson) -> None:
-    views = {key: run_view(lesson, key) for key in lesson.formulations}
-    keys = list(views)
+    names = lessons.tree_names(lesson.formulations)
+    keys = list(names)
     _legend(lesson)
     for start in range(0, len(keys), PER_LINE):
         line = keys[start : start + PER_LINE]
         for place, key in zip(st.columns(min(PER_LINE, len(keys)), gap="medium"), line):  # noqa: B905
-            view = views[key]
+            view = run_view(lesson, key)
             if view is None:
                 continue
             with place:
-                name = get_formulation(key).info.teaching_text.name
-                st.subheader(text.markdown(name), anchor=False)
-                _picture(lesson, key, view, height=lesson_bar.SMALL_PLANE)
+                st.subheader(text.markdown(names[key]), anchor=False)
+                _picture(lesson, key, view, lesson_bar.SMALL_PLANE)
                 if view.is_final and view.solved is not None:
                     _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.solved)
@@ -155,7 +154,7 @@ def _legend(lesson: Lesson) -> None:
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 
 
-def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
+def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.PLANE) -> None:
     if not view.is_final:
         st.info(f"Growing: {text.markdown(view.words)}", icon=":material/hourglass_top:")
         return
@@ -169,13 +168,11 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
-    show_plane(
-        figure,
-        height,
-        key=session.widget_key("lesson_plane", key, height),
-        alt=f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
-        f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified",
+    words = (
+        f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
+        f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
     )
+    show_plane(figure, session.widget_key("lesson_plane", key, height), words, height)
     if wide := wide_bands(run.tree, run.encoding, run.train):
         st.caption(
             f"Without a band: {text.count(len(wide), 'line')}, as the margin is wider than a fifth "
@@ -183,7 +180,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
         )
 
 
-def show_plane(figure: go.Figure, height: int, key: str, alt: str) -> None:
+def show_plane(figure: go.Figure, key: str, alt: str, height: int = lesson_bar.PLANE) -> None:
     """Place a plane of at least this height; on a projector it grows with the screen."""
     figure.update_layout(height=height, showlegend=False, margin={"t": 8})
     figure.update_yaxes(scaleanchor="x", constrain="domain")

@@ -259,21 +259,22 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
 
 
 def _table(before: SolvedRun, after: SolvedRun) -> None:
-    rows = [
-        ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
-        ("Accuracy, training", *(text.percent(r.accuracy) for r in (before, after))),
-        ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
-        ("Mean cost, training", *(text.number(r.mean_cost) for r in (before, after))),
-        ("Leaves", *(str(r.tree.n_leaves) for r in (before, after))),
-        ("Features used", *(_features(r) for r in (before, after))),
-        ("Objective", *(text.fixed(r.objective) for r in (before, after))),
-        ("Bound", *(text.fixed(r.bound) for r in (before, after))),
-        ("Proof", *(r.badge for r in (before, after))),
-    ]
+    others = _facts(after)
+    rows = [(name, value, others[name]) for name, value in _facts(before).items()]
     columns = ("", "Without the condition", "With the condition")
     chart.table(rows, "whatif_table", "Both trees in numbers", columns)
 
 
-def _features(run: SolvedRun) -> str:
-    used = used_columns(run.tree, run.encoding)
-    return ", ".join(sorted(text.printable(name, 30) for name in used)) or "none"
+def _facts(run: SolvedRun) -> dict[str, str]:
+    used = sorted(text.printable(name, 30) for name in used_columns(run.tree, run.encoding))
+    return {
+        "Accuracy, held out": text.percent(run.test_accuracy),
+        "Accuracy, training": text.percent(run.accuracy),
+        "Balanced accuracy": text.percent(run.balanced_accuracy),
+        "Mean cost, training": text.number(run.mean_cost),
+        "Leaves": str(run.tree.n_leaves),
+        "Features used": ", ".join(used) or "none",
+        "Objective": text.fixed(run.objective),
+        "Bound": text.fixed(run.bound),
+        "Proof": run.badge,
+    }

@@ -26,7 +26,9 @@ from tests.unit.hostile import HOSTILE
 def test_regions_fill_the_box_and_agree_with_routing(oblique):
     tree, encoding, data = oblique
     record = plane_data(tree, encoding, data, "width", HOSTILE)
-    box = (record.x_range[1] - record.x_range[0]) * (record.y_range[1] - record.y_range[0])
+    box = (record.places.across.range[1] - record.places.across.range[0]) * (
+        record.places.up.range[1] - record.places.up.range[0]
+    )
     assert sum(area(r.polygon) for r in record.regions) == pytest.approx(box)
     for x, y, leaf in zip(record.dots.x, record.dots.y, record.dots.leaf, strict=True):
         region = region_of(record.regions, (x, y))
@@ -45,7 +47,7 @@ def test_oblique_tree_has_margin_bands_between_its_lines(oblique):
     assert {round(p[0], 9) for seg in lines.line for p in seg} == {0.55}
     assert {round(p[0], 9) for seg in lines.low for p in seg} == {0.275}
     assert {round(p[0], 9) for seg in lines.high for p in seg} == {0.825}
-    width = (0.825 - 0.275) * (record.y_range[1] - record.y_range[0])
+    width = (0.825 - 0.275) * (record.places.up.range[1] - record.places.up.range[0])
     assert sum(area(p) for p in lines.band) == pytest.approx(width)
 
 

@@ -67,7 +67,7 @@ def test_regions_agree_with_routing_on_every_kind_of_axis(shop, axes, key):
         splits[node] = Split.on_feature(int(j), float(np.unique(X[:, j])[:-1].max() / 2))
     tree = Tree(splits, {4: 0, 5: 1, 6: 0, 7: 1}, len(encoding.columns), 2, shop.classes)
     record = plane_data(tree, encoding, shop, *axes)
-    width, height = np.diff(record.x_range)[0], np.diff(record.y_range)[0]
+    width, height = np.diff(record.places.across.range)[0], np.diff(record.places.up.range)[0]
     assert sum(area(r.polygon) for r in record.regions) == pytest.approx(width * height)
     for x, y, leaf in zip(record.dots.x, record.dots.y, record.dots.leaf, strict=True):
         region = region_of(record.regions, (x, y))

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from octcore.errors import ModelFileError, StoreError
+from octcore.serial import default_path
 from octcore.solving.solve import solve
 from octcore.store import database as database_module
-from octcore.store.database import default_path
 from octcore.store.records import StoreState
 from octcore.store.runs import RunStore
 from octcore.store.writer import RunWriter

@@ -100,7 +100,10 @@ def test_root_values_are_the_best_over_the_columns(base):
     figure = root_values_figure(record, LIGHT, "petal width (cm)")
     dots = next(t for t in figure.data if t.mode == "markers+text")
     assert list(dots.y)[-1] == "petal width (cm)"
+    assert figure.layout.xaxis.title.text.startswith("accuracy less the price of leaves")
     assert "best with this feature at the root" in figure.layout.xaxis.title.text
+    figure = root_values_figure(record, LIGHT, has_costs=True)
+    assert figure.layout.xaxis.title.text.startswith("1 - mean cost less the price of leaves")
 
 
 def test_a_bound_is_no_value(base):
