@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.formulations.base import FormulationInfo
@@ -64,13 +62,9 @@ class Family:
     def _share(self, runs: Sequence[Run], data: Dataset | None) -> float | None:
         if data is None or data.y is None:
             return None
-        if not self.n_selected:
-            told = OneVsRest(data.classes, tuple(runs)).distances(data.frame).argmax(axis=1)
-        elif (tree := runs[0].tree) is None:
-            return None
-        else:
-            X = np.asarray(runs[0].encoding.transform(data.frame), dtype=float)
-            told = tree.predict_codes(X)
+        if self.n_selected:
+            return runs[0].accuracy_on(data)
+        told = OneVsRest(data.classes, tuple(runs)).distances(data.frame).argmax(axis=1)
         return float((told == data.y).mean())
 
 

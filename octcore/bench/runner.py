@@ -22,7 +22,6 @@ from octcore.selection.tuning import choose
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
-from octcore.tree import metrics
 from octcore.worker.job import Job, Snapshot
 from octcore.worker.process import SolveProcess
 from octcore.worker.request import Request
@@ -275,12 +274,6 @@ def _subset(data: Dataset, rows: tuple[int, ...]) -> Dataset:
     return data.subset(mask)
 
 
-def _accuracy(run: Run, rows: Dataset | None) -> float | None:
-    if run.tree is None or rows is None or rows.y is None or not rows.n_samples:
-        return None
-    return metrics.accuracy(run.tree, run.encoding.transform(rows.frame), rows.y)
-
-
 def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
     tree, size = run.tree, run.model_size
     used = set() if tree is None else {j for s in tree.splits.values() for j in s.features}
@@ -296,7 +289,7 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
         accuracy=run.accuracy,
         solve_seconds=round(run.timings["total"] - max(handed_over, 0.0), 4),
         root_bound=run.root_bound,
-        test_accuracy=_accuracy(run, test),
+        test_accuracy=run.accuracy_on(test),
         leaves=None if tree is None else tree.n_leaves,
         features=None if tree is None else len(used),
         rows=size.get("rows"),

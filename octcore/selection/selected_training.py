@@ -23,7 +23,6 @@ from octcore.serial import jsonable
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve
-from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
 CLAIM = "optimal on the selected subset of the rows; nothing is proven about the others"
@@ -179,9 +178,8 @@ def solve_selected(
 
 def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None) -> SelectedRun:
     """One round, judged on all rows."""
-    tree = run.final_tree
-    held_out = None if test is None else _accuracy(run, tree, test)
-    accuracy = _accuracy(run, tree, train)
+    tree, accuracy, held_out = run.final_tree, run.accuracy_on(train), run.accuracy_on(test)
+    assert accuracy is not None
     claimed = _with_claim(run, selection)
     return SelectedRun(claimed, tree, accuracy, selection, (), 0.0, test_accuracy=held_out)
 
@@ -195,10 +193,6 @@ def check_formulation(key: str) -> None:
             "splits on one column at a time; choose svm1-odt or another oblique formulation.",
             "formulation",
         )
-
-
-def _accuracy(run: Run, tree: Tree, data: Dataset) -> float:
-    return metrics.accuracy(tree, run.encoding.transform(data.frame), data.codes)
 
 
 def _with_claim(run: Run, selection: Selection) -> Run:

@@ -23,6 +23,7 @@ from octcore.serial import jsonable, versions
 from octcore.solving import report
 from octcore.solving.prepare import problem_of
 from octcore.solving.settings import Asked
+from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
@@ -316,6 +317,15 @@ float or None
         if info.objective != COMMON_OBJECTIVE or by_weight:
             return f"gap {100 * self.gap:.1f} %"
         return f"up to {100 * abs(self.bound - self.objective):.1f} points better possible"
+
+    def accuracy_on(self, data: Dataset | None) -> float | None:
+        """Share of rows with a target that is right, of those that get a class.
+
+        None without rows, their classes or a tree.
+        """
+        if self.tree is None or data is None or data.y is None or not data.n_samples:
+            return None
+        return metrics.accuracy(self.tree, self.encoding.transform(data.frame), data.y)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Predict the class labels of raw rows.

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.what_if.questions import chosen_run
-from dashboard.widgets import inputs, run_summary
+from dashboard.widgets import chart, inputs, run_summary
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
@@ -121,20 +121,19 @@ def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> 
     shares = [c for c in frame.columns if c in {"right", "held out", "fairness gap"}]
     shares += [c for c in frame.columns if c.startswith("recall ")]
     frame[shares] = 100 * frame[shares]
-    event = st.dataframe(
+    event = chart.table(
         frame,
-        hide_index=True,
+        session.widget_key(TABLE, context.task, len(shown)),
+        "The near-optimal trees with their worth; mark one or two rows",
         height=TABLE_HEIGHT,
         on_select="rerun",
         selection_mode="multi-row",
-        key=session.widget_key(TABLE, context.task, len(shown)),
         column_config={
             **{name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
             "points below": st.column_config.NumberColumn(format="%.3f"),
         },
-        alt="The near-optimal trees with their worth; mark one or two rows",
     )
-    return [shown[k] for k in event.selection.rows[:PINNED]]  # pyright: ignore
+    return [shown[k] for k in event["selection"]["rows"][:PINNED]]
 
 
 def _actions(

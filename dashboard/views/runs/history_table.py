@@ -12,6 +12,7 @@ import streamlit as st
 
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import setting_words
+from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.solving.settings import Asked
 
@@ -153,15 +154,14 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
         frame = frame.drop(columns="± held out")
     if len(lines) == 1:
         frame = frame.drop(columns="what differs")
-    picked = st.dataframe(
+    picked = chart.table(
         frame,
-        hide_index=True,
+        "history_table",
+        f"History of {len(entries)} runs",
         height=min(420, 38 + 35 * len(lines)),
         placeholder="–",
-        key="history_table",
         on_select="rerun",
         selection_mode="multi-row",
-        alt=f"History of {len(entries)} runs",
         column_config={
             "name": st.column_config.TextColumn(width=220),
             "held out": share,

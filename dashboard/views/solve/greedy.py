@@ -7,7 +7,6 @@ from dashboard.views.solve import advice
 from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
-from octcore.tree import metrics
 
 ON_NUMBERS = "raw"
 """Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
@@ -28,7 +27,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
         if not isinstance(same, str):
             columns["CART on the same 0/1 features"] = facts(same, run)
     words = advice.gain_words(run, numbers)
-    unseen = [held_out(tree, run) for tree in (run, numbers)]
+    unseen = [tree.accuracy_on(run.test) for tree in (run, numbers)]
     if unseen[0] is not None and unseen[1] is not None and not run.asked.has_task:
         words = f"{advice.held_out_words(unseen[0], unseen[1])} {words}"
     st.markdown(f"**CART beside it** {text.markdown(words, 400)}")
@@ -46,13 +45,6 @@ FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves
 def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     """Held-out and training accuracy, errors and leaves, on the rows of another run."""
     errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
-    shares = [text.percent(share) for share in (held_out(run, rows_of), run.accuracy)]
+    shares = [text.percent(share) for share in (run.accuracy_on(rows_of.test), run.accuracy)]
     known = [*shares, errors, str(run.tree.n_leaves)]
     return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known
-
-
-def held_out(run: SolvedRun, rows_of: SolvedRun) -> float | None:
-    """Accuracy on the held-out rows of another run; None where it has none."""
-    if rows_of.test is None or rows_of.test.y is None:
-        return None
-    return metrics.accuracy(run.tree, run.encoding.transform(rows_of.test.frame), rows_of.test.y)

@@ -171,14 +171,13 @@ def shown_table(standing: Standing) -> pd.DataFrame:
 def _table(standing: Standing) -> None:
     table = shown_table(standing).sort_values("mean %", ascending=False, kind="stable")
     decimals = st.column_config.NumberColumn(format="%.1f", width="small")
-    picked: Any = st.dataframe(
+    picked = chart.table(
         table,
-        hide_index=True,
+        session.widget_key(TABLE, standing.job.id),
+        f"{len(table)} candidates, best first",
         height=min(420, 38 + 35 * len(table)),
-        key=session.widget_key(TABLE, standing.job.id),
         on_select="rerun" if standing.job.is_final else "ignore",
         selection_mode="single-row",
-        alt=f"{len(table)} candidates, best first",
         column_config={name: decimals for name in ("mean %", "± %", "leaves", "features")}
         | {"seconds": st.column_config.NumberColumn(format="%.2f", width="small")},
     )
