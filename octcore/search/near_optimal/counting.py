@@ -48,19 +48,10 @@ class Counted(NamedTuple):
 class TreeGraph:
     """All near-optimal trees as a graph of row subsets; counts the trees for some variants.
 
-    Parameters
-    ----------
-    ground : Ground
-        The rows, and the trees of depth two.
-    levels : list of Level
-        The graph, the root first.
-
-    Attributes
-    ----------
-    everything : Counted
-        The counts where every column may be used.
-    optimum : fractions.Fraction
-        Least cost of an allowed tree, in integer weight units.
+    `ground`: the rows, and the trees of depth two.
+    `levels`: the graph, the root first.
+    `everything`: the counts where every column may be used.
+    `optimum`: least cost of an allowed tree, in integer weight units.
     """
 
     def __init__(self, ground: Ground, levels: list[Level]) -> None:
@@ -73,12 +64,9 @@ class TreeGraph:
     def count(self, allow: np.ndarray, gain: bool) -> Counted:
         """Count the trees of every variant.
 
-        Parameters
-        ----------
-        allow : ndarray of shape (n_thresholds, n_variants), bool
-            Thresholds that a variant may use; variant 0 allows what any of them allows.
-        gain : bool
-            Whether every split has to lower the errors.
+        `allow`: (n_thresholds, n_variants) bool, thresholds that a variant may use; variant 0
+            allows what any of them allows.
+        `gain`: whether every split has to lower the errors.
         """
         instance = self.instance
         places = max(1, instance.table.n_columns) if self.levels[0].depth <= BOTTOM else 1
@@ -187,17 +175,9 @@ class TreeGraph:
         with that cell; weights are pushed from the root down.  A leaf then predicts its class, for
         its rows, in as many trees as its weight says.
 
-        Parameters
-        ----------
-        counted : Counted
-            Variant 0 is asked for.
-        admits : callable
-            ``admits(errors, leaves)``: which cells of the whole set count.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In doubles; shares are exact to about 15 digits.
+        `counted`: variant 0 is asked for.
+        `admits`: ``admits(errors, leaves)``: which cells of the whole set count.
+        Returns (n_samples, n_classes) in doubles; shares are exact to about 15 digits.
         """
         ground, instance = self.ground, self.instance
         shares = np.zeros((ground.n_rows, instance.question.n_classes))

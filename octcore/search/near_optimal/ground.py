@@ -118,20 +118,10 @@ class _Pairs:
 class Ground:
     """Subsets of the rows of a table, each as the packed bits of its rows.
 
-    Parameters
-    ----------
-    instance : Instance
-    guard : callable
-        ``guard(done)`` is called often and raises when the search must stop.
-    budget : int
-        Largest scaled cost of a tree.
-
-    Attributes
-    ----------
-    values, number : ndarray
-        Errors by number, and number by errors; see `error_numbers`.
-    scored : int
-        Subsets that were looked at.
+    `guard`: ``guard(done)`` is called often and raises when the search must stop.
+    `budget`: largest scaled cost of a tree.
+    `values`, `number`: errors by number, and number by errors; see `error_numbers`.
+    `scored`: subsets that were looked at.
     """
 
     def __init__(self, instance: Instance, guard: Callable[[int], None], budget: int) -> None:
@@ -162,10 +152,7 @@ class Ground:
     def hold(self, size: int) -> None:
         """Account for memory.
 
-        Raises
-        ------
-        TooLargeError
-            Beyond `MEMORY`.
+        Raises `TooLargeError` beyond `MEMORY`.
         """
         self.stored_bytes += size
         if self.stored_bytes > MEMORY:
@@ -274,13 +261,8 @@ class Ground:
     def least(self, rows: bytes, depth: int, cutoff: int) -> int:
         """Least cost of a tree up to a depth, or a lower bound above the cutoff.
 
-        Parameters
-        ----------
-        rows : bytes
-        depth : int
-            Two or more.
-        cutoff : int
-            Costs above it need not be exact.
+        `depth`: two or more.
+        `cutoff`: costs above it need not be exact.
         """
         value, exact_to = self._least.get((rows, depth), (0, -1))
         if value > cutoff or value <= exact_to:
@@ -339,16 +321,12 @@ class Ground:
     def count(self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
         """Add the trees with a split at the top to ``grid[0, leaves - 1, errors, variant]``.
 
-        Parameters
-        ----------
-        node : Node
-            Of depth two or less.
-        share : ndarray of shape (n_thresholds, n_variants), float64
-            1 where a variant may use a threshold; what variant 0 may not use, none may.
-        gain : bool
-            Whether every split has to lower the errors.
-        grid : ndarray of shape (places, leaves, n_errors, n_variants)
-            With more than one place, trees are told apart by the column of the table at their root.
+        `node`: of depth two or less.
+        `share`: (n_thresholds, n_variants) float64, 1 where a variant may use a threshold; what
+            variant 0 may not use, none may.
+        `gain`: whether every split has to lower the errors.
+        `grid`: (places, leaves, n_errors, n_variants); with more than one place, trees are told
+            apart by the column of the table at their root.
         """
         known = self._found.get(node.rows)
         if known is not None and not gain and share.shape[1] == 1 and share.all():
@@ -417,14 +395,9 @@ class Ground:
 class Tops:
     """The splits at the top of a bottom node, in order.
 
-    Attributes
-    ----------
-    first, many : ndarray of shape (n,)
-        First threshold of each, and how many there are.
-    leaf : ndarray of shape (2, n)
-        Errors of a leaf on both sides.
-    low : ndarray of shape (n,)
-        Least scaled cost of a tree.
+    `first`, `many`: (n,) first threshold of each, and how many there are.
+    `leaf`: (2, n) errors of a leaf on both sides.
+    `low`: (n,) least scaled cost of a tree.
     """
 
     def __init__(self, ground: Ground, node: Node) -> None:

@@ -32,14 +32,9 @@ MOST_VARIANTS = 20_000
 class Stage:
     """What is known at a moment.
 
-    Parameters
-    ----------
-    lower : Fraction
-        No accepted tree costs less, in units of `Instance`.
-    tree : Tree or None
-        A new best accepted tree.
-    is_complete : bool
-        Whether the best tree so far is optimal, or none is accepted at all.
+    `lower`: no accepted tree costs less, in units of `Instance`.
+    `tree`: a new best accepted tree.
+    `is_complete`: whether the best tree so far is optimal, or none is accepted at all.
     """
 
     lower: Fraction
@@ -62,26 +57,12 @@ def first_accepted(
 ) -> Iterator[Stage]:
     """Find the cheapest tree that is accepted.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the instance for a tolerance.
-    known : Fraction
-        Cost of a tree near the optimum without the constraint.
-    accept : callable
-    by_labels, by_columns : bool
-        Whether the constraint looks at predictions, and at which columns are tested.
-    guard, report : callable
-        As for `find_trees`.
-
-    Yields
-    ------
-    Stage
-        The last one is complete.
-
-    Raises
-    ------
-    TooManyVariantsError
+    `make`: makes the instance for a tolerance.
+    `known`: cost of a tree near the optimum without the constraint.
+    `by_labels`, `by_columns`: whether the constraint looks at predictions, and at which columns are
+        tested.
+    `guard`, `report`: as for `find_trees`.
+    The last stage is complete.  Raises `TooManyVariantsError`.
     """
     tolerance, seen, best = FIRST_TOLERANCE, Fraction(-1), None
     while True:

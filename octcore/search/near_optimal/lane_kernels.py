@@ -210,18 +210,10 @@ def _subset(rows, keep):
 def open_subset(rows, keep, terms, usable):
     """List the splits of a subset that test a usable column, all open.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of the table.
-    keep : ndarray of shape (n_rows,), uint8
-        Which of them the subset has.
-    usable : ndarray of shape (n_columns,), uint8
-
-    Returns
-    -------
-    tuple of (Splits, int)
-        The splits, and the errors of a leaf, -1 where it has too few rows.
+    `rows`: of the table.
+    `keep`: (n_rows,) uint8, which of them the subset has.
+    `usable`: (n_columns,) uint8, columns that may be tested.
+    Returns the splits, and the errors of a leaf, -1 where it has too few rows.
     """
     splits, leaf, _ = _splits_of(_subset(rows, keep), terms, usable, np.empty((2, 1, 1), np.int64))
     for j in range(splits.first[len(usable)]):
@@ -268,16 +260,10 @@ def choose(splits, bounds, limit, longest):
     The run is that around the open split with the least bound, in the column with the least one.
     Runs of `longest` splits or fewer are closed instead, to be solved one by one later.
 
-    Parameters
-    ----------
-    bounds : ndarray of shape (n_columns,)
-        Least sum of bounds in every column; `FAR` where nothing is open, which is written.
-
-    Returns
-    -------
-    tuple of (int, int, int)
-        The column, the split in the middle of the run by weight, -1 where nothing is open, and the
-        weight.
+    `bounds`: (n_columns,) least sum of bounds in every column; `FAR` where nothing is open, which
+        is written.
+    Returns the column, the split in the middle of the run by weight, -1 where nothing is open, and
+        the weight.
     """
     left, right = splits.cost[0], splits.cost[1]
     while True:
@@ -696,33 +682,22 @@ def _tops(splits, n_splits, budget):
 def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, shares):
     """Solve the splits of a subset that trees of depth two or less within a budget have.
 
-    Parameters
-    ----------
-    rows, keep, usable
-        As for `open_subset`.
-    terms : Terms
-    hint : ndarray of int64
-        First thresholds of what may be at the top, ascending; a first one of -1 stands for all.
-    bounds : ndarray of shape (2, n_columns, n_ranks), int64
-        Bounds of the sides by rank, if it is longer than one; better ones are written into it.
-    budget : int
-        Largest scaled cost.
-    asked : int
-        `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid into
-        that of the split's column, `LEAST` finds the least cost alone, and `SHARES` adds to
+    `rows`, `keep`, `usable`: as for `open_subset`.
+    `hint`: first thresholds of what may be at the top, ascending; a first one of -1 stands for all.
+    `bounds`: (2, n_columns, n_ranks) int64, bounds of the sides by rank, if it is longer than one;
+        better ones are written into it.
+    `budget`: largest scaled cost.
+    `asked`: `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid
+        into that of the split's column, `LEAST` finds the least cost alone, and `SHARES` adds to
         ``shares[row, class]`` what trees predict, each as often as ``grid[0, leaves - 1, errors,
         0]`` says.  `TALLY` fills ``shares[k, variant]`` with the trees that have the k-th split of
         `hint` at the top, and the cell (leaves - 1, errors), the grid being scratch.  `SHAPES`
         counts by the columns at the top and on both sides, n_columns for a leaf, in one number:
         ``(top * (n_columns + 1) + left) * (n_columns + 1) + right``.
-
-    Returns
-    -------
-    tuple of (int, int, ndarray, ndarray, ndarray)
-        Errors of a leaf, -1 where it has too few rows.  The least cost; above the budget it is a
-        lower bound.  Splits within the budget, shape (n, 6): first threshold, number of thresholds,
-        errors of a leaf and least cost on both sides.  Keys ``shape * n_errors + number of the
-        errors``, -1 for none, and numbers of trees.
+    Returns errors of a leaf, -1 where it has too few rows.  The least cost; above the budget it is
+        a lower bound.  Splits within the budget, shape (n, 6): first threshold, number of
+        thresholds, errors of a leaf and least cost on both sides.  Keys ``shape * n_errors + number
+        of the errors``, -1 for none, and numbers of trees.
     """
     own, n_columns = _subset(rows, keep), len(usable)
     splits, leaf, stump = _splits_of(own, terms, usable, bounds)
@@ -807,18 +782,11 @@ def _stumps_within(rows, keep, terms, wanted, room):
 def list_below(rows, keep, terms, wanted, column, low, cost, budget):
     """Splits of wanted columns on both sides of a threshold that some tree within the budget has.
 
-    Parameters
-    ----------
-    wanted : ndarray of shape (n_columns,), uint8
-    column, low : int
-        The threshold: a column, and its last rank on the left.
-    cost : ndarray of shape (2,), int64
-        Least cost of the sides.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n, 3)
-        Left and right: errors, first threshold and number of thresholds; thresholds ascending.
+    `wanted`: (n_columns,) uint8.
+    `column`, `low`: the threshold: a column, and its last rank on the left.
+    `cost`: (2,) int64, least cost of the sides.
+    Returns two arrays (n, 3), left and right: errors, first threshold and number of thresholds;
+        thresholds ascending.
     """
     left, right = np.zeros(len(keep), np.uint8), np.zeros(len(keep), np.uint8)
     for r in range(len(keep)):

@@ -29,10 +29,7 @@ _DIVES = 3
 class BitSearch:
     """One run on 0/1 columns.
 
-    Parameters
-    ----------
-    inquiry : Inquiry
-        At least one column.
+    `inquiry`: at least one column.
     """
 
     def __init__(self, inquiry: Inquiry) -> None:

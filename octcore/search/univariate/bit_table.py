@@ -21,15 +21,9 @@ _COUNTER_LIMIT = 2**28
 class BitTable:
     """Rows on 0/1 columns, and the thresholds that the columns stand for.
 
-    Attributes
-    ----------
-    rows : Rows
-        Kernel data.
-    table : Table
-    kept : ndarray of shape (n_bits,)
-        The threshold of every 0/1 column.
-    position : ndarray of shape (n_thresholds,)
-        The 0/1 column of every threshold.
+    `rows`: kernel data.
+    `kept`: (n_bits,) the threshold of every 0/1 column.
+    `position`: (n_thresholds,) the 0/1 column of every threshold.
     """
 
     rows: Rows
@@ -54,13 +48,9 @@ class BitTable:
 def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
     """Make a 0/1 column of every threshold.
 
-    Parameters
-    ----------
-    table : Table
-    roots : ndarray of shape (n_columns,), bool
-        Columns that the root may test; of equal thresholds one of theirs stays.
-    smallest : int
-        Leaf size that the kernels have to respect.
+    `roots`: (n_columns,) bool, columns that the root may test; of equal thresholds one of theirs
+        stays.
+    `smallest`: leaf size that the kernels have to respect.
     """
     column, rank = table.column_and_rank
     right = (table.rank[column] > rank[:, None]).T.astype(np.uint8)
@@ -104,18 +94,11 @@ def reduce_columns(
 
     Of equal ones a preferred one stays, and of several the lowest index.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), values 0 and 1
-    excluded : ndarray of shape (n_features,), bool, optional
-        Columns that may not be used.
-    preferred : ndarray of shape (n_features,), bool, optional
-
-    Returns
-    -------
-    tuple of ndarray
-        Index of every column that stays, ascending; and for every column the place of the one like
-        it among these, -1 for a constant or excluded one.
+    `X`: (n_samples, n_features) values 0 and 1.
+    `excluded`: (n_features,) bool, optional, columns that may not be used.
+    `preferred`: (n_features,) bool, optional.
+    Returns the index of every column that stays, ascending; and for every column the place of the
+        one like it among these, -1 for a constant or excluded one.
     """
     columns = np.ascontiguousarray(X.T, np.uint8)
     usable = np.zeros(len(columns), bool)
@@ -136,17 +119,10 @@ def make_rows(
 ) -> tuple[np.ndarray, Rows]:
     """Sort rows into blocks of equal channel and scale and build the kernel arrays.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    index : ndarray of shape (n_rows,)
-        Sample that every kernel row shows; samples may repeat.
-    channel, scale, minority : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    tuple of (ndarray, Rows)
-        Sample of every kernel row in its final order, and the kernel data.
+    `X`: (n_samples, n_features).
+    `index`: (n_rows,) sample that every kernel row shows; samples may repeat.
+    `channel`, `scale`, `minority`: (n_rows,).
+    Returns sample of every kernel row in its final order, and the kernel data.
     """
     # Within a block the rows are shuffled, so that a part of them represents the whole.
     mixed = np.random.default_rng(0).permutation(len(index))

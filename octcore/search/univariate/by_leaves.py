@@ -25,13 +25,8 @@ _HALF = "The search over all numbers of leaves was stopped before its end."
 class LeavesOptimum:
     """The most accurate tree with at most ``max_leaves`` leaves.
 
-    Attributes
-    ----------
-    max_leaves : int
-    accuracy : float
-        Weighted share of correctly classified rows, without penalty.
-    tree : Tree
-        It may have fewer leaves than allowed, when more would not help.
+    `accuracy`: weighted share of correctly classified rows, without penalty.
+    `tree`: it may have fewer leaves than allowed, when more would not help.
     """
 
     max_leaves: int
@@ -62,25 +57,11 @@ def optimal_by_leaves(
 
     The penalty of the question does not matter here; all restrictions hold.
 
-    Parameters
-    ----------
-    question : Question
-    cancel : callable, optional
-        Polled about every 50 ms.
-    time_limit : float, optional
-        Seconds of wall-clock time.
-
-    Returns
-    -------
-    tuple of LeavesOptimum
-        Numbers of leaves for which no tree is allowed are left out.
-
-    Raises
-    ------
-    CancelledError
-        If it was stopped or ran out of time: half a table proves nothing.
-    DataError, SettingsError
-        If the question makes no sense.
+    `cancel`: polled about every 50 ms.
+    `time_limit`: seconds of wall-clock time.
+    Numbers of leaves for which no tree is allowed are left out.
+    Raises `CancelledError` if it was stopped or ran out of time: half a table proves nothing.
+    Raises `DataError`, `SettingsError` if the question makes no sense.
     """
     deadline = None if time_limit is None else _now() + time_limit
     bare = replace(question, leaf_penalty=0.0, by_leaves=True)
@@ -132,15 +113,8 @@ def _proven(
 def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange, ...]:
     """Return which of the trees is optimal for which leaf penalties.
 
-    Parameters
-    ----------
-    optima : tuple of LeavesOptimum
-        From `optimal_by_leaves`.
-
-    Returns
-    -------
-    tuple of PenaltyRange
-        By falling penalty, from infinity to 0; the ranges touch. Where two trees tie, at a
+    `optima`: from `optimal_by_leaves`.
+    Returns by falling penalty, from infinity to 0; the ranges touch. Where two trees tie, at a
         breakpoint, the one with fewer leaves is the canonical choice.
     """
     hull: list[LeavesOptimum] = []

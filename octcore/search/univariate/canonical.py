@@ -32,14 +32,9 @@ TIE = 1e-9
 class BestSubtree:
     """The canonical optimum on a set of rows.
 
-    Attributes
-    ----------
-    value : float
-        Weight classified correctly minus ``leaf_penalty`` per leaf.
-    tree : Leaf or Branch
-        In the features of the caller.
-    wrong : ndarray of int64
-        Rows of the set that the tree misclassifies (J-), those without weight left out.
+    `value`: weight classified correctly minus ``leaf_penalty`` per leaf.
+    `tree`: in the features of the caller.
+    `wrong`: rows of the set that the tree misclassifies (J-), those without weight left out.
     """
 
     value: float
@@ -50,16 +45,11 @@ class BestSubtree:
 class DepthTwo:
     """Optimal depth-two trees on row subsets of one data set.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), values 0 and 1
-    y : ndarray of shape (n_samples,)
-        Class indices below ``n_classes``.
-    weights : ndarray of shape (n_samples,) or None
-        Nonnegative; integers are handled exactly.
-    n_classes : int
-    leaf_penalty : float
-        Per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale penalty).
+    `X`: (n_samples, n_features) values 0 and 1.
+    `y`: (n_samples,) class indices below ``n_classes``.
+    `weights`: (n_samples,) or None, nonnegative; integers are handled exactly.
+    `leaf_penalty`: per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale
+        penalty).
     """
 
     def __init__(
@@ -106,16 +96,8 @@ class DepthTwo:
     def values_by_root(self, mask: np.ndarray, depth: int = 2) -> np.ndarray:
         """Return the best value with every feature at the root.
 
-        Parameters
-        ----------
-        mask : ndarray of shape (n_samples,), bool
-        depth : int
-            1 or 2.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            A root that does not separate the rows has one empty leaf, which is charged too.
+        `mask`, `depth`: (n_samples,) bool; 1 or 2.
+        A root that does not separate the rows has one empty leaf, which is charged too.
         """
         subset = np.flatnonzero(mask[self._order])
         count = pair_scores(self._rows, subset, len(subset), self._pairs)
@@ -148,21 +130,11 @@ def canonical_tree(
 ) -> tuple[float, PathTree]:
     """Return the canonical optimum of depth at most ``max_depth`` (0, 1, 2) on kernel rows.
 
-    Parameters
-    ----------
-    rows : Rows
-    pairs : Pairs
-        Scratch made for ``rows``.
-    subset : ndarray of int64
-        Kernel rows, ascending. They satisfy the minimum leaf size.
-    penalty, slack : float
-        Per leaf, and the distance below which values tie, both in integer weight units.
-    max_depth, max_leaves : int
-
-    Returns
-    -------
-    tuple of (float, Leaf or Branch)
-        Value in weight units, tree in kernel features.
+    `pairs`: scratch made for ``rows``.
+    `subset`: kernel rows, ascending. They satisfy the minimum leaf size.
+    `penalty`, `slack`: per leaf, and the distance below which values tie, both in integer weight
+        units.
+    Returns the value in weight units, and the tree in kernel features.
     """
     count = pair_scores(rows, subset, len(subset), pairs)
     active = pairs.active[:count].copy()

@@ -33,17 +33,10 @@ class TooManyColumnsError(Exception):
 class ColumnTable:
     """Columns as growing lists; `arrays` closes them.
 
-    Parameters
-    ----------
-    space : ColumnSpace
-    payoff : numpy.ndarray
-        Payoff under the multipliers, see `ColumnSpace.payoff`.
-    threshold : float
-        Smallest through-value on the scale of `payoff`.
-    by_raw : bool
-        Whether a constraint counts raw features, so that stumps on different ones differ.
-    most : int
-        Largest number of columns.
+    `payoff`: payoff under the multipliers, see `ColumnSpace.payoff`.
+    `threshold`: smallest through-value on the scale of `payoff`.
+    `by_raw`: whether a constraint counts raw features, so that stumps on different ones differ.
+    `most`: largest number of columns.
     """
 
     space: ColumnSpace
@@ -172,12 +165,8 @@ class ColumnTable:
 def _undominated(gains: np.ndarray, kind: np.ndarray) -> np.ndarray:
     """Positions that no other position of the same kind equals or exceeds in every gain.
 
-    Parameters
-    ----------
-    gains : numpy.ndarray
-        Shape ``(n, 1 + n_rows)``; more is better in every entry.
-    kind : numpy.ndarray
-        Shape ``(n,)``.
+    `gains`: shape ``(n, 1 + n_rows)``; more is better in every entry.
+    `kind`: shape ``(n,)``.
     """
     n, n_gains = gains.shape
     if n < 2:
@@ -207,26 +196,15 @@ def make_table(
 ) -> ColumnTable:
     """Collect every column that a tree of value `threshold` or more may need.
 
-    Parameters
-    ----------
-    space : ColumnSpace
-    multipliers : numpy.ndarray
-        Non-negative prices of the linear rows; any give a valid table, good ones a small one.
-    threshold : float
-        Value that some feasible tree is known to have, less a little slack; -inf if none is known.
-    roots : numpy.ndarray
-        Columns that may be roots of such a tree.
-    by_raw : bool
-        See `ColumnTable`.
-    most : int
-        Largest number of columns.
-    guard : callable
-        Raises when the solve must stop.
-
-    Raises
-    ------
-    TooManyColumnsError
-        If there are more than `most`.
+    `multipliers`: non-negative prices of the linear rows; any give a valid table, good ones a small
+        one.
+    `threshold`: value that some feasible tree is known to have, less a little slack; -inf if none
+        is known.
+    `roots`: columns that may be roots of such a tree.
+    `by_raw`: see `ColumnTable`.
+    `most`: largest number of columns.
+    `guard`: raises when the solve must stop.
+    Raises `TooManyColumnsError` if there are more than `most`.
     """
     payoff = space.payoff(multipliers)
     level = threshold + float(multipliers @ space.rhs)

@@ -425,30 +425,15 @@ def ascending(values):
 def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     """Best tree of depth two at most, if it costs less than `cutoff`.
 
-    Parameters
-    ----------
-    rows : Rows
-    terms : Terms
-    leaves : int
-        Most leaves.
-    smallest : int
-        Rows that every leaf must have; the rows themselves are enough for one leaf.
-    cutoff : float
-        Trees of this cost or more are of no interest.
-    roots : (n_columns,) uint8
-        Whether the root may test a column.
-    free : int
-        Not 0 if a single leaf will do.
-    score : (n_columns,) float64
-        Filled: lower bound with every column at the root.
-    plan : (., 4) int32
-        Filled: column, rank, leaves left and leaves right of the root in row 1; column -1 stands
-        for a leaf.
-
-    Returns
-    -------
-    tuple of float
-        Cost of a tree, and a lower bound on every tree: the same if it is below the cutoff.
+    `leaves`: most leaves.
+    `smallest`: rows that every leaf must have; the rows themselves are enough for one leaf.
+    `cutoff`: trees of this cost or more are of no interest.
+    `roots`: (n_columns,) uint8, whether the root may test a column.
+    `free`: not 0 if a single leaf will do.
+    `score`: (n_columns,) float64, filled: lower bound with every column at the root.
+    `plan`: (., 4) int32, filled: column, rank, leaves left and leaves right of the root in row 1;
+        column -1 stands for a leaf.
+    Returns the cost of a tree, and a lower bound on every tree: the same if it is below the cutoff.
     """
     n_columns, m = rows.sequence.shape
     price, slack = terms.price, terms.slack

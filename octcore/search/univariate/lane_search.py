@@ -65,18 +65,11 @@ def planned(
 ) -> PathTree:  # fmt: skip
     """The tree of a plan; the last splits, which no plan tells, are found again.
 
-    Parameters
-    ----------
-    rows : Rows
-        Those of the node.
-    terms : Terms
-    leaves, smallest : int
-        Most leaves of the tree, and rows that every leaf must have.
-    plan : ndarray of shape (2^depth, 4)
-        Column, rank, leaves left, leaves right by node, numbered as a heap; column -1 stands for a
-        leaf or a single split, whichever is better.
-    first : ndarray of shape (n_columns + 1,)
-        Number of the first threshold of every column.
+    `rows`: those of the node.
+    `leaves`, `smallest`: most leaves of the tree, and rows that every leaf must have.
+    `plan`: (2^depth, 4) column, rank, leaves left, leaves right by node, numbered as a heap; column
+        -1 stands for a leaf or a single split, whichever is better.
+    `first`: (n_columns + 1,) number of the first threshold of every column.
     """
     split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
     if split[0] < 0 and leaves > 1:
@@ -101,10 +94,7 @@ def planned(
 class LaneSearch:
     """One run on all thresholds.
 
-    Parameters
-    ----------
-    inquiry : Inquiry
-        At least one column.
+    `inquiry`: at least one column.
     """
 
     def __init__(self, inquiry: Inquiry) -> None:

@@ -49,20 +49,13 @@ _WHOLE = 0.25
 class SearchState:
     """What all nodes of one search share.
 
-    Attributes
-    ----------
-    rows, pairs : Rows, Pairs
-        Kernel data and scratch.
-    penalty, slack : float
-        Cost per leaf, and the distance below which costs tie, in integer weight units.
-    threads : int
-        How many threads may work on one node; they change the time and nothing else.
-    stop : ndarray of shape (1,), uint8
-        Set to 1 by another thread to end the search soon.
-    by_leaves : bool
-        Whether errors are asked for by number of leaves, instead of one cost.
-    runs : ndarray of shape (1,), int64
-        D2S calls so far.
+    `rows`, `pairs`: kernel data and scratch.
+    `penalty`, `slack`: cost per leaf, and the distance below which costs tie, in integer weight
+        units.
+    `threads`: how many threads may work on one node; they change the time and nothing else.
+    `stop`: (1,) uint8, set to 1 by another thread to end the search soon.
+    `by_leaves`: whether errors are asked for by number of leaves, instead of one cost.
+    `runs`: (1,) int64, D2S calls so far.
     """
 
     rows: Rows
@@ -96,23 +89,12 @@ class SearchState:
 class LiteralNode:
     """Search for the best trees of depth at most ``depth`` (at least 1) on ``subset``.
 
-    Parameters
-    ----------
-    state : SearchState
-    subset : ndarray of int64
-        Kernel rows, ascending.
-    depth : int
-    shallow : LiteralNode, optional
-        The same rows searched at depth ``depth - 1``: its bounds and trees are taken over.
-    most : int, optional
-        Largest number of leaves of interest, where costs go by leaves.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (2 * n_features, n_child_entries)
-        Bounds on the costs of the subtrees of depth ``depth - 1`` below every literal.
-    best, bound : ndarray of shape (n_entries,)
-        Costs of the best trees known for the node, and bounds on all.
+    `subset`: kernel rows, ascending.
+    `shallow`: the same rows searched at depth ``depth - 1``: its bounds and trees are taken over.
+    `most`: largest number of leaves of interest, where costs go by leaves.
+    `lower`, `upper`: (2 * n_features, n_child_entries) bounds on the costs of the subtrees of depth
+        ``depth - 1`` below every literal.
+    `best`, `bound`: (n_entries,) costs of the best trees known for the node, and bounds on all.
     """
 
     check: ClassVar[Callable[[Any, int], None] | None] = None
@@ -267,10 +249,7 @@ class LiteralNode:
     def search(self, limit: np.ndarray | float = np.inf) -> tuple[np.ndarray, np.ndarray]:
         """Solve the node, or prove that it costs ``limit`` or more.
 
-        Returns
-        -------
-        tuple of ndarray of shape (n_entries,)
-            Lower bounds and best costs; equal (within the slack) when solved.
+        Returns (n_entries,) lower bounds and best costs; equal (within the slack) when solved.
         """
         for _ in self.tightenings(limit):
             pass
@@ -281,13 +260,8 @@ class LiteralNode:
     ) -> Iterator[None]:
         """Solve the node as `search` does, with a pause after every feature that was worked on.
 
-        Parameters
-        ----------
-        limit : float or ndarray of shape (n_entries,)
-        steps : int
-            In how many steps the bound of a feature is raised to the incumbent.
-        dives : int
-            How many of the most promising features are solved before anything else.
+        `steps`: in how many steps the bound of a feature is raised to the incumbent.
+        `dives`: how many of the most promising features are solved before anything else.
         """
         state = self.state
         promising = np.argsort(self.feature_upper[:, -1], kind="stable")[:dives]

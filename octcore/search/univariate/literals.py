@@ -42,21 +42,14 @@ class Terms(NamedTuple):
 class Literals(NamedTuple):
     """What one D2S per literal tells about the rows of a node.
 
-    Attributes
-    ----------
-    side_cost : ndarray of shape (n_literals, 2, n_features, 1 or 2)
-        Costs of the best depth-one tree on either side of a feature, below the literal;
-        `INFINITE` for features that do not split these rows.
-    ones : ndarray of shape (n_literals, n_features), int64
-        Weight of the literal's rows with the feature at 1.
-    depth_two : ndarray of shape (n_literals, 1 or 4)
-        Best costs at depth two.
-    outvoted, weight : ndarray of shape (n_literals,)
-        Equivalent-point errors, and weight of the rows.
-    order : ndarray of shape (n_literals, n_features), int32
-        Features by increasing cost as the root of a depth-two tree.
-    usable : ndarray of shape (n_literals,), int64
-        How many features at the front of ``order`` split the rows.
+    `side_cost`: (n_literals, 2, n_features, 1 or 2) costs of the best depth-one tree on either side
+        of a feature, below the literal; `INFINITE` for features that do not split these rows.
+    `ones`: (n_literals, n_features) int64, weight of the literal's rows with the feature at 1.
+    `depth_two`: (n_literals, 1 or 4) best costs at depth two.
+    `outvoted`, `weight`: (n_literals,) equivalent-point errors, and weight of the rows.
+    `order`: (n_literals, n_features) int32, features by increasing cost as the root of a depth-two
+        tree.
+    `usable`: (n_literals,) int64, how many features at the front of ``order`` split the rows.
     """
 
     side_cost: np.ndarray
@@ -240,25 +233,14 @@ def close_depth_three(
 ):
     """Find the best depth-three trees below literal ``a``, or prove that they cost ``limit``.
 
-    Parameters
-    ----------
-    rows, pairs : Rows, Pairs
-    subset : ndarray of int64
-        Rows of the node; ``parent`` and ``child`` have room for as many.
-    a : int
-        The literal.
-    limit : ndarray of shape (n_entries,)
-        Trees of this cost or more are of no interest.
-    terms, literals : Terms, Literals
-    table, known : ndarray of shape (n_literals, n_literals, .) and (n_literals, n_literals)
-        Bounds on the pairs, changed.
-    best, roots, proven : ndarray of shape (n_entries,)
-        Least costs found and their root features, improved; lower bounds, filled.
-
-    Returns
-    -------
-    bool
-        False when stopped early: then nothing is proven.
+    `subset`: rows of the node; ``parent`` and ``child`` have room for as many.
+    `a`: the literal.
+    `limit`: (n_entries,) trees of this cost or more are of no interest.
+    `table`, `known`: (n_literals, n_literals, .) and (n_literals, n_literals), bounds on the pairs,
+        changed.
+    `best`, `roots`, `proven`: (n_entries,) least costs found and their root features, improved;
+        lower bounds, filled.
+    Returns False when stopped early: then nothing is proven.
     """
     n_parent = filter_rows(subset, len(subset), rows.columns[a >> 1], a & 1, parent)
     last = literals.side_cost.shape[3] - 1

@@ -45,20 +45,10 @@ def answer(
 ) -> Answer:
     """Find the optimal tree and prove it, or return the best tree and a valid bound.
 
-    Parameters
-    ----------
-    question : Question
-    on_report : callable, optional
-        Receives every `Report` on the calling thread.
-    cancel : callable, optional
-        Polled about every 50 ms on the calling thread; True ends the search.
-    time_limit : float, optional
-        Seconds of wall-clock time, without those that compile kernels.
-
-    Raises
-    ------
-    DataError, SettingsError
-        If the question makes no sense, see `Question.check`.
+    `on_report`: receives every `Report` on the calling thread.
+    `cancel`: polled about every 50 ms on the calling thread; True ends the search.
+    `time_limit`: seconds of wall-clock time, without those that compile kernels.
+    Raises `DataError`, `SettingsError` if the question makes no sense, see `Question.check`.
     """
     question.check()
     search = _Search(question, on_report or (lambda report: None))
