@@ -70,7 +70,8 @@ class TreeGraph:
         """
         instance = self.instance
         places = max(1, instance.table.n_columns) if self.levels[0].depth <= BOTTOM else 1
-        n_grid = places * instance.most_leaves(instance.depth) * len(self.ground.values) * 8
+        leaves = instance.most_leaves(instance.question.depth)
+        n_grid = places * leaves * len(self.ground.values) * 8
         most = max(2, GRID_BYTES // max(1, n_grid))
         # The first variant is in all passes: its counts say which cells there are.
         parts = [
@@ -134,7 +135,8 @@ class TreeGraph:
 
     def leaf_counts(self, node: Node, leaf: int) -> bool:
         """Whether a single leaf is one of the trees of a node."""
-        i, stands = self.instance, not node.is_root or self.instance.leaf_allowed
+        i = self.instance
+        stands = not node.is_root or i.question.roots is None  # a required root is a split
         return stands and leaf >= 0 and i.unit * leaf + i.price <= node.budget
 
     def combine(
@@ -181,7 +183,8 @@ class TreeGraph:
         """
         ground, instance = self.ground, self.instance
         shares = np.zeros((ground.n_rows, instance.question.n_classes))
-        weights = np.zeros((max(4, instance.most_leaves(instance.depth)), len(ground.values), 1))
+        leaves = max(4, instance.most_leaves(instance.question.depth))
+        weights = np.zeros((leaves, len(ground.values), 1))
         allow = np.ascontiguousarray(counted.allow[:, :1], float)
         root = counted.cells[0]
         asked = zip(ground.values[root.errors].tolist(), root.leaves.tolist(), strict=True)

@@ -43,7 +43,8 @@ def build_levels(ground: Ground) -> list[Level]:
     everything = np.packbits(np.ones(ground.n_rows, bool)).tobytes()
     levels: list[Level] = []
     rooms = {everything: ground.budget}
-    for depth in range(ground.instance.depth, min(BOTTOM, ground.instance.depth) - 1, -1):
+    deepest = ground.instance.question.depth
+    for depth in range(deepest, min(BOTTOM, deepest) - 1, -1):
         nodes, edges, first_edge = [], [], [0]
         number: dict[bytes, int] = {}  # of the nodes below
         below: list[int] = []  # the largest room that any parent leaves them

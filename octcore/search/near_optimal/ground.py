@@ -28,9 +28,8 @@ from octcore.search.near_optimal.lane_kernels import (
     sweep,
 )
 from octcore.search.univariate.bit_rows import make_pairs
-from octcore.search.univariate.bit_table import binary_planes, make_rows
-from octcore.search.univariate.lane_rows import Rows
-from octcore.search.univariate.lane_search import integer_width
+from octcore.search.univariate.bit_table import make_rows
+from octcore.search.univariate.lane_search import integer_width, kernel_rows
 from octcore.search.univariate.literals import WIDTH, split_costs
 from octcore.search.univariate.literals import Terms as Minimised
 from octcore.search.univariate.pairs import pair_scores
@@ -82,23 +81,9 @@ class _Pairs:
     """Least costs of trees of depth two, by pairs of 0/1 columns."""
 
     def __init__(self, instance: Instance) -> None:
-        self.instance, table, known = instance, instance.table, instance.thresholds
-        every, copies = np.arange(len(table.y)), np.maximum(table.count, 1)
-        index, scale = binary_planes(every, table.weight)
-        if (table.weight % copies == 0).all() and copies.sum() <= len(instance.question.y):
-            index = np.repeat(every, copies)  # the rows as they came in: blocks are fewer
-            scale = (table.weight // copies)[index]
-        channel = table.y[index].astype(np.int64)
-        if instance.least > 1 and (table.weight != table.count).any():
-            more, more_scale = binary_planes(every, table.count)
-            index, scale = np.append(index, more), np.append(scale, more_scale)
-            channel = np.append(channel, np.full(len(more), table.n_classes))
-        keep = scale > 0
-        bits = (table.rank[known.place] > known.rank[:, None]).T
-        self.line, rows = make_rows(
-            bits, index[keep], channel[keep], scale[keep], np.zeros(keep.sum(), np.int64)
-        )
-        self.rows = rows._replace(shape=np.array([table.n_classes, instance.least], np.int64))
+        self.instance, t, known = instance, instance.table, instance.thresholds
+        bits = (t.rank[known.place] > known.rank[:, None]).T
+        self.line, self.rows = make_rows(bits, t.y, t.weight, t.count, t.n_classes, instance.least)
         self.scores = make_pairs(self.rows)
         # Errors by number of leaves, at no price: whole numbers.
         self.terms = Minimised(0.0, 0.0, 1, np.zeros(1, np.uint8), np.zeros(1, np.int64))
@@ -130,14 +115,10 @@ class Ground:
         usable = np.zeros(self.n_columns, np.uint8)
         usable[instance.thresholds.place[instance.roots]] = 1
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
-        self.every = np.ones((instance.n_thresholds, 1))
-        table, weight = self.table, self.table.weight
-        self.rows = Rows(
-            table.sequence, table.rank.astype(np.int64), np.ascontiguousarray(table.y, np.int32),
-            weight, np.where(table.y == 0, weight, -weight), table.count.astype(np.int64),
-        )  # fmt: skip
+        self.every = np.ones((len(instance.roots), 1))
+        self.rows = kernel_rows(self.table, np.int64)
         self.pairs = _Pairs(instance) if instance.by_pairs else None
-        self.width, self.stop = integer_width(table), np.zeros(1, np.uint8)
+        self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
         self.budget, (self.values, self.number) = budget, error_numbers(instance, budget)
         self.scored = self.stored_bytes = 0
         self._found: dict[bytes, _Found] = {}
@@ -292,21 +273,21 @@ class Ground:
         A least cost above the cutoff is a lower bound.
         """
         terms, cost, first = self.terms(depth), splits.cost, splits.first.tolist()
-        unit, weight = self.instance.unit, int(self.weights(rows)[0].sum())
+        weight = self.instance.unit * int(self.weights(rows)[0].sum())
         bounds = np.where(np.diff(splits.first) > 0, 2 * self.instance.price, FAR)
         lowest = bounds.copy()
         while True:
             limit = cutoff if short else min(cutoff, best - 1)
-            h, j, half = choose(splits, bounds, limit, short)
+            h, j, beyond = choose(splits, bounds, limit, short)
             if j < 0:
                 break
-            sides, half = self.sides(rows, int(splits.number[j])), unit * half // 2
+            sides = self.sides(rows, int(splits.number[j]))
             larger = int(2 * splits.passed[j] < weight)
             for s in (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
-                if cost[s, j] > room + half:
+                if cost[s, j] > room + beyond:
                     break
-                cost[s, j] = max(cost[s, j], self.least(sides[s], depth - 1, room + half))
+                cost[s, j] = max(cost[s, j], self.least(sides[s], depth - 1, room + beyond))
             splits.open[j] = SOLVED
             both = int(cost[0, j] + cost[1, j])
             best = min(best, both) if both <= limit else best

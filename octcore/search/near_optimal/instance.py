@@ -78,24 +78,9 @@ class Instance:
     price: int
 
     @property
-    def depth(self) -> int:
-        """Largest depth."""
-        return self.question.depth
-
-    @property
     def total(self) -> int:
         """Sum of the integer weights."""
         return self.table.total
-
-    @property
-    def n_thresholds(self) -> int:
-        """Number of different thresholds."""
-        return len(self.thresholds.column)
-
-    @property
-    def leaf_allowed(self) -> bool:
-        """Whether the tree may be a single leaf (not with a required root)."""
-        return self.question.roots is None
 
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""

@@ -31,19 +31,10 @@ from octcore.search.near_optimal.combining import (
     combine,
     new_tally,
 )
-from octcore.search.univariate.lane_rows import (
-    class_weights,
-    count_rows,
-    restrict,
-    sum_and_most,
-)
-from octcore.search.univariate.lanes import (
-    VECTOR_BYTES,
-    more_classes,
-    more_classes_counted,
-    two_classes,
-    two_classes_counted,
-)
+from octcore.search.univariate.bounds import carry_similar
+from octcore.search.univariate.bounds import sweep as carry
+from octcore.search.univariate.lane_rows import class_weights, count_rows, restrict, sum_and_most
+from octcore.search.univariate.lanes import VECTOR_BYTES, pass_over
 
 EACH = 4
 """Lanes of a pack for one column, while there are others."""
@@ -60,7 +51,7 @@ class Splits(NamedTuple):
     only : (n_columns,) the only split of a column that parts the subset nowhere else, else -1
     column, low, high : (n,) column of the table, the last rank on the left, the first on the right
     number, many : (n,) first threshold of the table, and how many the split stands for
-    passed : (n,) weight on the left
+    passed : (n,) scaled weight on the left
     leaf : (2, n) errors of a leaf on both sides
     cost : (2, n) lower bounds on the scaled cost of both sides
     open : (n,) uint8, `OPEN` if it is to be solved where its bounds allow
@@ -182,7 +173,7 @@ def _splits_of(rows, terms, usable, bounds):
                 left, right = max(left, counts[c]), max(right, total[c] - counts[c])
             splits.column[n], splits.low[n], splits.high[n] = h, low, high
             splits.number[n], splits.many[n] = number, many
-            splits.passed[n] = weight
+            splits.passed[n] = terms.unit * weight
             splits.leaf[0, n], splits.leaf[1, n] = weight - left, all_weight - weight - right
             for s in range(2):
                 splits.cost[s, n] = terms.price
@@ -236,26 +227,20 @@ def let_go(bounds, rows, inside, g, after, until, unit):
 @kernel()
 def sweep(splits, terms, a, z):
     """Carry the bounds of both sides to the neighbouring splits from a up to z; least sum."""
-    left, right, passed = splits.cost[0], splits.cost[1], splits.passed
-    for j in range(a + 1, z):
-        step = terms.unit * (passed[j] - passed[j - 1])
-        right[j] = max(right[j], right[j - 1] - step)
-        if terms.smallest == 1:
-            left[j] = max(left[j], left[j - 1])
+    left, right = splits.cost[0, a:z], splits.cost[1, a:z]
+    if terms.smallest == 1:
+        carry(left, right, splits.passed[a:z], z - a)
+    else:
+        carry_similar(left, right, splits.passed[a:z], z - a)
     least = FAR
-    for j in range(z - 1, a - 1, -1):
-        if j < z - 1:
-            step = terms.unit * (passed[j + 1] - passed[j])
-            left[j] = max(left[j], left[j + 1] - step)
-            if terms.smallest == 1:
-                right[j] = max(right[j], right[j + 1])
+    for j in range(z - a):
         least = min(least, left[j] + right[j])
     return least
 
 
 @kernel()
 def choose(splits, bounds, limit, longest):
-    """Next split to be solved, and the weight of half of its open run.
+    """Next split to be solved, and how far beyond its own room it is worth to be solved.
 
     The run is that around the open split with the least bound, in the column with the least one.
     Runs of `longest` splits or fewer are closed instead, to be solved one by one later.
@@ -263,7 +248,7 @@ def choose(splits, bounds, limit, longest):
     `bounds`: (n_columns,) least sum of bounds in every column; `FAR` where nothing is open, which
         is written.
     Returns the column, the split in the middle of the run by weight, -1 where nothing is open, and
-        the weight.
+        a quarter of the run's scaled weight, as its bound serves the neighbours as well.
     """
     left, right = splits.cost[0], splits.cost[1]
     while True:
@@ -295,7 +280,7 @@ def choose(splits, bounds, limit, longest):
         middle, j = (splits.passed[low] + splits.passed[high]) // 2, low
         while j < high and splits.passed[j] < middle:
             j += 1
-        return h, j, (splits.passed[high] - splits.passed[low]) // 2
+        return h, j, (splits.passed[high] - splits.passed[low]) // 4
 
 
 # Packs of thresholds
@@ -410,29 +395,13 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
         far = max(far, 1 + pack.weight[i, 0] + pack.weight[i, 1])
         narrow.sizes[0, i], narrow.sizes[1, i] = pack.sizes[i, 0], pack.sizes[i, 1]
     for h in range(rows.sequence.shape[0]):
-        sequence = rows.sequence[h]
         for q in range(4):
             first = (far if q % 2 == 0 else -far) if two or not counted else -1
             for i in range(out.shape[1]):
                 out[q, i] = first
-        if two and counted:
-            two_classes_counted(
-                sequence, pack.masks, narrow.signed, out, narrow.copies, narrow.sizes,
-                terms.smallest,
-            )  # fmt: skip
-        elif two:
-            two_classes(sequence, pack.masks, narrow.signed, out)
-        else:
-            _clear(narrow.counters)
-            if counted:
-                more_classes_counted(
-                    sequence, pack.masks, narrow.weight, out, rows.y, narrow.counters,
-                    narrow.prefix, narrow.copies, narrow.sizes, terms.smallest,
-                )  # fmt: skip
-            else:
-                more_classes(
-                    sequence, pack.masks, narrow.weight, out, rows.y, narrow.counters, narrow.prefix
-                )
+        pass_over(
+            rows.sequence[h], rows.y, pack.masks, narrow, narrow, two, counted, terms.smallest
+        )
         for i in range(n_pick):
             for s in range(2):
                 totals = pack.totals[i]

@@ -79,7 +79,7 @@ class TreeQuery:
         self.graph, self.instance, self.asked = graph, graph.instance, asked
         limit = graph.instance.question.leaf_limit
         self.max_leaves = limit if asked.max_leaves is None else min(limit, asked.max_leaves)
-        n = graph.instance.n_thresholds
+        n = len(graph.instance.roots)
         self.groups = np.zeros(n, np.int64) if groups is None else groups
         self.everything = (1 << len(asked.required)) - 1
         """Kind of the trees: they test all required features."""

@@ -17,13 +17,6 @@ ALL = (LANES,)
 """Every set."""
 
 
-def warm_up() -> None:
-    """Load every kernel; the first time on a machine this compiles."""
-    from octcore import kernels
-
-    kernels.require(*ALL)
-
-
 def compile_part(part: str) -> None:
     """Ask everything about a few rows whose columns have many thresholds."""
     rng = np.random.default_rng(0)

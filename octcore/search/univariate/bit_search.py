@@ -7,13 +7,13 @@ a search by leaves finds the best one of every size.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from octcore.search.univariate.bit_table import make_bits
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.literal_node import LiteralNode, SearchState
+from octcore.search.univariate.literals import Terms
 from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import Leaf, PathTree, count_leaves
@@ -37,10 +37,8 @@ class BitSearch:
         question, table = inquiry.question, inquiry.table
         self.bits = make_bits(table, inquiry.roots, inquiry.smallest)
         self.known = State(table.n_columns)
-        self.state = SearchState(
-            self.bits.rows, inquiry.price, inquiry.slack, question.threads, inquiry.stop,
-            runs=self.known.work,
-        )  # fmt: skip
+        terms = Terms(inquiry.price, inquiry.slack, 0, inquiry.stop, self.known.work)
+        self.state = SearchState(self.bits.rows, terms, question.threads)
 
     def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""
@@ -109,7 +107,7 @@ class BitSearch:
     def _limit_leaves(self) -> None:
         """The best of the trees of every size that is allowed; nothing when stopped early."""
         known = self.known
-        node = self._node(replace(self.state, by_leaves=True), self.inquiry.question.depth)
+        node = self._node(self.state.by_leaves(), self.inquiry.question.depth)
         best = node.search()[1]
         if self.inquiry.stop[0]:
             return

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
-from octcore.search.univariate.bit_table import binary_planes, make_rows, reduce_columns
+from octcore.search.univariate.bit_table import make_rows, reduce_columns
 from octcore.search.univariate.pairs import pair_scores
 from octcore.search.univariate.table import integer_weights
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, map_features, predict
@@ -66,20 +66,10 @@ class DepthTwo:
         self.leaf_penalty = float(leaf_penalty)
         self._weights, self._unit = integer_weights(weights, len(self.y))
         self._kept, self._position = reduce_columns(self.X)
-        index, scale = self._layout(np.flatnonzero(self._weights))
-        reduced = self.X[:, self._kept]
-        nothing = np.zeros(len(index), np.int64)
-        self._order, rows = make_rows(reduced, index, self.y[index], scale, nothing)
-        self._rows = rows._replace(shape=np.array([n_classes, 1], np.int64))
+        reduced, every = self.X[:, self._kept], np.ones(len(self.y), np.int64)
+        self._order, self._rows = make_rows(reduced, self.y, self._weights, every, n_classes, 1)
         self._pairs = make_pairs(self._rows)
         self._slack = TIE * max(1.0, float(self._weights.sum()))
-
-    def _layout(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and integer scales of the kernel: one row per sample, or one per weight bit."""
-        weight = self._weights[own]
-        if len(np.unique(np.column_stack([self.y[own], weight]), axis=0)) <= 4 * self.n_classes:
-            return own, weight
-        return binary_planes(own, weight)
 
     def solve(self, mask: np.ndarray, depth: int = 2) -> BestSubtree:
         """Return the canonical optimum on the rows of a boolean mask of shape (n_samples,)."""

@@ -19,14 +19,14 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bounds import INFINITE, sweep
-from octcore.search.univariate.lane_rows import class_weights, count_rows, sum_and_most, zeros
-from octcore.search.univariate.lanes import (
-    VECTOR_BYTES,
-    more_classes,
-    more_classes_counted,
-    two_classes,
-    two_classes_counted,
+from octcore.search.univariate.lane_rows import (
+    ascending,
+    class_weights,
+    count_rows,
+    sum_and_most,
+    zeros,
 )
+from octcore.search.univariate.lanes import VECTOR_BYTES, pass_over
 
 NO_ROOT = -1
 LANES_EACH = 4
@@ -178,7 +178,7 @@ def make_lanes(rows, n_classes, n_places):
     return Lanes(
         np.empty(n_places + 1, np.int64), np.empty(n, np.int64), np.empty(m, np.uint16),
         np.empty((2, n), kind), np.empty((4, n), kind),
-        np.empty((n_counters, 4, n), kind), np.empty((m if n_classes > 2 else 1, 2, n), kind),
+        np.empty((n_counters, 4 * n), kind), np.empty((m if n_classes > 2 else 1, 2, n), kind),
     )  # fmt: skip
 
 
@@ -232,28 +232,9 @@ def pass_over_columns(rows, n_classes, usable, counted, smallest, lanes):
     for h in range(len(usable)):
         if usable[h] < 0:
             continue
-        sequence = rows.sequence[h]
-        if n_classes == 2:
-            if counted:
-                two_classes_counted(
-                    sequence, lanes.masks, rows.signed, out, rows.copies, lanes.sizes, smallest
-                )
-            else:
-                two_classes(sequence, lanes.masks, rows.signed, out)
-            continue
-        for k in range(n_classes):
-            for q in range(4):
-                for i in range(out.shape[1]):
-                    lanes.counters[k, q, i] = 0
-        if counted:
-            more_classes_counted(
-                sequence, lanes.masks, rows.weight, out, rows.y, lanes.counters, lanes.prefix,
-                rows.copies, lanes.sizes, smallest,
-            )  # fmt: skip
-        else:
-            more_classes(
-                sequence, lanes.masks, rows.weight, out, rows.y, lanes.counters, lanes.prefix
-            )
+        pass_over(
+            rows.sequence[h], rows.y, lanes.masks, rows, lanes, n_classes == 2, counted, smallest
+        )
 
 
 @inner()
@@ -406,19 +387,6 @@ def close_column(columns, s):
         bound = min(bound, max(left[j] + right[j], columns.own[s, j]))
     columns.g[s] = NO_ROOT
     return bound
-
-
-@inner()
-def ascending(values):
-    """Stable order of some values; sorting by insertion compiles ten times faster than numpy's."""
-    order = np.empty(len(values), np.int64)
-    for i in range(len(values)):
-        j = i
-        while j > 0 and values[order[j - 1]] > values[i]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-    return order
 
 
 @kernel()

@@ -18,6 +18,7 @@ import numpy as np
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bit_rows import filter_rows
 from octcore.search.univariate.bounds import INFINITE, deeper, similar
+from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import pair_scores
 
 WIDTH = 4
@@ -118,25 +119,6 @@ def split_costs(rows, pairs, terms, side_cost, costs):
         costs[k] = min(costs[k], costs[k - 1])
 
 
-@inner()
-def _rank(side_cost, order):
-    """Write the features that split to ``order`` by increasing cost; return their number."""
-    usable, last = 0, side_cost.shape[2] - 1
-    for f in range(side_cost.shape[1]):
-        cost = side_cost[0, f, last] + side_cost[1, f, last]
-        if cost < INFINITE:
-            k = usable
-            while k > 0:
-                before = order[k - 1]
-                if side_cost[0, before, last] + side_cost[1, before, last] <= cost:
-                    break
-                order[k] = before
-                k -= 1
-            order[k] = f
-            usable += 1
-    return usable
-
-
 @kernel()
 def score_literals(rows, pairs, subset, child, terms, literals, first, last):
     """Run D2S below the literals of a node from `first` to `last`; False when stopped early.
@@ -144,7 +126,8 @@ def score_literals(rows, pairs, subset, child, terms, literals, first, last):
     What it writes for a literal no other literal needs: threads may share the literals out, each
     with `pairs` and `child` of its own.
     """
-    totals = np.zeros(len(pairs.totals), np.int64)
+    totals, cost = np.zeros(len(pairs.totals), np.int64), np.empty(rows.bits.shape[1])
+    entry = literals.side_cost.shape[3] - 1
     for a in range(first, last):
         if terms.stop[0]:
             return False
@@ -158,9 +141,13 @@ def score_literals(rows, pairs, subset, child, terms, literals, first, last):
         literals.depth_two[a] = weight - largest + terms.penalty
         split_costs(rows, pairs, terms, literals.side_cost[a], literals.depth_two[a])
         # A loop: copying arrays by one statement compiles for seconds.
-        for f in range(rows.bits.shape[1]):
+        for f in range(len(cost)):
             literals.ones[a, f] = pairs.ones[f]
-        literals.usable[a] = _rank(literals.side_cost[a], literals.order[a])
+            cost[f] = literals.side_cost[a, 0, f, entry] + literals.side_cost[a, 1, f, entry]
+        order = ascending(cost)
+        for t in range(len(cost)):
+            literals.order[a, t] = order[t]
+            literals.usable[a] += cost[order[t]] < INFINITE
     return True
 
 

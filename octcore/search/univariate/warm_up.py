@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore import kernels
 from octcore.search.univariate.bit_search import BitSearch
 from octcore.search.univariate.lane_search import LaneSearch
 from octcore.search.univariate.question import Question
@@ -39,11 +38,6 @@ ALL = tuple(
     + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 4)]
 )
 """Every set, those that most searches need first."""
-
-
-def warm_up() -> None:
-    """Load every kernel; the first time on a machine this compiles."""
-    kernels.require(*ALL)
 
 
 def compile_part(part: str) -> None:

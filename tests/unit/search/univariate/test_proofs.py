@@ -138,7 +138,7 @@ def test_a_search_that_was_stopped_gives_bounds_of_the_asked_depth(
         def tightenings(self, *arguments: Any, **named: Any) -> Iterator[None]:
             yield from super().tightenings(*arguments, **named)
             asked.set()
-            while not self.state.stop[0]:
+            while not self.state.terms.stop[0]:
                 time.sleep(0.001)
 
     monkeypatch.setattr("octcore.search.univariate.bit_search.LiteralNode", Stopped)
