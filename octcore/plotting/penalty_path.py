@@ -1,85 +1,35 @@
 """The penalty path: accuracy against leaves, and which size wins at which leaf penalty."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, mark, silent
 from octcore.plotting.palette import Palette
-from octcore.selection.penalty_path import PathStep, PenaltyPath
+from octcore.selection.penalty_path import PenaltyPath
 from octcore.selection.repeated_splits import Size
 
 
-@dataclass(frozen=True)
-class PathPoint:
-    """One number of leaves."""
-
-    leaves: int
-    accuracy: float
-    """Or 1 minus the mean cost, where answers have costs."""
-    test_accuracy: float | None
-    """The same on the held-out rows."""
-    has_costs: bool
-    low: float | None
-    high: float | None
-    """`low`, `high`: range of the leaf penalty for which this tree is optimal; both None when for
-    none."""
-
-    @property
-    def wins(self) -> bool:
-        """Whether some penalty makes this tree optimal."""
-        return self.low is not None
-
-    @property
-    def range_words(self) -> str:
-        """For which penalties it is optimal."""
-        if self.low is None:
-            return "optimal for no leaf penalty: a larger or smaller tree is always as good"
-        if self.high is None:
-            return f"optimal for leaf penalties from {self.low:.4g}"
-        return f"optimal for leaf penalties from {self.low:.4g} to {self.high:.4g}"
-
-
-PathRecord = Mapping[str, tuple[PathPoint, ...]]
-"""Points by label of the path (its encoding)."""
-
-
-def penalty_path_data(paths: Mapping[str, PenaltyPath]) -> PathRecord:
-    """Collect the points of one or several paths, every number of leaves once.
-
-    A path may name a tree twice: when a further leaf is allowed but buys nothing.
-    """
-    return {
-        label: tuple({s.leaves: _point(s) for s in reversed(path.steps)}.values())[::-1]
-        for label, path in paths.items()
-    }
-
-
-def _point(step: PathStep) -> PathPoint:
-    has_costs = step.mean_cost is not None
-    tested = 1 - step.test_mean_cost if step.test_mean_cost is not None else step.test_accuracy
-    return PathPoint(step.leaves, step.worth, tested, has_costs, step.low, step.high)
-
-
 def penalty_path_figure(
-    record: PathRecord,
+    paths: Mapping[str, PenaltyPath],
     palette: Palette,
     selected: tuple[str, int] | None = None,
     sizes: Sequence[Size] = (),
 ) -> go.Figure:
     """Draw accuracy against leaves; a point's custom data are its label and leaves.
 
+    `paths`: by label, which is an encoding.
     `sizes`: of the first label over several splits of the rows, with their standard errors.
     """
     figure = go.Figure(layout=base_layout(palette, height=400))
-    for k, (label, points) in enumerate(record.items()):
+    for k, (label, path) in enumerate(paths.items()):
+        points = path.steps
         colour, name = palette.class_colour(k), text.plotly(label)
         fills = [colour if p.wins else palette.background for p in points]
         figure.add_scatter(
             x=[p.leaves for p in points],
-            y=[p.accuracy for p in points],
+            y=[p.worth for p in points],
             mode="lines+markers",
             line={"color": colour, "width": 2.5},
             marker=mark(palette.class_marker(k % 4), 12, fills, colour, 2),
@@ -87,11 +37,11 @@ def penalty_path_figure(
             customdata=[[label, p.leaves, p.range_words] for p in points],
             hovertemplate="%{x} leaves: %{y:.2%}<br>%{customdata[2]}<extra></extra>",
         )
-        tested = [p for p in points if p.test_accuracy is not None]
+        tested = [p for p in points if p.test_worth is not None]
         if tested:
             figure.add_scatter(
                 x=[p.leaves for p in tested],
-                y=[p.test_accuracy for p in tested],
+                y=[p.test_worth for p in tested],
                 mode="lines+markers",
                 line={"color": colour, "width": 1.8, "dash": "dot"},
                 marker={"symbol": "x", "size": 7},
@@ -107,26 +57,26 @@ def penalty_path_figure(
             mode="markers",
             marker={"symbol": "line-ew-open", "size": 12, "color": palette.text},
             name="held out, mean and standard error of further splits",
-            customdata=[[next(iter(record)), size.leaves] for size in sizes],
+            customdata=[[next(iter(paths)), size.leaves] for size in sizes],
             hovertemplate="%{x} leaves: %{y:.2%} of new rows<extra></extra>",
         )
     label, leaves = selected or ("", 0)
-    for point in (p for p in record.get(label, ()) if p.leaves == leaves):
+    for step in (s for s in (paths[label].steps if selected else ()) if s.leaves == leaves):
         ring = mark("circle-open", 24, palette.text, width=2.5)
-        silent(figure, [point.leaves], [point.accuracy], mode="markers", marker=ring)
+        silent(figure, [step.leaves], [step.worth], mode="markers", marker=ring)
     figure.update_xaxes(title_text="leaves", dtick=1)
-    has_costs = any(p.has_costs for points in record.values() for p in points)
+    has_costs = any(s.mean_cost is not None for path in paths.values() for s in path.steps)
     figure.update_yaxes(title_text="1 - mean cost" if has_costs else "accuracy", tickformat=".0%")
     return figure
 
 
-def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:
+def winners_figure(paths: Mapping[str, PenaltyPath], palette: Palette) -> go.Figure:
     """Draw the size of the optimal tree against the leaf penalty: steps at the breakpoints."""
     figure = go.Figure(layout=base_layout(palette, height=300))
-    ends = [p.low for points in record.values() for p in points if p.low]
+    ends = [s.low for path in paths.values() for s in path.steps if s.low]
     top = 1.25 * max(ends, default=0.1)
-    for k, (label, points) in enumerate(record.items()):
-        wins = sorted((p for p in points if p.low is not None), key=lambda p: p.low or 0.0)
+    for k, (label, path) in enumerate(paths.items()):
+        wins = sorted((s for s in path.steps if s.wins), key=lambda s: s.low or 0.0)
         dash = "solid" if k == 0 else "dash"
         figure.add_scatter(
             x=[end for p in wins for end in (p.low, top if p.high is None else p.high)],

@@ -15,7 +15,7 @@ from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette, ink_on, palette_for
-from octcore.plotting.penalty_path import penalty_path_data, penalty_path_figure
+from octcore.plotting.penalty_path import penalty_path_figure
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.race import Entrant, Scale, race_data, race_figure
@@ -204,7 +204,7 @@ def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "ligh
         Ground of the figure.
     """
     named = {"optimal trees": paths} if isinstance(paths, PenaltyPath) else dict(paths)
-    return penalty_path_figure(penalty_path_data(named), palette_for(theme))
+    return penalty_path_figure(named, palette_for(theme))
 
 
 def _train(run: Run) -> Dataset:

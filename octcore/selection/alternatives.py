@@ -208,12 +208,8 @@ class Meeting:
 def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTED) -> Meeting:
     """Count the near-optimal trees that keep to side constraints, without solving again.
 
-    Parameters
-    ----------
-    constraints : Constraints
-        Class weights among them are left alone: they rule out no tree.
-    most : int
-        Trees to look at where a constraint ties the parts of a tree together.
+    `constraints`: class weights among them are left alone: they rule out no tree.
+    `most`: trees to look at where a constraint ties the parts of a tree together.
     """
     narrow = found.restrict(
         without_features=constraints.forbidden_features, max_leaves=constraints.leaf_limit

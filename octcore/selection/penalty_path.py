@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.engines.events import Clock
 from octcore.errors import SettingsError
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
@@ -58,6 +57,25 @@ class PathStep:
             return 1.0 - self.mean_cost
         assert self.accuracy is not None
         return self.accuracy
+
+    @property
+    def test_worth(self) -> float | None:
+        """The same of the held-out rows."""
+        return self.test_accuracy if self.test_mean_cost is None else 1.0 - self.test_mean_cost
+
+    @property
+    def wins(self) -> bool:
+        """Whether some penalty makes this tree optimal."""
+        return self.low is not None
+
+    @property
+    def range_words(self) -> str:
+        """For which penalties it is optimal."""
+        if self.low is None:
+            return "optimal for no leaf penalty: a larger or smaller tree is always as good"
+        if self.high is None:
+            return f"optimal for leaf penalties from {self.low:.4g}"
+        return f"optimal for leaf penalties from {self.low:.4g} to {self.high:.4g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +200,7 @@ def penalty_path(
         refer=refer,
     )
     refuse_coupled(settings.constraints.active, "The best tree of every size cannot be searched")
-    start = time.perf_counter() - kernels.spent()
+    clock = Clock(settings.time_limit)
     prepared = prepare(data, settings)
     objective = UnivariateObjective(prepared.problem)
     asked = question_of(prepared.problem, objective)
@@ -204,8 +222,7 @@ def penalty_path(
             high = None if np.isinf(span.high) else share * span.high
             step = replace(step, low=share * span.low, high=high)
         steps.append(step)
-    seconds = time.perf_counter() - kernels.spent() - start
-    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, seconds)
+    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed)
 
 
 def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> PathStep:

@@ -16,13 +16,10 @@ from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.penalty_path import (
-    PathPoint,
-    PathRecord,
-    penalty_path_data,
     penalty_path_figure,
     winners_figure,
 )
-from octcore.selection.penalty_path import FORMULATION, PenaltyPath
+from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
 from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
@@ -120,30 +117,29 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
             paths[name] = cached.once_per_run(search.id, TASK, read)
     if not paths:
         return
-    record = penalty_path_data(paths)
-    sizes = _on_other_splits(data, settings, next(iter(record)))
+    sizes = _on_other_splits(data, settings, next(iter(paths)))
     if sizes:
         st.markdown(f"**Which size?** {text.markdown(new_rows.right_size_words(sizes), 300)}")
-    selected = _selected(record, sizes)
-    point = next(p for p in record[selected[0]] if p.leaves == selected[1])
+    selected = _selected(paths, sizes)
+    step = next(s for s in paths[selected[0]].steps if s.leaves == selected[1])
     palette = session.palette()
     left, right = st.columns([3, 2], gap="large")
     with left:
-        what = "1 - mean cost" if point.has_costs else "Accuracy"
+        what = "Accuracy" if step.mean_cost is None else "1 - mean cost"
         st.markdown(f"**{what} against size**")
         chart.show(
-            penalty_path_figure(record, palette, selected, sizes),
+            penalty_path_figure(paths, palette, selected, sizes),
             key=CHART,
             alt=f"{what} of the optimal tree for every number of leaves: "
             + "; ".join(
-                f"{name} up to {text.percent(p[-1].accuracy)}" for name, p in record.items()
+                f"{name} up to {text.percent(p.steps[-1].worth)}" for name, p in paths.items()
             ),
             on_select=_clicked,
         )
     with right:
         st.markdown("**Which size wins at which price of a leaf**")
         chart.show(
-            winners_figure(record, palette),
+            winners_figure(paths, palette),
             key="path_winners",
             alt="Leaves of the optimal tree against the leaf penalty, steps at the breakpoints",
         )
@@ -152,7 +148,7 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
             "Filled points win for some leaf penalty, open ones never do. "
             f"Every tree is proven optimal for its size; {', '.join(spent)}."
         )
-    _chosen(data, settings, paths[selected[0]], record, selected, point)
+    _chosen(data, settings, paths, selected, step)
 
 
 def _clicked() -> None:
@@ -183,13 +179,13 @@ def _nothing(job: JobView) -> None:
         st.caption(f"Trying all sizes on {N_SPLITS} splits of the rows: {len(job.parts)} are done.")
 
 
-def _selected(record: PathRecord, sizes: tuple[Size, ...]) -> tuple[str, int]:
+def _selected(paths: Mapping[str, PenaltyPath], sizes: tuple[Size, ...]) -> tuple[str, int]:
     """The chosen point; at first the size that new rows ask for, else the largest that wins."""
     label, leaves = session.state().path_step
-    if label in record and any(p.leaves == leaves for p in record[label]):
+    if label in paths and any(s.leaves == leaves for s in paths[label].steps):
         return label, leaves
-    label = next(iter(record))
-    points = record[label]
+    label = next(iter(paths))
+    points = paths[label].steps
     if sizes:
         asked = [p.leaves for p in points if p.leaves <= recommended(sizes).leaves]
         return label, (asked or [points[0].leaves])[-1]
@@ -199,13 +195,12 @@ def _selected(record: PathRecord, sizes: tuple[Size, ...]) -> tuple[str, int]:
 def _chosen(
     data: Dataset,
     settings: Mapping[str, Any],
-    path: PenaltyPath,
-    record: PathRecord,
+    paths: Mapping[str, PenaltyPath],
     selected: tuple[str, int],
-    point: PathPoint,
+    step: PathStep,
 ) -> None:
     label, leaves = selected
-    options = [(name, point.leaves) for name, points in record.items() for point in points]
+    options = [(name, s.leaves) for name, path in paths.items() for s in path.steps]
     picked = st.selectbox(
         "Tree",
         options,
@@ -217,13 +212,12 @@ def _chosen(
     if picked != selected:
         session.state().path_step = picked
         st.rerun()
-    step = next(s for s in path.steps if s.leaves == leaves)
-    held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"
-    what = " as 1 - mean cost" if point.has_costs else " right"
+    held = "" if step.test_worth is None else f", {text.percent(step.test_worth)} held out"
+    what = " right" if step.mean_cost is None else " as 1 - mean cost"
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(
-        f"**{text.count(leaves, 'leaf')}: {text.percent(point.accuracy)}{what}{held}**; "
-        f"{point.range_words}."
+        f"**{text.count(leaves, 'leaf')}: {text.percent(step.worth)}{what}{held}**; "
+        f"{step.range_words}."
     )
     with right:
         solve = {**settings, "formulation": FORMULATION, "encoding": ENCODINGS[label]}
@@ -231,5 +225,5 @@ def _chosen(
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
     words = f"proven optimal with {text.count(leaves, 'leaf')}"
-    view = run_summary.view_of(step.tree, path.encoding, train, words, True)
+    view = run_summary.view_of(step.tree, paths[label].encoding, train, words, True)
     run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

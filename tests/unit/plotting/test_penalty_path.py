@@ -10,7 +10,6 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.penalty_path import (
-    penalty_path_data,
     penalty_path_figure,
     winners_figure,
 )
@@ -25,21 +24,19 @@ def paths():
 
 
 def test_record_and_figures_show_every_step(paths):
-    record = penalty_path_data(paths)
-    leaves = [p.leaves for p in record["QT-3"]]
-    assert leaves == sorted({s.leaves for s in paths["QT-3"].steps})
-    figure = penalty_path_figure(record, LIGHT, ("QT-3", 2))
+    leaves = [s.leaves for s in paths["QT-3"].steps]
+    assert leaves == sorted(set(leaves))
+    figure = penalty_path_figure(paths, LIGHT, ("QT-3", 2))
     assert [t.name for t in figure.data if t.name][:2] == ["QT-3, training", "QT-3, held out"]
     assert figure.layout.xaxis.title.text == "leaves"
     assert tuple(figure.data[0].customdata[0][:2]) == ("QT-3", 1)
-    steps = winners_figure(record, LIGHT)
+    steps = winners_figure(paths, LIGHT)
     assert steps.data[0].y[-1] == 1
     assert figure.layout.yaxis.title.text == "accuracy"
 
 
 def test_ranges_meet_at_the_breakpoints(paths):
-    record = penalty_path_data(paths)["QT-3"]
-    winners = [p for p in record if p.wins]
+    winners = [s for s in paths["QT-3"].steps if s.wins]
     assert winners[-1].low == 0
     assert winners[0].high is None
     for smaller, larger in pairwise(winners):
