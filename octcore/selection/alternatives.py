@@ -125,12 +125,9 @@ def alternatives(
 ) -> Alternatives:
     """Describe the near-optimal trees that meet some conditions.
 
-    Parameters
-    ----------
-    with_features, without_features, max_leaves, tolerance, gain
-        As in `NearOptimalTrees.restrict`.
-    attribute : str or None
-        Raw column of the groups whose positive predictions are compared.
+    `with_features`, `without_features`, `max_leaves`, `tolerance`, `gain`: as in
+        `NearOptimalTrees.restrict`.
+    `attribute`: raw column of the groups whose positive predictions are compared.
     """
     narrow = found.restrict(with_features, without_features, max_leaves, tolerance, gain)
     judge = _Judge(found, attribute)

@@ -9,7 +9,6 @@ import pandas as pd
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.errors import SettingsError
 from octcore.tree import topology
 from octcore.tree.metrics import NodeSummary, node_summaries
 from octcore.tree.tree import Split, Tree
@@ -17,31 +16,16 @@ from octcore.tree.wording import rules, split_words
 
 
 def timbertrek(
-    trees: Iterable[tuple[Tree, float]], data: Dataset, encoding: Encoding, positive: Any = None
+    trees: Iterable[tuple[Tree, float]], data: Dataset, encoding: Encoding
 ) -> dict[str, Any]:
     """Write trees in the form that TimberTrek reads (keys trie, featureMap, treeMap).
 
     TimberTrek knows two classes, "+" and "-", and no tree that is a single leaf; such trees are
-    left out, and of several classes one is "+" against the others.
+    left out, and of several classes the last one is "+" against the others.
 
-    Parameters
-    ----------
-    trees : iterable of (Tree, float)
-        Trees to write, numbered from 1, with their objectives.
-    data, encoding : Dataset, Encoding
-        Rows that are counted, and the columns of the trees.
-    positive : label or None
-        The class that is "+"; the last one by default.
-
-    Returns
-    -------
-    dict
-        Plain data for JSON.
-
-    Raises
-    ------
-    SettingsError
-        If no class has the label.
+    `trees`: trees to write, numbered from 1, with their objectives.
+    `data`, `encoding`: rows that are counted, and the columns of the trees.
+    Returns plain data for JSON.
 
     References
     ----------
@@ -49,10 +33,6 @@ def timbertrek(
     visualization", IEEE VIS; the form is that of its notebook widget.
     """
     X, y, plus = encoding.transform(data.frame), data.codes, data.n_classes - 1
-    if positive is not None:
-        if positive not in data.classes:
-            raise SettingsError("UNKNOWN_CLASS", f"There is no class {positive!r}.", "positive")
-        plus = list(data.classes).index(positive)
     trie: dict[str, Any] = {"f": "root", "c": []}
     tree_map: dict[str, list[Any]] = {}
     written = [entry for entry in trees if entry[0].n_splits]
@@ -80,12 +60,8 @@ def rules_table(
 ) -> pd.DataFrame:
     """One line per leaf: number of the tree, its objective and size, the rule, its rows.
 
-    Parameters
-    ----------
-    trees : iterable of (Tree, float)
-        Trees to write, numbered from 1, with their objectives.
-    data, encoding : Dataset, Encoding
-        Rows that are counted, and the columns of the trees.
+    `trees`: trees to write, numbered from 1, with their objectives.
+    `data`, `encoding`: rows that are counted, and the columns of the trees.
     """
     X = encoding.transform(data.frame)
     lines = [

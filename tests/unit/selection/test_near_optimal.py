@@ -185,7 +185,7 @@ def test_progress_is_reported_and_a_stop_is_obeyed() -> None:
 
 def test_timbertrek_form_and_rules(iris: NearOptimalTrees) -> None:
     trees, rows_of = iris.trees(20), (iris.prepared.train, iris.encoding)
-    record = json.loads(json.dumps(timbertrek(iris.listed(20), *rows_of, "setosa")))
+    record = json.loads(json.dumps(timbertrek(iris.listed(20), *rows_of)))
     assert set(record) == {"trie", "featureMap", "treeMap"}
     assert len(record["treeMap"]) == 20
 
