@@ -102,39 +102,22 @@ class Instance:
         return floor((cost + self.tolerance + BORDER * self.total) * self.unit)
 
 
-def make_instance(
-    X: np.ndarray,
-    y: np.ndarray,
-    n_classes: int,
-    depth: int,
-    leaf_penalty: Fraction,
-    tolerance: Fraction,
-    weights: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
-    min_samples_leaf: int = 1,
-    max_leaves: int | None = None,
-    forbidden: np.ndarray | None = None,
-    roots: tuple[int, ...] | None = None,
-) -> Instance:
+def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fraction) -> Instance:
     """Rank the rows and turn weights, penalty and tolerance into integers.
 
-    `X`, `y`: (n_samples, n_features) and (n_samples,), class codes.
+    `question`: what trees may be; its price does not matter.
     `leaf_penalty`, `tolerance`: on the accuracy scale.
-    `weights`, `counts`, `min_samples_leaf`, `max_leaves`, `forbidden`, `roots`: as those of
-        `Question`.
     Raises `SettingsError` if the weights have no common unit that is large enough.
     """
-    whole, weight_unit = common_unit(np.ones(len(y)) if weights is None else weights)
-    question = Question(
-        X, y, n_classes, depth, float(leaf_penalty), whole.astype(float), counts,
-        min_samples_leaf, max_leaves, forbidden, roots,
-    )  # fmt: skip
+    weights = np.ones(len(question.y)) if question.weights is None else question.weights
+    whole, weight_unit = common_unit(weights)
+    question = replace(question, leaf_penalty=float(leaf_penalty), weights=whole.astype(float))
     inquiry = make_inquiry(question)
     table, may_be_root = _in_order(inquiry.table, inquiry.roots)
     thresholds = find_thresholds(table, may_be_root)
     total = table.total
     penalty, margin = leaf_penalty * total, tolerance * total
-    leaves = min(2**depth, int(table.count.sum()) // inquiry.smallest)
+    leaves = min(2**question.depth, int(table.count.sum()) // inquiry.smallest)
     unit, price = _scale(penalty, margin, total, leaves)
     return Instance(
         question=question,

@@ -69,10 +69,12 @@ class BitSearch:
     def _by_depth(self) -> Iterator[State]:
         """One D2S up to depth two; from three on each depth gives bounds and trees to the next."""
         depth, node = self.inquiry.question.depth, None
+        n_rows, n_features = self.bits.rows.bits.shape
         for current in range(min(3, depth), depth + 1):
             node, last = self._node(self.state, current, node), current == depth
             yield self._take_over(node, last)
-            stepwise = node.keeps_children if current > 4 else self._is_large()
+            # A bound that falls in steps is worth its time where the search lasts.
+            stepwise = node.keeps_children if current > 4 else n_rows * n_features**2 > _LARGE
             steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
             for _ in node.tightenings(steps=steps, dives=dives):
                 yield self._take_over(node, last)
@@ -86,11 +88,6 @@ class BitSearch:
             yield self._take_over(node, last)
             if self.inquiry.stop[0]:
                 return
-
-    def _is_large(self) -> bool:
-        """Whether the search lasts long enough for a bound that falls in steps."""
-        n_rows, n_features = self.bits.rows.bits.shape
-        return n_rows * n_features**2 > _LARGE
 
     def _take_over(self, node: LiteralNode, last: bool) -> State:
         """Take over a better tree, and the bounds of a node of full depth."""

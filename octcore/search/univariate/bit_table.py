@@ -121,8 +121,7 @@ def reduce_columns(
     Of equal ones a preferred one stays, and of several the lowest index.
 
     `X`: (n_samples, n_features) values 0 and 1.
-    `excluded`: (n_features,) bool, optional, columns that may not be used.
-    `preferred`: (n_features,) bool, optional.
+    `excluded`, `preferred`: (n_features,) bool, columns that may not be used; that stay first.
     Returns the index of every column that stays, ascending; and for every column the place of the
         one like it among these, -1 for a constant or excluded one.
     """
