@@ -87,11 +87,12 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
         return NO_TREE
     found = found.restrict(arguments.with_features, arguments.without_features, gain=arguments.gain)
     files: dict[str, str | bytes] = {}
+    train, encoding = found.prepared.train, found.encoding
     if arguments.timbertrek:
-        trees = timbertrek(found.listed(shown), found.rows)
+        trees = timbertrek(found.listed(shown), train, encoding)
         files[arguments.timbertrek] = json_line(trees)
     if arguments.rules:
-        files[arguments.rules] = frame_to_csv(rules_table(found.listed(shown), found.rows))
+        files[arguments.rules] = frame_to_csv(rules_table(found.listed(shown), train, encoding))
     if arguments.json:
         files[arguments.json] = json_line(found.to_dict(shown))
     write_all(files, _report(found, shown))

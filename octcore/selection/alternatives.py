@@ -125,12 +125,9 @@ def alternatives(
 ) -> Alternatives:
     """Describe the near-optimal trees that meet some conditions.
 
-    Parameters
-    ----------
-    with_features, without_features, max_leaves, tolerance, gain
-        As in `NearOptimalTrees.restrict`.
-    attribute : str or None
-        Raw column of the groups whose positive predictions are compared.
+    `with_features`, `without_features`, `max_leaves`, `tolerance`, `gain`: as in
+        `NearOptimalTrees.restrict`.
+    `attribute`: raw column of the groups whose positive predictions are compared.
     """
     narrow = found.restrict(with_features, without_features, max_leaves, tolerance, gain)
     judge = _Judge(found, attribute)
@@ -206,12 +203,8 @@ class Meeting:
 def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTED) -> Meeting:
     """Count the near-optimal trees that keep to side constraints, without solving again.
 
-    Parameters
-    ----------
-    constraints : Constraints
-        Class weights among them are left alone: they rule out no tree.
-    most : int
-        Trees to look at where a constraint ties the parts of a tree together.
+    `constraints`: class weights among them are left alone: they rule out no tree.
+    `most`: trees to look at where a constraint ties the parts of a tree together.
     """
     narrow = found.restrict(
         without_features=constraints.forbidden_features, max_leaves=constraints.leaf_limit

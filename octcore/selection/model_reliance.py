@@ -40,10 +40,7 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
     of misclassified rows: nothing is drawn, as a row's way depends on the others only through the
     share of rows that pass the tests of the feature on the path to a leaf.
 
-    Returns
-    -------
-    dict of int to float
-        Loss by raw feature, for those that the tree tests.
+    Returns the loss by raw feature, for those that the tree tests.
 
     References
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from octcore import kernels
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -32,7 +30,6 @@ from octcore.search.near_optimal.shapes import Group, Shape, Shapes
 from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
-from octcore.selection.near_optimal_export import Rows
 from octcore.selection.shapes import ThresholdRange, TreeShape, shape_words
 from octcore.serial import jsonable
 from octcore.solving.finish import finish
@@ -178,10 +175,11 @@ class NearOptimalTrees:
         what the answers cost.
         """
         surplus = self.prepared.problem.fraction(self.prepared.problem.surplus)
-        return {
-            (_plain(errors * self._instance.weight_unit - surplus), leaves): n
-            for (errors, leaves), n in self._query.cells.items()
-        }
+        found: dict[tuple[int | Fraction, int], int] = {}
+        for (errors, leaves), n in self._query.cells.items():
+            exact = errors * self._instance.weight_unit - surplus
+            found[int(exact) if exact.denominator == 1 else exact, leaves] = n
+        return found
 
     @property
     def by_leaves(self) -> dict[int, int]:
@@ -427,7 +425,11 @@ class NearOptimalTrees:
                 "gain": self._asked.gain,
                 "count": self.count,
                 "counts": [
-                    {"errors": _plain_number(errors), "leaves": leaves, "trees": n}
+                    {
+                        "errors": errors if isinstance(errors, int) else float(errors),
+                        "leaves": leaves,
+                        "trees": n,
+                    }
                     for (errors, leaves), n in self.counts.items()
                 ],
                 "roots": self.roots,
@@ -441,12 +443,6 @@ class NearOptimalTrees:
                 ],
             }
         )
-
-    @property
-    def rows(self) -> Rows:
-        """Training rows and columns, for exports."""
-        context, classes = self.prepared.problem.context, self.prepared.train.classes
-        return Rows(context.X, context.y, self.encoding, tuple(classes))
 
     def listed(self, k: int) -> tuple[tuple[Tree, float], ...]:
         """The best `k` trees with their objectives."""
@@ -569,9 +565,8 @@ def near_optimal(
     )
     if settings.test_size:
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
-    start = time.perf_counter()
+    clock = _Clock(settings.time_limit, on_event, cancel)
     prepared = prepare(data, settings)
-    clock = _Clock(start, settings.time_limit, on_event, cancel)
     problem = prepared.problem
     objective = UnivariateObjective(problem)
     instance = instance_of(problem, objective, problem.fraction(tolerance))
@@ -587,16 +582,13 @@ def near_optimal(
         )
     clock.report("finished", graph.ground.scored)
     graph.ground.guard = lambda done: None  # later questions are not timed
-    return NearOptimalTrees(prepared, graph, clock.seconds, Conditions(instance.tolerance))
+    return NearOptimalTrees(prepared, graph, clock.elapsed, Conditions(instance.tolerance))
 
 
 def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) -> Run:
     """Make a run of a tree that was chosen among near-optimal ones.
 
-    Parameters
-    ----------
-    optimum : float
-        The proven optimum, which is the bound of the run.
+    `optimum`: the proven optimum, which is the bound of the run.
     """
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     objective = program.evaluate(tree)
@@ -630,52 +622,36 @@ def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
         )
 
 
-class _Clock:
+class _Clock(Clock):
     """Ends the search in time, and says how far it is."""
 
     def __init__(
         self,
-        start: float,
         time_limit: float,
         on_event: Callable[[NearOptimalEvent], None] | None,
         cancel: Callable[[], bool] | None,
     ) -> None:
-        self.start, self.time_limit = start, time_limit
-        self.on_event, self.cancel = on_event, cancel
+        super().__init__(time_limit)
+        self.on_event, self.cancel = on_event, cancel or (lambda: False)
         self.phase, self.last = "optimum", 0.0
-        self.prepared = kernels.spent()
-
-    @property
-    def seconds(self) -> float:
-        """Since encoding began, without those for compiling kernels."""
-        return time.perf_counter() - self.start - (kernels.spent() - self.prepared)
-
-    def stopped(self) -> bool:
-        """Whether the caller asked to stop."""
-        return self.cancel is not None and self.cancel()
 
     def report(self, phase: str, done: int) -> None:
-        """Say that a phase begins."""
-        self.phase = phase
-        self._emit(done)
+        """Say what the search is at."""
+        self.phase, self.last = phase, self.elapsed
+        if self.on_event is not None:
+            self.on_event(NearOptimalEvent(phase, self.last, done))
 
     def guard(self, done: int) -> None:
         """Raise when the search must stop; send an event now and then."""
-        seconds = self.seconds
-        if self.stopped():
+        if self.cancel():
             raise CancelledError("The count of near-optimal trees was stopped.")
-        if seconds > self.time_limit:
+        if not self.remaining:
             raise CancelledError(
                 f"Counting the near-optimal trees takes longer than {self.time_limit:g} s; take a "
                 "smaller tolerance or depth, or more time."
             )
-        if seconds - self.last > EVENT_SECONDS:
-            self._emit(done)
-
-    def _emit(self, done: int) -> None:
-        self.last = self.seconds
-        if self.on_event is not None:
-            self.on_event(NearOptimalEvent(self.phase, self.last, done))
+        if self.elapsed - self.last > EVENT_SECONDS:
+            self.report(self.phase, done)
 
 
 def _graph(instance: Instance, clock: _Clock) -> TreeGraph | None:
@@ -690,7 +666,7 @@ def _graph(instance: Instance, clock: _Clock) -> TreeGraph | None:
     if found.tree is None:
         return None
     known = instance.cost_of(found.tree)
-    return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
+    return find_trees(instance, clock.guard, clock.report, known, clock.cancel)
 
 
 def _largest_tolerance(prepared: Prepared, refused: float, clock: _Clock) -> float | None:
@@ -709,11 +685,3 @@ def _largest_tolerance(prepared: Prepared, refused: float, clock: _Clock) -> flo
             fits = tried
             tried += refused / 2**step
     return fits
-
-
-def _plain(number: Fraction) -> int | Fraction:
-    return int(number) if number.denominator == 1 else number
-
-
-def _plain_number(number: int | Fraction) -> int | float:
-    return number if isinstance(number, int) else float(number)

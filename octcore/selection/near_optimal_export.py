@@ -3,68 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.errors import SettingsError
 from octcore.tree import topology
 from octcore.tree.metrics import NodeSummary, node_summaries
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import rules, split_words
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What exports tell about trees."""
-
-    X: np.ndarray
-    y: np.ndarray
-    """`X`, `y`: encoded rows, shape ``(n_samples, n_columns)``, and class codes."""
-    encoding: Encoding
-    classes: tuple[Any, ...]
-
-
 def timbertrek(
-    trees: Iterable[tuple[Tree, float]], rows: Rows, positive: Any = None
+    trees: Iterable[tuple[Tree, float]], data: Dataset, encoding: Encoding
 ) -> dict[str, Any]:
     """Write trees in the form that TimberTrek reads (keys trie, featureMap, treeMap).
 
     TimberTrek knows two classes, "+" and "-", and no tree that is a single leaf; such trees are
-    left out, and of several classes one is "+" against the others.
+    left out, and of several classes the last one is "+" against the others.
 
-    Parameters
-    ----------
-    trees : iterable of (Tree, float)
-        Trees to write, numbered from 1, with their objectives.
-    rows : Rows
-        Rows that are counted, and the columns.
-    positive : label or None
-        The class that is "+"; the last one by default.
-
-    Returns
-    -------
-    dict
-        Plain data for JSON.
-
-    Raises
-    ------
-    SettingsError
-        If no class has the label.
+    `trees`: trees to write, numbered from 1, with their objectives.
+    `data`, `encoding`: rows that are counted, and the columns of the trees.
+    Returns plain data for JSON.
 
     References
     ----------
     Wang et al. (2022), "TimberTrek: exploring and curating sparse decision trees with interactive
     visualization", IEEE VIS; the form is that of its notebook widget.
     """
-    plus = len(rows.classes) - 1
-    if positive is not None:
-        if positive not in rows.classes:
-            raise SettingsError("UNKNOWN_CLASS", f"There is no class {positive!r}.", "positive")
-        plus = rows.classes.index(positive)
+    X, y, plus = encoding.transform(data.frame), data.codes, data.n_classes - 1
     trie: dict[str, Any] = {"f": "root", "c": []}
     tree_map: dict[str, list[Any]] = {}
     written = [entry for entry in trees if entry[0].n_splits]
@@ -73,30 +41,29 @@ def timbertrek(
     names = {split: str(number) for number, split in enumerate(ordered)}
     for tree, objective in written:
         number = len(tree_map) + 1
-        summaries = node_summaries(tree, rows.X, rows.y)
+        summaries = node_summaries(tree, X, y)
         right = sum(_correct(tree, leaf, summaries) for leaf in tree.labels)
         drawn = _nested(tree, 1, summaries, plus, names)
-        tree_map[str(number)] = [drawn, round(objective, 5), round(right / len(rows.y), 5)]
+        tree_map[str(number)] = [drawn, round(objective, 5), round(right / len(y), 5)]
         for leaf in sorted(tree.labels):
             path = [names[tree.splits[m]] for m in topology.ancestors(leaf)]
             _enter(trie, path, number)
     return {
         "trie": trie,
-        "featureMap": {names[split]: _feature(rows.encoding, split) for split in ordered},
+        "featureMap": {names[split]: _feature(encoding, split) for split in ordered},
         "treeMap": tree_map,
     }
 
 
-def rules_table(trees: Iterable[tuple[Tree, float]], rows: Rows) -> pd.DataFrame:
+def rules_table(
+    trees: Iterable[tuple[Tree, float]], data: Dataset, encoding: Encoding
+) -> pd.DataFrame:
     """One line per leaf: number of the tree, its objective and size, the rule, its rows.
 
-    Parameters
-    ----------
-    trees : iterable of (Tree, float)
-        Trees to write, numbered from 1, with their objectives.
-    rows : Rows
-        Rows that are counted, and the columns.
+    `trees`: trees to write, numbered from 1, with their objectives.
+    `data`, `encoding`: rows that are counted, and the columns of the trees.
     """
+    X = encoding.transform(data.frame)
     lines = [
         {
             "tree": number,
@@ -109,7 +76,7 @@ def rules_table(trees: Iterable[tuple[Tree, float]], rows: Rows) -> pd.DataFrame
             "right": rule.right,
         }
         for number, (tree, objective) in enumerate(trees, start=1)
-        for rule in rules(tree, rows.encoding, rows.X, rows.y)
+        for rule in rules(tree, encoding, X, data.codes)
     ]
     columns = ["tree", "objective", "leaves", "leaf", "rule", "class", "rows", "right"]
     return pd.DataFrame(lines, columns=columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.engines.events import Clock
 from octcore.errors import SettingsError
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
@@ -201,7 +200,7 @@ def penalty_path(
         refer=refer,
     )
     refuse_coupled(settings.constraints.active, "The best tree of every size cannot be searched")
-    start = time.perf_counter() - kernels.spent()
+    clock = Clock(settings.time_limit)
     prepared = prepare(data, settings)
     objective = UnivariateObjective(prepared.problem)
     asked = question_of(prepared.problem, objective)
@@ -223,8 +222,7 @@ def penalty_path(
             high = None if np.isinf(span.high) else share * span.high
             step = replace(step, low=share * span.low, high=high)
         steps.append(step)
-    seconds = time.perf_counter() - kernels.spent() - start
-    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, seconds)
+    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed)
 
 
 def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> PathStep:

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from octcore import kernels
 from octcore.bench.data_files import data_folder
 from octcore.bench.suites.thresholds import TABLE, loader
 from octcore.search.univariate.question import Question as Asked
 from octcore.search.univariate.search import answer
-from octcore.search.univariate.warm_up import warm_up
+from octcore.search.univariate.warm_up import ALL
 from tests.bench.rivals.programs import Question, contree, route
 
 FIELDS: tuple[str, ...] = (
@@ -50,7 +51,7 @@ def measure(folder: Path, name: str, depth: int, least: int, limit: float) -> di
     data = loader(folder, name)()
     X, y = np.ascontiguousarray(data.frame.to_numpy(float)), np.asarray(data.codes)
     asked = Asked(X, y, data.n_classes, depth)
-    warm_up()
+    kernels.require(*ALL)
     ours, seconds = timed(lambda: answer(asked, time_limit=limit))
     question = Question(X, y, depth, 0.0, limit)
     theirs, their_seconds = timed(lambda: contree(question))

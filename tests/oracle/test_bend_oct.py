@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from octcore import kernels
 from octcore.constraints import violations
 from octcore.engines.base import SolveLimits, StopReason
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
@@ -16,7 +17,7 @@ from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.search.univariate.warm_up import warm_up
+from octcore.search.univariate.warm_up import ALL
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves
 from tests.stages import later
@@ -29,7 +30,7 @@ SAME = 1e-9
 @pytest.fixture(scope="module", autouse=True)
 def _kernels() -> None:
     """Compile once: the time limits of the tests are for solving."""
-    warm_up()
+    kernels.require(*ALL)
 
 
 PLAIN, FAST = "bend-oct", "accelerated-bend-oct"

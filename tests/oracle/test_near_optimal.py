@@ -16,6 +16,7 @@ from octcore.bench.suites.thresholds import loader
 from octcore.data.dataset import Dataset
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
+from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
@@ -40,10 +41,7 @@ def test_counts(row: dict[str, str]) -> None:
     y = np.unique(frame["target"].astype(str), return_inverse=True)[1]
     X = frame.drop(columns="target").to_numpy(np.uint8)
     instance = make_instance(
-        X,
-        y,
-        int(y.max()) + 1,
-        int(row["depth"]),
+        Question(X, y, int(y.max()) + 1, int(row["depth"])),
         Fraction(row["leaf_penalty"]),
         Fraction(row["tolerance"]),
     )

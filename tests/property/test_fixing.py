@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octcore import kernels
 from octcore.engines.base import Outcome
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.fixing import (
@@ -17,7 +18,7 @@ from octcore.formulations.shared.fixing import (
 from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
-from octcore.search.univariate.warm_up import warm_up
+from octcore.search.univariate.warm_up import ALL
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves
 
@@ -38,7 +39,7 @@ SIDE = [
 @pytest.fixture(scope="module", autouse=True)
 def _kernels() -> None:
     """Compile once: the time limits of the tests are for solving."""
-    warm_up()
+    kernels.require(*ALL)
 
 
 def make(seed: int, depth: int, constraints=None, formulation="accelerated-bend-oct", **params):

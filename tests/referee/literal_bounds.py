@@ -41,11 +41,13 @@ def look(node: LiteralNode, literal: int) -> None:
             if other >> 1 != literal >> 1:
                 both = rows[node.state.rows.columns[other >> 1, rows] == (other & 1)]
                 known = bool(node.known[literal, other])
-                compare(node.table[literal, other], _costs(node, both, 2), known, node.state.slack)
+                compare(
+                    node.table[literal, other], _costs(node, both, 2), known, node.state.terms.slack
+                )
     if _random.random() < _SHARE:
         exact = _costs(node, rows, node.depth - 1)[: node.child_length]
-        compare(node.lower[literal], exact, False, node.state.slack)
-        compare(exact, node.upper[literal], False, node.state.slack)
+        compare(node.lower[literal], exact, False, node.state.terms.slack)
+        compare(exact, node.upper[literal], False, node.state.terms.slack)
 
 
 def compare(bounds: np.ndarray, exact: np.ndarray, is_known: bool, slack: float) -> None:
@@ -60,11 +62,11 @@ def _costs(node: LiteralNode, subset: np.ndarray, depth: int) -> np.ndarray:
     """Least costs in the form of the search; NaN if that is too much work."""
     state, n = node.state, node.n_features
     if float(2 * n) ** (depth - 1) * (1000 + n * len(subset)) > _MOST_WORK:
-        return np.full(2**depth if state.by_leaves else 1, np.nan)
+        return np.full(2**depth if state.terms.step else 1, np.nan)
     errors = fewest_errors(state.rows, subset, depth)
-    if state.by_leaves:
+    if state.terms.step:
         return errors
-    return (errors + state.penalty * np.arange(1, len(errors) + 1)).min(keepdims=True)
+    return (errors + state.terms.penalty * np.arange(1, len(errors) + 1)).min(keepdims=True)
 
 
 def fewest_errors(rows: Rows, subset: np.ndarray, depth: int) -> np.ndarray:

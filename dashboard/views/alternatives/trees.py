@@ -18,7 +18,7 @@ from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import difference_data
 from octcore.selection.alternatives import Alternative, Alternatives
-from octcore.selection.near_optimal_export import Rows, rules_table, timbertrek
+from octcore.selection.near_optimal_export import rules_table, timbertrek
 
 TABLE_HEIGHT = 250
 PINNED = 2
@@ -190,24 +190,19 @@ def _keep(context: Context, record: Alternatives, entry: Alternative, beside: st
 
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
-    rows = Rows(
-        record.encoding.transform(context.train.frame),
-        context.train.codes,
-        record.encoding,
-        tuple(context.train.classes),
-    )
+    train, encoding = context.train, record.encoding
     entries = [(entry.tree, entry.objective) for entry in shown]
     for label, name, make, words in (
         (
             "TimberTrek",
             "trees.timbertrek.json",
-            lambda: json.dumps(timbertrek(entries, rows)),
+            lambda: json.dumps(timbertrek(entries, train, encoding)),
             "in the form that TimberTrek reads.",
         ),
         (
             "Rules",
             "trees.csv",
-            lambda: frame_to_csv(rules_table(entries, rows)),
+            lambda: frame_to_csv(rules_table(entries, train, encoding)),
             "as IF-THEN rules, one line per leaf.",
         ),
     ):

@@ -51,12 +51,14 @@ class ColumnsModel:
     @cached_property
     def leaves(self) -> np.ndarray:
         """Number of leaves of every column."""
-        return np.array([sum(k >= 0 for k in pair) for pair in self.table.labels])
+        return np.array([sum(k >= 0 for k in pair) for _, _, pair, *_ in self.table.columns])
 
     @cached_property
     def gains(self) -> np.ndarray:
         """Value and left sides of the linear rows, shape ``(n_columns, 1 + n_rows)``."""
-        return np.array(self.table.gains).reshape(len(self.table), 1 + len(self.columns.rows.rhs))
+        return np.array([c.gains for c in self.table.columns]).reshape(
+            len(self.table), 1 + len(self.columns.rows.rhs)
+        )
 
     @cached_property
     def model(self) -> Any:
@@ -80,9 +82,9 @@ class ColumnsModel:
     def _flow(self, model: Any) -> None:
         uses: list[list[int]] = [[] for _ in range(self.table.n_rows)]
         opened_by = [-1] * self.table.n_rows
-        for c, (row, below) in enumerate(zip(self.table.row, self.table.below, strict=True)):
-            uses[row].append(c)
-            for child in below:
+        for c, column in enumerate(self.table.columns):
+            uses[column.row].append(c)
+            for child in column.below:
                 if child >= 0:
                     opened_by[child] = c
 
@@ -116,9 +118,9 @@ class ColumnsModel:
             return
         raw = self.columns.space.groups
         uses: dict[tuple[int, int], list[int]] = {}
-        for c, (node, feature) in enumerate(zip(self.table.node, self.table.feature, strict=True)):
-            if feature >= 0:
-                uses.setdefault((node, int(raw[feature])), []).append(c)
+        for c, column in enumerate(self.table.columns):
+            if column.feature >= 0:
+                uses.setdefault((column.node, int(raw[column.feature])), []).append(c)
         present = sorted({g for _, g in uses})
         model.uses_feature = pyo.Var(present, domain=pyo.Binary, doc="u_g: raw feature g occurs")
         u = model.uses_feature
@@ -162,14 +164,13 @@ class ColumnsModel:
     def read_tree(self, point: Point) -> Tree:
         """Read the tree of a solution."""
         used = self._best_columns(point) if self.is_dynamic else point.array(self.model.y) > 0.5
-        table, kept = self.table, self.columns.kept
+        kept = self.columns.kept
         features: dict[int, int] = {}
         labels: dict[int, int] = {}
         for c in np.flatnonzero(used).tolist():
-            node = table.node[c]
-            if table.feature[c] >= 0:
-                features[node] = int(kept[table.feature[c]])
-            first, second = table.labels[c]
+            node, feature, (first, second), *_ = self.table.columns[c]
+            if feature >= 0:
+                features[node] = int(kept[feature])
             if second >= 0:
                 labels[2 * node], labels[2 * node + 1] = first, second
             elif first >= 0:
@@ -187,12 +188,12 @@ class ColumnsModel:
         if hasattr(self.model, "uses_feature"):
             u = self.model.uses_feature
             paid = [g for g, value in zip(u, point.array(u), strict=True) if value > 0.5]
-            feature = np.array(table.feature)
+            feature = np.array([c.feature for c in table.columns])
             raw = np.append(self.columns.space.groups, -1)[feature]
             allowed = (feature < 0) | np.isin(raw, paid)
         best, chosen = np.full(table.n_rows, -np.inf), np.full(table.n_rows, -1)
         for c in np.flatnonzero(allowed)[::-1].tolist():
-            row, below = table.row[c], [r for r in table.below[c] if r >= 0]
+            row, below = table.columns[c].row, [r for r in table.columns[c].below if r >= 0]
             value = self.gains[c, 0] + sum(best[r] for r in below)
             if value > best[row]:
                 best[row], chosen[row] = value, c
@@ -201,7 +202,7 @@ class ColumnsModel:
         while open_rows:
             c = chosen[open_rows.pop()]
             used[c] = True
-            open_rows += [r for r in table.below[c] if r >= 0]
+            open_rows += [r for r in table.columns[c].below if r >= 0]
         return used
 
     def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
@@ -214,32 +215,28 @@ class ColumnsModel:
         values: list[tuple[Any, np.ndarray]] = [(self.model.y, y)]
         if hasattr(self.model, "uses_feature"):
             raw = self.columns.space.groups
-            used = {int(raw[f]) for c in chosen if (f := self.table.feature[c]) >= 0}
+            used = {int(raw[f]) for c in chosen if (f := self.table.columns[c].feature) >= 0}
             u = self.model.uses_feature
             values.append((u, np.array([float(g in used) for g in u])))
         return values
 
-    @cached_property
-    def _position(self) -> dict[tuple[int, int, tuple[int, int]], int]:
-        return self.table.position
-
     def _columns_of(self, tree: Tree, node: int, row: int) -> list[int] | None:
         """Columns of the subtree at `node`, which stands at flow row `row`."""
         if node in tree.labels:
-            found = self._position.get((row, -1, (tree.labels[node], -1)))
+            found = self.table.position.get((row, -1, (tree.labels[node], -1)))
             return None if found is None else [found]
         feature, flipped = self.columns.column_of(tree.splits[node].features[0])
         below = (2 * node + flipped, 2 * node + 1 - flipped)
         ends = tuple(tree.labels.get(child, -1) for child in below)
         if min(ends) >= 0:
-            stump = self._position.get((row, feature, (ends[0], ends[1])))
+            stump = self.table.position.get((row, feature, (ends[0], ends[1])))
             if stump is not None:
                 return [stump]
-        split = self._position.get((row, feature, (-1, -1)))
+        split = self.table.position.get((row, feature, (-1, -1)))
         if split is None:
             return None
         found = [split]
-        for child, place in zip(below, self.table.below[split], strict=True):
+        for child, place in zip(below, self.table.columns[split].below, strict=True):
             part = self._columns_of(tree, child, place)
             if part is None:
                 return None

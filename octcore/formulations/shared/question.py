@@ -73,14 +73,9 @@ def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fra
 
     Raises `SettingsError` if the weights have no common unit that is large enough.
     """
-    price = leaf_share(objective)
-    counts = None if problem.copies is None else problem.counts
-    limits: dict[str, Any] = _limits(problem) | {"forbidden": problem.forbidden_columns}
-    return make_instance(
-        problem.X, problem.y, problem.n_classes, problem.depth,
-        in_copies(problem, price), in_copies(problem, tolerance),
-        weights=problem.weights, counts=counts, **limits,
-    )  # fmt: skip
+    question = question_of(problem, objective, all_roots=False)
+    price = in_copies(problem, leaf_share(objective))
+    return make_instance(question, price, in_copies(problem, tolerance))
 
 
 def leaf_share(objective: UnivariateObjective) -> Fraction:

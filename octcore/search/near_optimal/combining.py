@@ -122,26 +122,15 @@ def _ample(tally, more):
 def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, tally):
     """Go through the trees with a split at the top of one node, cells of both children in turn.
 
-    Parameters
-    ----------
-    asked : int
-        `SHARES` adds to `outside` of the children's cells how often trees around them count, if
-        those of a cell of the node count as often as ``grid[leaves - 1, errors, 0]`` says.
+    `asked`: `SHARES` adds to `outside` of the children's cells how often trees around them count,
+        if those of a cell of the node count as often as ``grid[leaves - 1, errors, 0]`` says.
         `SHAPES` adds up in `tally` by ``((column at the top * n_shapes + left) * n_shapes + right)
         * n_errors + errors``.  Anything else adds up in ``grid[leaves - 1, errors, variant]``.
-    edges : ndarray of shape (n_edges, 4)
-        First threshold, number of thresholds, left and right child.
-    below : Cells
-        Of the children.
-    budget : int
-        Largest scaled cost.
-    leaf : int
-        Errors of a leaf, -1 where there is none: where every split has to lower the errors, trees
-        of two leaves must have fewer.
-
-    Returns
-    -------
-    Tally
+    `edges`: (n_edges, 4) first threshold, number of thresholds, left and right child.
+    `below`: of the children.
+    `budget`: largest scaled cost.
+    `leaf`: errors of a leaf, -1 where there is none: where every split has to lower the errors,
+        trees of two leaves must have fewer.
     """
     values, costs, counts = terms.values, below.costs, below.counts
     for k in range(len(edges)):

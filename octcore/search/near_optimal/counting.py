@@ -48,19 +48,10 @@ class Counted(NamedTuple):
 class TreeGraph:
     """All near-optimal trees as a graph of row subsets; counts the trees for some variants.
 
-    Parameters
-    ----------
-    ground : Ground
-        The rows, and the trees of depth two.
-    levels : list of Level
-        The graph, the root first.
-
-    Attributes
-    ----------
-    everything : Counted
-        The counts where every column may be used.
-    optimum : fractions.Fraction
-        Least cost of an allowed tree, in integer weight units.
+    `ground`: the rows, and the trees of depth two.
+    `levels`: the graph, the root first.
+    `everything`: the counts where every column may be used.
+    `optimum`: least cost of an allowed tree, in integer weight units.
     """
 
     def __init__(self, ground: Ground, levels: list[Level]) -> None:
@@ -73,16 +64,14 @@ class TreeGraph:
     def count(self, allow: np.ndarray, gain: bool) -> Counted:
         """Count the trees of every variant.
 
-        Parameters
-        ----------
-        allow : ndarray of shape (n_thresholds, n_variants), bool
-            Thresholds that a variant may use; variant 0 allows what any of them allows.
-        gain : bool
-            Whether every split has to lower the errors.
+        `allow`: (n_thresholds, n_variants) bool, thresholds that a variant may use; variant 0
+            allows what any of them allows.
+        `gain`: whether every split has to lower the errors.
         """
         instance = self.instance
         places = max(1, instance.table.n_columns) if self.levels[0].depth <= BOTTOM else 1
-        n_grid = places * instance.most_leaves(instance.depth) * len(self.ground.values) * 8
+        leaves = instance.most_leaves(instance.question.depth)
+        n_grid = places * leaves * len(self.ground.values) * 8
         most = max(2, GRID_BYTES // max(1, n_grid))
         # The first variant is in all passes: its counts say which cells there are.
         parts = [
@@ -146,7 +135,8 @@ class TreeGraph:
 
     def leaf_counts(self, node: Node, leaf: int) -> bool:
         """Whether a single leaf is one of the trees of a node."""
-        i, stands = self.instance, not node.is_root or self.instance.leaf_allowed
+        i = self.instance
+        stands = not node.is_root or i.question.roots is None  # a required root is a split
         return stands and leaf >= 0 and i.unit * leaf + i.price <= node.budget
 
     def combine(
@@ -187,21 +177,14 @@ class TreeGraph:
         with that cell; weights are pushed from the root down.  A leaf then predicts its class, for
         its rows, in as many trees as its weight says.
 
-        Parameters
-        ----------
-        counted : Counted
-            Variant 0 is asked for.
-        admits : callable
-            ``admits(errors, leaves)``: which cells of the whole set count.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In doubles; shares are exact to about 15 digits.
+        `counted`: variant 0 is asked for.
+        `admits`: ``admits(errors, leaves)``: which cells of the whole set count.
+        Returns (n_samples, n_classes) in doubles; shares are exact to about 15 digits.
         """
         ground, instance = self.ground, self.instance
         shares = np.zeros((ground.n_rows, instance.question.n_classes))
-        weights = np.zeros((max(4, instance.most_leaves(instance.depth)), len(ground.values), 1))
+        leaves = max(4, instance.most_leaves(instance.question.depth))
+        weights = np.zeros((leaves, len(ground.values), 1))
         allow = np.ascontiguousarray(counted.allow[:, :1], float)
         root = counted.cells[0]
         asked = zip(ground.values[root.errors].tolist(), root.leaves.tolist(), strict=True)

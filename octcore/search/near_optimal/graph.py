@@ -19,19 +19,12 @@ BYTES_PER_EDGE = 32
 class Level:
     """Subsets at which subtrees of one depth start.
 
-    Parameters
-    ----------
-    depth : int
-        Largest depth of the subtrees.
-    nodes : tuple of Node
-        With the largest scaled cost of a subtree as budget.
-    leaf_errors : numpy.ndarray
-        Errors of a leaf, shape ``(n_nodes,)``; -1 if it has too few rows.
-    edges : numpy.ndarray
-        First threshold, number of thresholds, left and right node of the next level, shape
+    `depth`: largest depth of the subtrees.
+    `nodes`: with the largest scaled cost of a subtree as budget.
+    `leaf_errors`: errors of a leaf, shape ``(n_nodes,)``; -1 if it has too few rows.
+    `edges`: first threshold, number of thresholds, left and right node of the next level, shape
         ``(n_edges, 4)``; empty at the bottom.
-    first_edge : numpy.ndarray
-        First edge of every node, shape ``(n_nodes + 1,)``.
+    `first_edge`: first edge of every node, shape ``(n_nodes + 1,)``.
     """
 
     depth: int
@@ -50,7 +43,8 @@ def build_levels(ground: Ground) -> list[Level]:
     everything = np.packbits(np.ones(ground.n_rows, bool)).tobytes()
     levels: list[Level] = []
     rooms = {everything: ground.budget}
-    for depth in range(ground.instance.depth, min(BOTTOM, ground.instance.depth) - 1, -1):
+    deepest = ground.instance.question.depth
+    for depth in range(deepest, min(BOTTOM, deepest) - 1, -1):
         nodes, edges, first_edge = [], [], [0]
         number: dict[bytes, int] = {}  # of the nodes below
         below: list[int] = []  # the largest room that any parent leaves them

@@ -28,9 +28,8 @@ from octcore.search.near_optimal.lane_kernels import (
     sweep,
 )
 from octcore.search.univariate.bit_rows import make_pairs
-from octcore.search.univariate.bit_table import binary_planes, make_rows
-from octcore.search.univariate.lane_rows import Rows
-from octcore.search.univariate.lane_search import integer_width
+from octcore.search.univariate.bit_table import make_rows
+from octcore.search.univariate.lane_search import integer_width, kernel_rows
 from octcore.search.univariate.literals import WIDTH, split_costs
 from octcore.search.univariate.literals import Terms as Minimised
 from octcore.search.univariate.pairs import pair_scores
@@ -82,23 +81,9 @@ class _Pairs:
     """Least costs of trees of depth two, by pairs of 0/1 columns."""
 
     def __init__(self, instance: Instance) -> None:
-        self.instance, table, known = instance, instance.table, instance.thresholds
-        every, copies = np.arange(len(table.y)), np.maximum(table.count, 1)
-        index, scale = binary_planes(every, table.weight)
-        if (table.weight % copies == 0).all() and copies.sum() <= len(instance.question.y):
-            index = np.repeat(every, copies)  # the rows as they came in: blocks are fewer
-            scale = (table.weight // copies)[index]
-        channel = table.y[index].astype(np.int64)
-        if instance.least > 1 and (table.weight != table.count).any():
-            more, more_scale = binary_planes(every, table.count)
-            index, scale = np.append(index, more), np.append(scale, more_scale)
-            channel = np.append(channel, np.full(len(more), table.n_classes))
-        keep = scale > 0
-        bits = (table.rank[known.place] > known.rank[:, None]).T
-        self.line, rows = make_rows(
-            bits, index[keep], channel[keep], scale[keep], np.zeros(keep.sum(), np.int64)
-        )
-        self.rows = rows._replace(shape=np.array([table.n_classes, instance.least], np.int64))
+        self.instance, t, known = instance, instance.table, instance.thresholds
+        bits = (t.rank[known.place] > known.rank[:, None]).T
+        self.line, self.rows = make_rows(bits, t.y, t.weight, t.count, t.n_classes, instance.least)
         self.scores = make_pairs(self.rows)
         # Errors by number of leaves, at no price: whole numbers.
         self.terms = Minimised(0.0, 0.0, 1, np.zeros(1, np.uint8), np.zeros(1, np.int64))
@@ -118,20 +103,10 @@ class _Pairs:
 class Ground:
     """Subsets of the rows of a table, each as the packed bits of its rows.
 
-    Parameters
-    ----------
-    instance : Instance
-    guard : callable
-        ``guard(done)`` is called often and raises when the search must stop.
-    budget : int
-        Largest scaled cost of a tree.
-
-    Attributes
-    ----------
-    values, number : ndarray
-        Errors by number, and number by errors; see `error_numbers`.
-    scored : int
-        Subsets that were looked at.
+    `guard`: ``guard(done)`` is called often and raises when the search must stop.
+    `budget`: largest scaled cost of a tree.
+    `values`, `number`: errors by number, and number by errors; see `error_numbers`.
+    `scored`: subsets that were looked at.
     """
 
     def __init__(self, instance: Instance, guard: Callable[[int], None], budget: int) -> None:
@@ -140,14 +115,10 @@ class Ground:
         usable = np.zeros(self.n_columns, np.uint8)
         usable[instance.thresholds.place[instance.roots]] = 1
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
-        self.every = np.ones((instance.n_thresholds, 1))
-        table, weight = self.table, self.table.weight
-        self.rows = Rows(
-            table.sequence, table.rank.astype(np.int64), np.ascontiguousarray(table.y, np.int32),
-            weight, np.where(table.y == 0, weight, -weight), table.count.astype(np.int64),
-        )  # fmt: skip
+        self.every = np.ones((len(instance.roots), 1))
+        self.rows = kernel_rows(self.table, np.int64)
         self.pairs = _Pairs(instance) if instance.by_pairs else None
-        self.width, self.stop = integer_width(table), np.zeros(1, np.uint8)
+        self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
         self.budget, (self.values, self.number) = budget, error_numbers(instance, budget)
         self.scored = self.stored_bytes = 0
         self._found: dict[bytes, _Found] = {}
@@ -162,10 +133,7 @@ class Ground:
     def hold(self, size: int) -> None:
         """Account for memory.
 
-        Raises
-        ------
-        TooLargeError
-            Beyond `MEMORY`.
+        Raises `TooLargeError` beyond `MEMORY`.
         """
         self.stored_bytes += size
         if self.stored_bytes > MEMORY:
@@ -274,13 +242,8 @@ class Ground:
     def least(self, rows: bytes, depth: int, cutoff: int) -> int:
         """Least cost of a tree up to a depth, or a lower bound above the cutoff.
 
-        Parameters
-        ----------
-        rows : bytes
-        depth : int
-            Two or more.
-        cutoff : int
-            Costs above it need not be exact.
+        `depth`: two or more.
+        `cutoff`: costs above it need not be exact.
         """
         value, exact_to = self._least.get((rows, depth), (0, -1))
         if value > cutoff or value <= exact_to:
@@ -310,21 +273,21 @@ class Ground:
         A least cost above the cutoff is a lower bound.
         """
         terms, cost, first = self.terms(depth), splits.cost, splits.first.tolist()
-        unit, weight = self.instance.unit, int(self.weights(rows)[0].sum())
+        weight = self.instance.unit * int(self.weights(rows)[0].sum())
         bounds = np.where(np.diff(splits.first) > 0, 2 * self.instance.price, FAR)
         lowest = bounds.copy()
         while True:
             limit = cutoff if short else min(cutoff, best - 1)
-            h, j, half = choose(splits, bounds, limit, short)
+            h, j, beyond = choose(splits, bounds, limit, short)
             if j < 0:
                 break
-            sides, half = self.sides(rows, int(splits.number[j])), unit * half // 2
+            sides = self.sides(rows, int(splits.number[j]))
             larger = int(2 * splits.passed[j] < weight)
             for s in (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
-                if cost[s, j] > room + half:
+                if cost[s, j] > room + beyond:
                     break
-                cost[s, j] = max(cost[s, j], self.least(sides[s], depth - 1, room + half))
+                cost[s, j] = max(cost[s, j], self.least(sides[s], depth - 1, room + beyond))
             splits.open[j] = SOLVED
             both = int(cost[0, j] + cost[1, j])
             best = min(best, both) if both <= limit else best
@@ -339,16 +302,12 @@ class Ground:
     def count(self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
         """Add the trees with a split at the top to ``grid[0, leaves - 1, errors, variant]``.
 
-        Parameters
-        ----------
-        node : Node
-            Of depth two or less.
-        share : ndarray of shape (n_thresholds, n_variants), float64
-            1 where a variant may use a threshold; what variant 0 may not use, none may.
-        gain : bool
-            Whether every split has to lower the errors.
-        grid : ndarray of shape (places, leaves, n_errors, n_variants)
-            With more than one place, trees are told apart by the column of the table at their root.
+        `node`: of depth two or less.
+        `share`: (n_thresholds, n_variants) float64, 1 where a variant may use a threshold; what
+            variant 0 may not use, none may.
+        `gain`: whether every split has to lower the errors.
+        `grid`: (places, leaves, n_errors, n_variants); with more than one place, trees are told
+            apart by the column of the table at their root.
         """
         known = self._found.get(node.rows)
         if known is not None and not gain and share.shape[1] == 1 and share.all():
@@ -417,14 +376,9 @@ class Ground:
 class Tops:
     """The splits at the top of a bottom node, in order.
 
-    Attributes
-    ----------
-    first, many : ndarray of shape (n,)
-        First threshold of each, and how many there are.
-    leaf : ndarray of shape (2, n)
-        Errors of a leaf on both sides.
-    low : ndarray of shape (n,)
-        Least scaled cost of a tree.
+    `first`, `many`: (n,) first threshold of each, and how many there are.
+    `leaf`: (2, n) errors of a leaf on both sides.
+    `low`: (n,) least scaled cost of a tree.
     """
 
     def __init__(self, ground: Ground, node: Node) -> None:

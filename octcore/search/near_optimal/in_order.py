@@ -19,7 +19,7 @@ import numpy as np
 from octcore.search.near_optimal.instance import Instance
 from octcore.search.near_optimal.tree_set import Conditions, Phase, TreeQuery, find_trees
 from octcore.search.univariate.table import midpoint
-from octcore.search.univariate.tree import Leaf, PathTree
+from octcore.search.univariate.tree import Branch, Leaf, PathTree, heap
 from octcore.tree.tree import Split, Tree
 
 FIRST_TOLERANCE = Fraction(1, 200)
@@ -32,14 +32,9 @@ MOST_VARIANTS = 20_000
 class Stage:
     """What is known at a moment.
 
-    Parameters
-    ----------
-    lower : Fraction
-        No accepted tree costs less, in units of `Instance`.
-    tree : Tree or None
-        A new best accepted tree.
-    is_complete : bool
-        Whether the best tree so far is optimal, or none is accepted at all.
+    `lower`: no accepted tree costs less, in units of `Instance`.
+    `tree`: a new best accepted tree.
+    `is_complete`: whether the best tree so far is optimal, or none is accepted at all.
     """
 
     lower: Fraction
@@ -62,26 +57,12 @@ def first_accepted(
 ) -> Iterator[Stage]:
     """Find the cheapest tree that is accepted.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the instance for a tolerance.
-    known : Fraction
-        Cost of a tree near the optimum without the constraint.
-    accept : callable
-    by_labels, by_columns : bool
-        Whether the constraint looks at predictions, and at which columns are tested.
-    guard, report : callable
-        As for `find_trees`.
-
-    Yields
-    ------
-    Stage
-        The last one is complete.
-
-    Raises
-    ------
-    TooManyVariantsError
+    `make`: makes the instance for a tolerance.
+    `known`: cost of a tree near the optimum without the constraint.
+    `by_labels`, `by_columns`: whether the constraint looks at predictions, and at which columns are
+        tested.
+    `guard`, `report`: as for `find_trees`.
+    The last stage is complete.  Raises `TooManyVariantsError`.
     """
     tolerance, seen, best = FIRST_TOLERANCE, Fraction(-1), None
     while True:
@@ -112,7 +93,7 @@ def first_accepted(
             yield Stage(best, is_complete=True)
             return
         yield Stage(seen)
-        if seen >= instance.total + instance.penalty * 2**instance.depth:
+        if seen >= instance.total + instance.penalty * 2**instance.question.depth:
             yield Stage(seen if best is None else best, is_complete=True)
             return
         tolerance *= 2
@@ -126,13 +107,16 @@ class _Variants:
         self.met: set[bytes] = set()
         known = instance.thresholds
         own = zip(known.column.tolist(), known.value.tolist(), strict=True)
-        self.same = [[(column, value, False)] for column, value in own]
+        same = [[(column, value, False)] for column, value in own]
         if by_columns:
-            self.same = _same_thresholds(instance)
+            same = _same_thresholds(instance)
+        self.tests = [Split.on_feature(*place[:2]) for places in same for place in places]
+        number = itertools.count()
+        self.same = [[(next(number), place[2]) for place in places] for places in same]
 
     def of(self, nested: PathTree, room: Fraction | None) -> Iterator[tuple[Tree, int]]:
         """Trees and what they cost more; less than `room`, if there is one."""
-        plain = list(self._trees(nested))
+        plain = self._trees(nested)
         if not self.by_labels:
             yield from ((tree, 0) for tree in plain)
             return
@@ -161,30 +145,22 @@ class _Variants:
         """Rows of the question."""
         return np.asarray(self.instance.question.X)
 
-    def _trees(self, nested: PathTree) -> Iterator[Tree]:
-        question = self.instance.question
-        tested = _tested(nested)
-        ways = [self.same[number] for number in tested]
-        if np.prod([len(way) for way in ways], dtype=float) > MOST_VARIANTS:
+    def _trees(self, nested: PathTree) -> list[Tree]:
+        ways = list(itertools.islice(self._ways(nested), MOST_VARIANTS + 1))
+        if len(ways) > MOST_VARIANTS:
             raise TooManyVariantsError
-        for chosen in itertools.product(*ways):
-            splits: dict[int, Split] = {}
-            labels: dict[int, int] = {}
-            choice = iter(chosen)
-            stack = [(nested, 1)]
-            while stack:
-                here, node = stack.pop()
-                if isinstance(here, Leaf):
-                    labels[node] = here.label
-                    continue
-                column, value, is_mirrored = next(choice)
-                splits[node] = Split.on_feature(column, value)
-                # The order of the stack is that of `_tested`.
-                stack += [
-                    (here.right, 2 * node + (not is_mirrored)),
-                    (here.left, 2 * node + is_mirrored),
-                ]
-            yield Tree(splits, labels, self.X.shape[1], question.n_classes)
+        width, n_classes = self.X.shape[1], self.instance.question.n_classes
+        return [heap(way, width, n_classes, self.tests.__getitem__) for way in ways]
+
+    def _ways(self, here: PathTree) -> Iterator[PathTree]:
+        """The same record on every column, by number in `tests`; that of the root varies last."""
+        if isinstance(here, Leaf):
+            yield here
+            return
+        for test, is_mirrored in self.same[here.feature]:
+            for left in self._ways(here.left):
+                for right in self._ways(here.right):
+                    yield Branch(test, *((right, left) if is_mirrored else (left, right)))
 
     def _labels(self, tree: Tree, leaf: np.ndarray) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Classes of the leaves, and what they cost more, in the order of that cost."""
@@ -211,17 +187,6 @@ class _Variants:
                         met.add(further)
                         heapq.heappush(waiting, (extra + int(more), further))
         raise TooManyVariantsError
-
-
-def _tested(nested: PathTree) -> list[int]:
-    """Thresholds of a record, a split before those on its left before those on its right."""
-    found, stack = [], [nested]
-    while stack:
-        here = stack.pop()
-        if not isinstance(here, Leaf):
-            found.append(here.feature)
-            stack += [here.right, here.left]
-    return found
 
 
 def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:

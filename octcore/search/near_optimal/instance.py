@@ -37,15 +37,11 @@ class Thresholds:
     One that parts the rows like an earlier one, or the other way round, is none; of equal ones that
     of a column which the root may test stays.
 
-    Parameters
-    ----------
-    column, value : ndarray of shape (n_thresholds,)
-        Column of the question, and the number up to which rows go left.
-    place, rank : ndarray of shape (n_thresholds,)
-        Column of the table, and the last rank on the left.
-    number : ndarray of shape (n_columns, largest rank + 2), int64
-        First threshold at or above a rank of a column: from rank a up to b, these are those from
-        ``number[h, a]`` to before ``number[h, b]``.
+    `column`, `value`: (n_thresholds,) column of the question, and the number up to which rows go
+        left.
+    `place`, `rank`: (n_thresholds,) column of the table, and the last rank on the left.
+    `number`: (n_columns, largest rank + 2) int64, first threshold at or above a rank of a column:
+        from rank a up to b, these are those from ``number[h, a]`` to before ``number[h, b]``.
     """
 
     column: np.ndarray
@@ -59,25 +55,14 @@ class Thresholds:
 class Instance:
     """Rows by rank, and what a tree costs.
 
-    Parameters
-    ----------
-    question : Question
-        As it was asked, with whole-number weights.
-    table : Table
-        Its distinct rows and columns, columns in their order; weights in integer units.
-    thresholds : Thresholds
-    by_pairs : bool
-        Whether columns have so few thresholds that least costs are found by pairs of them.
-    least : int
-        Rows a leaf needs, as the table counts them.
-    roots : ndarray of shape (n_thresholds,), bool
-        Which thresholds may be the root.
-    penalty, tolerance : Fraction
-        Per leaf, and beyond the optimum, in integer weight units.
-    weight_unit : Fraction
-        Weight of one integer unit.
-    unit, price : int
-        Scaled cost of one error unit and of one leaf.
+    `question`: as it was asked, with whole-number weights.
+    `table`: its distinct rows and columns, columns in their order; weights in integer units.
+    `by_pairs`: whether columns have so few thresholds that least costs are found by pairs of them.
+    `least`: rows a leaf needs, as the table counts them.
+    `roots`: (n_thresholds,) bool, which thresholds may be the root.
+    `penalty`, `tolerance`: per leaf, and beyond the optimum, in integer weight units.
+    `weight_unit`: weight of one integer unit.
+    `unit`, `price`: scaled cost of one error unit and of one leaf.
     """
 
     question: Question
@@ -93,24 +78,9 @@ class Instance:
     price: int
 
     @property
-    def depth(self) -> int:
-        """Largest depth."""
-        return self.question.depth
-
-    @property
     def total(self) -> int:
         """Sum of the integer weights."""
         return self.table.total
-
-    @property
-    def n_thresholds(self) -> int:
-        """Number of different thresholds."""
-        return len(self.thresholds.column)
-
-    @property
-    def leaf_allowed(self) -> bool:
-        """Whether the tree may be a single leaf (not with a required root)."""
-        return self.question.roots is None
 
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
@@ -132,49 +102,22 @@ class Instance:
         return floor((cost + self.tolerance + BORDER * self.total) * self.unit)
 
 
-def make_instance(
-    X: np.ndarray,
-    y: np.ndarray,
-    n_classes: int,
-    depth: int,
-    leaf_penalty: Fraction,
-    tolerance: Fraction,
-    weights: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
-    min_samples_leaf: int = 1,
-    max_leaves: int | None = None,
-    forbidden: np.ndarray | None = None,
-    roots: tuple[int, ...] | None = None,
-) -> Instance:
+def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fraction) -> Instance:
     """Rank the rows and turn weights, penalty and tolerance into integers.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    n_classes, depth : int
-    leaf_penalty, tolerance : Fraction
-        On the accuracy scale.
-    weights, counts, min_samples_leaf, max_leaves, forbidden, roots
-        As those of `Question`.
-
-    Raises
-    ------
-    SettingsError
-        If the weights have no common unit that is large enough.
+    `question`: what trees may be; its price does not matter.
+    `leaf_penalty`, `tolerance`: on the accuracy scale.
+    Raises `SettingsError` if the weights have no common unit that is large enough.
     """
-    whole, weight_unit = common_unit(np.ones(len(y)) if weights is None else weights)
-    question = Question(
-        X, y, n_classes, depth, float(leaf_penalty), whole.astype(float), counts,
-        min_samples_leaf, max_leaves, forbidden, roots,
-    )  # fmt: skip
+    weights = np.ones(len(question.y)) if question.weights is None else question.weights
+    whole, weight_unit = common_unit(weights)
+    question = replace(question, leaf_penalty=float(leaf_penalty), weights=whole.astype(float))
     inquiry = make_inquiry(question)
     table, may_be_root = _in_order(inquiry.table, inquiry.roots)
     thresholds = find_thresholds(table, may_be_root)
     total = table.total
     penalty, margin = leaf_penalty * total, tolerance * total
-    leaves = min(2**depth, int(table.count.sum()) // inquiry.smallest)
+    leaves = min(2**question.depth, int(table.count.sum()) // inquiry.smallest)
     unit, price = _scale(penalty, margin, total, leaves)
     return Instance(
         question=question,
@@ -210,11 +153,7 @@ def _in_order(table: Table, roots: np.ndarray) -> tuple[Table, np.ndarray]:
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
     """Number the thresholds that part the rows differently.
 
-    Parameters
-    ----------
-    table : Table
-    preferred : ndarray of shape (n_columns,), bool
-        Columns whose thresholds stand for equal ones of others.
+    `preferred`: (n_columns,) bool, columns whose thresholds stand for equal ones of others.
     """
     n_columns, n = table.rank.shape
     sizes = np.array([len(values) - 1 for values in table.values], np.int64)
@@ -248,9 +187,7 @@ def _part_alike(table: Table, g: int, s: int, h: int, t: int) -> bool:
 def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:
     """Integer weights of the rows and the weight of one unit.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
+    `weights`: (n_samples,).
     """
     distinct, which = np.unique(np.asarray(weights, float), return_inverse=True)
     simple = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in distinct]

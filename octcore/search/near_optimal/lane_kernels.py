@@ -31,19 +31,10 @@ from octcore.search.near_optimal.combining import (
     combine,
     new_tally,
 )
-from octcore.search.univariate.lane_rows import (
-    class_weights,
-    count_rows,
-    restrict,
-    sum_and_most,
-)
-from octcore.search.univariate.lanes import (
-    VECTOR_BYTES,
-    more_classes,
-    more_classes_counted,
-    two_classes,
-    two_classes_counted,
-)
+from octcore.search.univariate.bounds import carry_similar
+from octcore.search.univariate.bounds import sweep as carry
+from octcore.search.univariate.lane_rows import class_weights, count_rows, restrict, sum_and_most
+from octcore.search.univariate.lanes import VECTOR_BYTES, pass_over
 
 EACH = 4
 """Lanes of a pack for one column, while there are others."""
@@ -60,7 +51,7 @@ class Splits(NamedTuple):
     only : (n_columns,) the only split of a column that parts the subset nowhere else, else -1
     column, low, high : (n,) column of the table, the last rank on the left, the first on the right
     number, many : (n,) first threshold of the table, and how many the split stands for
-    passed : (n,) weight on the left
+    passed : (n,) scaled weight on the left
     leaf : (2, n) errors of a leaf on both sides
     cost : (2, n) lower bounds on the scaled cost of both sides
     open : (n,) uint8, `OPEN` if it is to be solved where its bounds allow
@@ -182,7 +173,7 @@ def _splits_of(rows, terms, usable, bounds):
                 left, right = max(left, counts[c]), max(right, total[c] - counts[c])
             splits.column[n], splits.low[n], splits.high[n] = h, low, high
             splits.number[n], splits.many[n] = number, many
-            splits.passed[n] = weight
+            splits.passed[n] = terms.unit * weight
             splits.leaf[0, n], splits.leaf[1, n] = weight - left, all_weight - weight - right
             for s in range(2):
                 splits.cost[s, n] = terms.price
@@ -210,18 +201,10 @@ def _subset(rows, keep):
 def open_subset(rows, keep, terms, usable):
     """List the splits of a subset that test a usable column, all open.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of the table.
-    keep : ndarray of shape (n_rows,), uint8
-        Which of them the subset has.
-    usable : ndarray of shape (n_columns,), uint8
-
-    Returns
-    -------
-    tuple of (Splits, int)
-        The splits, and the errors of a leaf, -1 where it has too few rows.
+    `rows`: of the table.
+    `keep`: (n_rows,) uint8, which of them the subset has.
+    `usable`: (n_columns,) uint8, columns that may be tested.
+    Returns the splits, and the errors of a leaf, -1 where it has too few rows.
     """
     splits, leaf, _ = _splits_of(_subset(rows, keep), terms, usable, np.empty((2, 1, 1), np.int64))
     for j in range(splits.first[len(usable)]):
@@ -244,40 +227,28 @@ def let_go(bounds, rows, inside, g, after, until, unit):
 @kernel()
 def sweep(splits, terms, a, z):
     """Carry the bounds of both sides to the neighbouring splits from a up to z; least sum."""
-    left, right, passed = splits.cost[0], splits.cost[1], splits.passed
-    for j in range(a + 1, z):
-        step = terms.unit * (passed[j] - passed[j - 1])
-        right[j] = max(right[j], right[j - 1] - step)
-        if terms.smallest == 1:
-            left[j] = max(left[j], left[j - 1])
+    left, right = splits.cost[0, a:z], splits.cost[1, a:z]
+    if terms.smallest == 1:
+        carry(left, right, splits.passed[a:z], z - a)
+    else:
+        carry_similar(left, right, splits.passed[a:z], z - a)
     least = FAR
-    for j in range(z - 1, a - 1, -1):
-        if j < z - 1:
-            step = terms.unit * (passed[j + 1] - passed[j])
-            left[j] = max(left[j], left[j + 1] - step)
-            if terms.smallest == 1:
-                right[j] = max(right[j], right[j + 1])
+    for j in range(z - a):
         least = min(least, left[j] + right[j])
     return least
 
 
 @kernel()
 def choose(splits, bounds, limit, longest):
-    """Next split to be solved, and the weight of half of its open run.
+    """Next split to be solved, and how far beyond its own room it is worth to be solved.
 
     The run is that around the open split with the least bound, in the column with the least one.
     Runs of `longest` splits or fewer are closed instead, to be solved one by one later.
 
-    Parameters
-    ----------
-    bounds : ndarray of shape (n_columns,)
-        Least sum of bounds in every column; `FAR` where nothing is open, which is written.
-
-    Returns
-    -------
-    tuple of (int, int, int)
-        The column, the split in the middle of the run by weight, -1 where nothing is open, and the
-        weight.
+    `bounds`: (n_columns,) least sum of bounds in every column; `FAR` where nothing is open, which
+        is written.
+    Returns the column, the split in the middle of the run by weight, -1 where nothing is open, and
+        a quarter of the run's scaled weight, as its bound serves the neighbours as well.
     """
     left, right = splits.cost[0], splits.cost[1]
     while True:
@@ -309,7 +280,7 @@ def choose(splits, bounds, limit, longest):
         middle, j = (splits.passed[low] + splits.passed[high]) // 2, low
         while j < high and splits.passed[j] < middle:
             j += 1
-        return h, j, (splits.passed[high] - splits.passed[low]) // 2
+        return h, j, (splits.passed[high] - splits.passed[low]) // 4
 
 
 # Packs of thresholds
@@ -424,29 +395,13 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
         far = max(far, 1 + pack.weight[i, 0] + pack.weight[i, 1])
         narrow.sizes[0, i], narrow.sizes[1, i] = pack.sizes[i, 0], pack.sizes[i, 1]
     for h in range(rows.sequence.shape[0]):
-        sequence = rows.sequence[h]
         for q in range(4):
             first = (far if q % 2 == 0 else -far) if two or not counted else -1
             for i in range(out.shape[1]):
                 out[q, i] = first
-        if two and counted:
-            two_classes_counted(
-                sequence, pack.masks, narrow.signed, out, narrow.copies, narrow.sizes,
-                terms.smallest,
-            )  # fmt: skip
-        elif two:
-            two_classes(sequence, pack.masks, narrow.signed, out)
-        else:
-            _clear(narrow.counters)
-            if counted:
-                more_classes_counted(
-                    sequence, pack.masks, narrow.weight, out, rows.y, narrow.counters,
-                    narrow.prefix, narrow.copies, narrow.sizes, terms.smallest,
-                )  # fmt: skip
-            else:
-                more_classes(
-                    sequence, pack.masks, narrow.weight, out, rows.y, narrow.counters, narrow.prefix
-                )
+        pass_over(
+            rows.sequence[h], rows.y, pack.masks, narrow, narrow, two, counted, terms.smallest
+        )
         for i in range(n_pick):
             for s in range(2):
                 totals = pack.totals[i]
@@ -696,33 +651,22 @@ def _tops(splits, n_splits, budget):
 def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, shares):
     """Solve the splits of a subset that trees of depth two or less within a budget have.
 
-    Parameters
-    ----------
-    rows, keep, usable
-        As for `open_subset`.
-    terms : Terms
-    hint : ndarray of int64
-        First thresholds of what may be at the top, ascending; a first one of -1 stands for all.
-    bounds : ndarray of shape (2, n_columns, n_ranks), int64
-        Bounds of the sides by rank, if it is longer than one; better ones are written into it.
-    budget : int
-        Largest scaled cost.
-    asked : int
-        `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid into
-        that of the split's column, `LEAST` finds the least cost alone, and `SHARES` adds to
+    `rows`, `keep`, `usable`: as for `open_subset`.
+    `hint`: first thresholds of what may be at the top, ascending; a first one of -1 stands for all.
+    `bounds`: (2, n_columns, n_ranks) int64, bounds of the sides by rank, if it is longer than one;
+        better ones are written into it.
+    `budget`: largest scaled cost.
+    `asked`: `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid
+        into that of the split's column, `LEAST` finds the least cost alone, and `SHARES` adds to
         ``shares[row, class]`` what trees predict, each as often as ``grid[0, leaves - 1, errors,
         0]`` says.  `TALLY` fills ``shares[k, variant]`` with the trees that have the k-th split of
         `hint` at the top, and the cell (leaves - 1, errors), the grid being scratch.  `SHAPES`
         counts by the columns at the top and on both sides, n_columns for a leaf, in one number:
         ``(top * (n_columns + 1) + left) * (n_columns + 1) + right``.
-
-    Returns
-    -------
-    tuple of (int, int, ndarray, ndarray, ndarray)
-        Errors of a leaf, -1 where it has too few rows.  The least cost; above the budget it is a
-        lower bound.  Splits within the budget, shape (n, 6): first threshold, number of thresholds,
-        errors of a leaf and least cost on both sides.  Keys ``shape * n_errors + number of the
-        errors``, -1 for none, and numbers of trees.
+    Returns errors of a leaf, -1 where it has too few rows.  The least cost; above the budget it is
+        a lower bound.  Splits within the budget, shape (n, 6): first threshold, number of
+        thresholds, errors of a leaf and least cost on both sides.  Keys ``shape * n_errors + number
+        of the errors``, -1 for none, and numbers of trees.
     """
     own, n_columns = _subset(rows, keep), len(usable)
     splits, leaf, stump = _splits_of(own, terms, usable, bounds)
@@ -807,18 +751,11 @@ def _stumps_within(rows, keep, terms, wanted, room):
 def list_below(rows, keep, terms, wanted, column, low, cost, budget):
     """Splits of wanted columns on both sides of a threshold that some tree within the budget has.
 
-    Parameters
-    ----------
-    wanted : ndarray of shape (n_columns,), uint8
-    column, low : int
-        The threshold: a column, and its last rank on the left.
-    cost : ndarray of shape (2,), int64
-        Least cost of the sides.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n, 3)
-        Left and right: errors, first threshold and number of thresholds; thresholds ascending.
+    `wanted`: (n_columns,) uint8.
+    `column`, `low`: the threshold: a column, and its last rank on the left.
+    `cost`: (2,) int64, least cost of the sides.
+    Returns two arrays (n, 3), left and right: errors, first threshold and number of thresholds;
+        thresholds ascending.
     """
     left, right = np.zeros(len(keep), np.uint8), np.zeros(len(keep), np.uint8)
     for r in range(len(keep)):

@@ -82,13 +82,10 @@ class Split(NamedTuple):
 class Listing:
     """Walks through the trees of a counted graph.
 
-    Parameters
-    ----------
-    graph : TreeGraph
-    counted : Counted
-        Variants by subset of the required features: variant v does without those in the bits of v.
-    kind_of : ndarray of shape (n_thresholds,), int64
-        Kind of a stump by its threshold: bit of the required feature, 0 for none.
+    `counted`: variants by subset of the required features: variant v does without those in the bits
+        of v.
+    `kind_of`: (n_thresholds,) int64, kind of a stump by its threshold: bit of the required feature,
+        0 for none.
     """
 
     def __init__(self, graph: TreeGraph, counted: Counted, kind_of: np.ndarray) -> None:
@@ -304,10 +301,7 @@ def _size(split: Split) -> int:
 def used_exactly(avoiding: list[int]) -> list[int]:
     """Numbers of trees by the set of required features that they test.
 
-    Parameters
-    ----------
-    avoiding : list of int
-        Entry v: trees that do without the features in the bits of v.
+    `avoiding`: entry v: trees that do without the features in the bits of v.
     """
     exactly = avoiding[::-1]  # by the features that trees test at most
     for bit in (1 << k for k in range(len(avoiding).bit_length() - 1)):

@@ -32,13 +32,9 @@ LARGEST_KEY = 1 << 62
 class Shape:
     """Trees that ask the same columns at the same places.
 
-    Parameters
-    ----------
-    chain : tuple of int
-        Columns of the table that are asked one after the other, each but the last with a leaf
+    `chain`: columns of the table that are asked one after the other, each but the last with a leaf
         beside it, ascending; empty for a leaf.
-    below : tuple of Shape
-        What follows on the left and on the right of the last of them; empty where leaves do.
+    `below`: what follows on the left and on the right of the last of them; empty where leaves do.
     """
 
     chain: tuple[int, ...] = ()
@@ -83,16 +79,8 @@ class _Known(NamedTuple):
 class Shapes(Listing):
     """The trees of a graph by shape, which is their kind; that of a stump is its column.
 
-    Parameters
-    ----------
-    graph : TreeGraph
-    gain : bool
-        Whether every split has to lower the errors.
-
-    Raises
-    ------
-    TooLargeError
-        If there are more trees, or shapes, than can be told apart.
+    `gain`: whether every split has to lower the errors.
+    Raises `TooLargeError` if there are more trees, or shapes, than can be told apart.
     """
 
     def __init__(self, graph: TreeGraph, gain: bool) -> None:
@@ -143,12 +131,8 @@ class Shapes(Listing):
     def _push(self, spot, at, outside, ways, found, following) -> None:
         """Add the trees around some cells of a node by place and threshold; what is below follows.
 
-        Parameters
-        ----------
-        at : int
-            Number of the place in a heap.
-        outside : dict of Cell to int
-            Ways to complete a tree around a subtree with the cell.
+        `at`: number of the place in a heap.
+        `outside`: ways to complete a tree around a subtree with the cell.
         """
         for split in self.splits(spot, outside) if outside else ():
             below: tuple[dict[Cell, int], ...] = ({}, {})

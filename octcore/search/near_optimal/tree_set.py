@@ -34,17 +34,10 @@ def find_trees(
 ) -> TreeGraph:
     """Find every tree within the instance's tolerance of the optimum.
 
-    Parameters
-    ----------
-    instance : Instance
-    guard : callable
-        ``guard(done)`` is called often and raises when the search must stop.
-    report : callable
-        Receives the phase and the number of subsets scored.
-    known_cost : Fraction
-        Cost of a tree that keeps the limits, near the optimum.
-    stop : callable
-        Asked while kernels are compiled, the first time on a machine.
+    `guard`: ``guard(done)`` is called often and raises when the search must stop.
+    `report`: receives the phase and the number of subsets scored.
+    `known_cost`: cost of a tree that keeps the limits, near the optimum.
+    `stop`: asked while kernels are compiled, the first time on a machine.
     """
     table = instance.table
     total = table.total + int(table.count.sum())
@@ -62,15 +55,9 @@ def find_trees(
 class Conditions:
     """Which of the trees of a graph are asked for.
 
-    Parameters
-    ----------
-    margin : Fraction
-        Largest cost beyond the optimum.
-    max_leaves : int or None
-    required, banned : tuple of int
-        Features that every tree tests; features that none tests.
-    gain : bool
-        Whether every split lowers the errors.
+    `margin`: largest cost beyond the optimum.
+    `required`, `banned`: features that every tree tests; features that none tests.
+    `gain`: whether every split lowers the errors.
     """
 
     margin: Fraction
@@ -83,12 +70,7 @@ class Conditions:
 class TreeQuery:
     """The trees of a graph that meet some conditions: counts, trees in order, draws, shares.
 
-    Parameters
-    ----------
-    graph : TreeGraph
-    asked : Conditions
-    groups : ndarray of shape (n_thresholds,) or None
-        Feature of every threshold.
+    `groups`: (n_thresholds,) or None, feature of every threshold.
     """
 
     def __init__(
@@ -97,7 +79,7 @@ class TreeQuery:
         self.graph, self.instance, self.asked = graph, graph.instance, asked
         limit = graph.instance.question.leaf_limit
         self.max_leaves = limit if asked.max_leaves is None else min(limit, asked.max_leaves)
-        n = graph.instance.n_thresholds
+        n = len(graph.instance.roots)
         self.groups = np.zeros(n, np.int64) if groups is None else groups
         self.everything = (1 << len(asked.required)) - 1
         """Kind of the trees: they test all required features."""

@@ -12,23 +12,17 @@ from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.shapes import Shapes
 from octcore.search.near_optimal.tree_set import LANES, Conditions, TreeQuery
+from octcore.search.univariate.question import Question
 
 ALL = (LANES,)
 """Every set."""
-
-
-def warm_up() -> None:
-    """Load every kernel; the first time on a machine this compiles."""
-    from octcore import kernels
-
-    kernels.require(*ALL)
 
 
 def compile_part(part: str) -> None:
     """Ask everything about a few rows whose columns have many thresholds."""
     rng = np.random.default_rng(0)
     X, y = rng.random((24, 3)), rng.integers(0, 2, 24)
-    instance = make_instance(X, y, 2, 3, Fraction(1, 50), Fraction(1, 10))
+    instance = make_instance(Question(X, y, 2, 3), Fraction(1, 50), Fraction(1, 10))
     leaf = instance.total - int(instance.table.class_weight.max())
     ground = Ground(instance, lambda done: None, instance.budget(instance.cost(leaf, 1)))
     graph = TreeGraph(ground, build_levels(ground))

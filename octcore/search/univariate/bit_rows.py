@@ -19,20 +19,15 @@ from octcore.search.univariate.intrinsics import insert_bit, plus, shared_bits, 
 class Rows(NamedTuple):
     """The constant data of a search.
 
-    Attributes
-    ----------
-    bits : ndarray of shape (n_rows, n_features), word type
-        Feature values 0/1, one word per value: packing needs no conversion.
-    columns : ndarray of shape (n_features, n_rows), uint8
-        The same values column by column, for row filtering.
-    block : ndarray of shape (n_rows,), int32
-        Block of every row; rows are sorted by block.
-    block_channel, block_scale : ndarray of shape (n_blocks,)
-        Channel (class, or ``n_classes`` for the sample counter) and weight of a block's rows.
-    minority : ndarray of shape (n_rows,), int64
-        Weight of the row if it is outvoted among rows with equal features, else 0.
-    shape : ndarray of shape (2,), int64
-        Number of classes; minimum number of samples per leaf.
+    `bits`: (n_rows, n_features) word type, feature values 0/1, one word per value: packing needs no
+        conversion.
+    `columns`: (n_features, n_rows) uint8, the same values column by column, for row filtering.
+    `block`: (n_rows,) int32, block of every row; rows are sorted by block.
+    `block_channel`, `block_scale`: (n_blocks,) channel (class, or ``n_classes`` for the sample
+        counter) and weight of a block's rows.
+    `minority`: (n_rows,) int64, weight of the row if it is outvoted among rows with equal features,
+        else 0.
+    `shape`: (2,) int64, number of classes; minimum number of samples per leaf.
     """
 
     bits: np.ndarray

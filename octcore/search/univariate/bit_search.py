@@ -7,13 +7,13 @@ a search by leaves finds the best one of every size.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from octcore.search.univariate.bit_table import make_bits
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.literal_node import LiteralNode, SearchState
+from octcore.search.univariate.literals import Terms
 from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import Leaf, PathTree, count_leaves
@@ -29,10 +29,7 @@ _DIVES = 3
 class BitSearch:
     """One run on 0/1 columns.
 
-    Parameters
-    ----------
-    inquiry : Inquiry
-        At least one column.
+    `inquiry`: at least one column.
     """
 
     def __init__(self, inquiry: Inquiry) -> None:
@@ -40,10 +37,8 @@ class BitSearch:
         question, table = inquiry.question, inquiry.table
         self.bits = make_bits(table, inquiry.roots, inquiry.smallest)
         self.known = State(table.n_columns)
-        self.state = SearchState(
-            self.bits.rows, inquiry.price, inquiry.slack, question.threads, inquiry.stop,
-            runs=self.known.work,
-        )  # fmt: skip
+        terms = Terms(inquiry.price, inquiry.slack, 0, inquiry.stop, self.known.work)
+        self.state = SearchState(self.bits.rows, terms, question.threads)
 
     def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""
@@ -74,10 +69,12 @@ class BitSearch:
     def _by_depth(self) -> Iterator[State]:
         """One D2S up to depth two; from three on each depth gives bounds and trees to the next."""
         depth, node = self.inquiry.question.depth, None
+        n_rows, n_features = self.bits.rows.bits.shape
         for current in range(min(3, depth), depth + 1):
             node, last = self._node(self.state, current, node), current == depth
             yield self._take_over(node, last)
-            stepwise = node.keeps_children if current > 4 else self._is_large()
+            # A bound that falls in steps is worth its time where the search lasts.
+            stepwise = node.keeps_children if current > 4 else n_rows * n_features**2 > _LARGE
             steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
             for _ in node.tightenings(steps=steps, dives=dives):
                 yield self._take_over(node, last)
@@ -91,11 +88,6 @@ class BitSearch:
             yield self._take_over(node, last)
             if self.inquiry.stop[0]:
                 return
-
-    def _is_large(self) -> bool:
-        """Whether the search lasts long enough for a bound that falls in steps."""
-        n_rows, n_features = self.bits.rows.bits.shape
-        return n_rows * n_features**2 > _LARGE
 
     def _take_over(self, node: LiteralNode, last: bool) -> State:
         """Take over a better tree, and the bounds of a node of full depth."""
@@ -112,7 +104,7 @@ class BitSearch:
     def _limit_leaves(self) -> None:
         """The best of the trees of every size that is allowed; nothing when stopped early."""
         known = self.known
-        node = self._node(replace(self.state, by_leaves=True), self.inquiry.question.depth)
+        node = self._node(self.state.by_leaves(), self.inquiry.question.depth)
         best = node.search()[1]
         if self.inquiry.stop[0]:
             return

@@ -21,15 +21,9 @@ _COUNTER_LIMIT = 2**28
 class BitTable:
     """Rows on 0/1 columns, and the thresholds that the columns stand for.
 
-    Attributes
-    ----------
-    rows : Rows
-        Kernel data.
-    table : Table
-    kept : ndarray of shape (n_bits,)
-        The threshold of every 0/1 column.
-    position : ndarray of shape (n_thresholds,)
-        The 0/1 column of every threshold.
+    `rows`: kernel data.
+    `kept`: (n_bits,) the threshold of every 0/1 column.
+    `position`: (n_thresholds,) the 0/1 column of every threshold.
     """
 
     rows: Rows
@@ -54,13 +48,9 @@ class BitTable:
 def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
     """Make a 0/1 column of every threshold.
 
-    Parameters
-    ----------
-    table : Table
-    roots : ndarray of shape (n_columns,), bool
-        Columns that the root may test; of equal thresholds one of theirs stays.
-    smallest : int
-        Leaf size that the kernels have to respect.
+    `roots`: (n_columns,) bool, columns that the root may test; of equal thresholds one of theirs
+        stays.
+    `smallest`: leaf size that the kernels have to respect.
     """
     column, rank = table.column_and_rank
     right = (table.rank[column] > rank[:, None]).T.astype(np.uint8)
@@ -68,33 +58,59 @@ def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
         position = kept = np.arange(len(column))
     else:
         kept, position = reduce_columns(right, preferred=roots[column])
-    rows = _kernel_rows(right[:, kept], table, smallest)
+    t = table
+    rows = make_rows(right[:, kept], t.y, t.weight, t.count, t.n_classes, smallest, t.outvoted)[1]
     return BitTable(rows, table, kept, position)
 
 
-def _kernel_rows(X: np.ndarray, table: Table, smallest: int) -> Rows:
-    """Choose the cheapest layout of blocks and build the kernel rows.
+def make_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    count: np.ndarray,
+    n_classes: int,
+    smallest: int,
+    outvoted: np.ndarray | None = None,
+) -> tuple[np.ndarray, Rows]:
+    """Kernel rows of some samples in the cheapest layout of blocks, and the sample of each.
 
-    With leaf sizes that weights do not tell a channel of its own counts the rows; it alone shows
-    those of weight zero.
+    Every sample is repeated as often as it came in, or once per one-bit of its weight, so that
+    scales are powers of two, or not at all.  With leaf sizes that weights do not tell a channel of
+    its own counts the samples; it alone shows those of weight zero.
+    `X`: (n_samples, n_features) values 0 and 1.
+    `weight`, `count`: (n_samples,) whole weights, and how many rows a sample stands for.
+    `outvoted`: (n_samples,) bool, see `Table`.
     """
-    weight, count, y = table.weight, table.count, table.y.astype(np.int64)
     has_weight, copies = np.flatnonzero(weight), np.maximum(count, 1)
-    layouts = [(has_weight, weight[has_weight]), binary_planes(has_weight, weight[has_weight])]
-    if (weight % copies == 0).all():  # the rows as they came in
+    layouts = [(has_weight, weight[has_weight]), _binary_planes(has_weight, weight[has_weight])]
+    if (weight % copies == 0).all():
         single = np.repeat(has_weight, copies[has_weight])
         layouts.insert(0, (single, (weight // copies)[single]))
     index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
-    channel = y[index]
-    minority = np.where(table.outvoted[index], scale, 0)
+    channel = y[index].astype(np.int64)
+    minority = scale * (False if outvoted is None else outvoted[index])
     if smallest > 1 and (weight != count).any():
-        extra, extra_scale = binary_planes(np.flatnonzero(count), count[count > 0])
-        index = np.concatenate([index, extra])
-        scale = np.concatenate([scale, extra_scale])
-        channel = np.concatenate([channel, np.full(len(extra), table.n_classes)])
-        minority = np.concatenate([minority, np.zeros(len(extra), np.int64)])
-    rows = make_rows(X, index, channel, scale, minority)[1]
-    return rows._replace(shape=np.array([table.n_classes, smallest], np.int64))
+        extra, extra_scale = _binary_planes(np.flatnonzero(count), count[count > 0])
+        index, scale = np.append(index, extra), np.append(scale, extra_scale)
+        channel = np.append(channel, np.full(len(extra), n_classes))
+        minority = np.append(minority, np.zeros(len(extra), np.int64))
+    # Within a block the rows are shuffled, so that a part of them represents the whole.
+    mixed = np.random.default_rng(0).permutation(len(index))
+    order = np.lexsort((mixed, scale, channel))
+    index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
+    begins = np.ones(len(index), bool)
+    begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
+    block = np.cumsum(begins) - 1
+    small = scale.sum() < _COUNTER_LIMIT
+    return index, Rows(
+        bits=np.ascontiguousarray(X[index].astype(np.uint32 if small else np.uint64)),
+        columns=np.ascontiguousarray(X[index].T.astype(np.uint8)),
+        block=block.astype(np.int32),
+        block_channel=channel[begins],
+        block_scale=scale[begins].astype(np.int32 if small else np.int64),
+        minority=minority,
+        shape=np.array([n_classes, smallest], np.int64),
+    )
 
 
 def reduce_columns(
@@ -104,18 +120,10 @@ def reduce_columns(
 
     Of equal ones a preferred one stays, and of several the lowest index.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), values 0 and 1
-    excluded : ndarray of shape (n_features,), bool, optional
-        Columns that may not be used.
-    preferred : ndarray of shape (n_features,), bool, optional
-
-    Returns
-    -------
-    tuple of ndarray
-        Index of every column that stays, ascending; and for every column the place of the one like
-        it among these, -1 for a constant or excluded one.
+    `X`: (n_samples, n_features) values 0 and 1.
+    `excluded`, `preferred`: (n_features,) bool, columns that may not be used; that stay first.
+    Returns the index of every column that stays, ascending; and for every column the place of the
+        one like it among these, -1 for a constant or excluded one.
     """
     columns = np.ascontiguousarray(X.T, np.uint8)
     usable = np.zeros(len(columns), bool)
@@ -131,50 +139,13 @@ def reduce_columns(
     return own[chosen], position
 
 
-def make_rows(
-    X: np.ndarray, index: np.ndarray, channel: np.ndarray, scale: np.ndarray, minority: np.ndarray
-) -> tuple[np.ndarray, Rows]:
-    """Sort rows into blocks of equal channel and scale and build the kernel arrays.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    index : ndarray of shape (n_rows,)
-        Sample that every kernel row shows; samples may repeat.
-    channel, scale, minority : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    tuple of (ndarray, Rows)
-        Sample of every kernel row in its final order, and the kernel data.
-    """
-    # Within a block the rows are shuffled, so that a part of them represents the whole.
-    mixed = np.random.default_rng(0).permutation(len(index))
-    order = np.lexsort((mixed, scale, channel))
-    index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
-    begins = np.ones(len(index), bool)
-    begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
-    block = np.cumsum(begins) - 1
-    small = scale.sum() < _COUNTER_LIMIT
-    bits = np.ascontiguousarray(X[index].astype(np.uint32 if small else np.uint64))
-    return index, Rows(
-        bits=bits,
-        columns=np.ascontiguousarray(X[index].T.astype(np.uint8)),
-        block=block.astype(np.int32),
-        block_channel=channel[begins].astype(np.int64),
-        block_scale=scale[begins].astype(np.int32 if small else np.int64),
-        minority=minority.astype(np.int64),
-        shape=np.array([1, 1], np.int64),
-    )
-
-
 def _packed_size(y: np.ndarray, scale: np.ndarray) -> float:
     """Estimate the words of a typical subset (an eighth of the rows; a word per block at least)."""
     blocks = sum(len(np.unique(scale[y == k])) for k in np.unique(y))
     return len(y) / 256 + blocks
 
 
-def binary_planes(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _binary_planes(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Repeat every row once per one-bit of its weight, so that scales are powers of two."""
     parts, scales = [], []
     for bit in range(int(weight.max(initial=0)).bit_length()):

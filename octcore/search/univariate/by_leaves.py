@@ -8,7 +8,7 @@ slopes of that envelope.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from octcore import kernels
@@ -18,20 +18,13 @@ from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import SAME
 from octcore.tree.tree import Tree
 
-_HALF = "The search over all numbers of leaves was stopped before its end."
-
 
 @dataclass(frozen=True)
 class LeavesOptimum:
     """The most accurate tree with at most ``max_leaves`` leaves.
 
-    Attributes
-    ----------
-    max_leaves : int
-    accuracy : float
-        Weighted share of correctly classified rows, without penalty.
-    tree : Tree
-        It may have fewer leaves than allowed, when more would not help.
+    `accuracy`: weighted share of correctly classified rows, without penalty.
+    `tree`: it may have fewer leaves than allowed, when more would not help.
     """
 
     max_leaves: int
@@ -62,86 +55,50 @@ def optimal_by_leaves(
 
     The penalty of the question does not matter here; all restrictions hold.
 
-    Parameters
-    ----------
-    question : Question
-    cancel : callable, optional
-        Polled about every 50 ms.
-    time_limit : float, optional
-        Seconds of wall-clock time.
-
-    Returns
-    -------
-    tuple of LeavesOptimum
-        Numbers of leaves for which no tree is allowed are left out.
-
-    Raises
-    ------
-    CancelledError
-        If it was stopped or ran out of time: half a table proves nothing.
-    DataError, SettingsError
-        If the question makes no sense.
+    `cancel`: polled about every 50 ms.
+    `time_limit`: seconds of wall-clock time.
+    Numbers of leaves for which no tree is allowed are left out.
+    Raises `CancelledError` if it was stopped or ran out of time: half a table proves nothing.
+    Raises `DataError`, `SettingsError` if the question makes no sense.
     """
-    deadline = None if time_limit is None else _now() + time_limit
     bare = replace(question, leaf_penalty=0.0, by_leaves=True)
-    free = _proven(bare, cancel, deadline)
+    begin = time.perf_counter() - kernels.spent()
+
+    def best(most: int | None) -> Answer | None:
+        """The answer for so many leaves; None if there is no tree."""
+        spent = time.perf_counter() - kernels.spent() - begin
+        left = None if time_limit is None else max(0.0, time_limit - spent)
+        found = answer(replace(bare, max_leaves=most), cancel=cancel, time_limit=left)
+        if found.status not in ("optimal", "infeasible"):
+            words = "The search over all numbers of leaves was stopped before its end."
+            raise CancelledError(words)
+        return found if found.status == "optimal" else None
+
+    free = best(question.max_leaves)
     if free is None:
         return ()
     if free.by_leaves:
         return tuple(LeavesOptimum(*optimum) for optimum in free.by_leaves)
-    return tuple(_one_by_one(bare, _optimum(free, 0).accuracy, cancel, deadline))
-
-
-def _one_by_one(
-    question: Question, most: float, cancel: Callable[[], bool] | None, deadline: float | None
-) -> Iterator[LeavesOptimum]:
-    """One search for every number of leaves, until more of them change nothing."""
-    known: LeavesOptimum | None = None
-    for limit in range(1, question.leaf_limit + 1):
-        if known is None or known.accuracy < most - SAME:
-            found = _proven(replace(question, max_leaves=limit), cancel, deadline)
-            known = known if found is None else _optimum(found, limit)
-        if known is not None:
-            yield replace(known, max_leaves=limit)
-
-
-def _optimum(found: Answer, limit: int) -> LeavesOptimum:
-    assert found.objective is not None
-    assert found.tree is not None
-    return LeavesOptimum(limit, found.objective, found.tree)
-
-
-def _now() -> float:
-    """Seconds of a clock that stands still while kernels are compiled."""
-    return time.perf_counter() - kernels.spent()
-
-
-def _proven(
-    question: Question, cancel: Callable[[], bool] | None, deadline: float | None
-) -> Answer | None:
-    """The answer; None if there is no tree."""
-    remaining = None if deadline is None else max(0.0, deadline - _now())
-    found = answer(question, None, cancel, remaining)
-    if found.status == "infeasible":
-        return None
-    if found.status != "optimal":
-        raise CancelledError(_HALF)
-    return found
+    assert free.objective is not None
+    optima: list[LeavesOptimum] = []
+    for limit in range(1, question.leaf_limit + 1):  # until more leaves change nothing
+        if not optima or optima[-1].accuracy < free.objective - SAME:
+            found = best(limit)
+            if found is not None:
+                assert found.objective is not None
+                assert found.tree is not None
+                optima.append(LeavesOptimum(limit, found.objective, found.tree))
+                continue
+        if optima:
+            optima.append(replace(optima[-1], max_leaves=limit))
+    return tuple(optima)
 
 
 def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange, ...]:
     """Return which of the trees is optimal for which leaf penalties.
 
-    Parameters
-    ----------
-    optima : tuple of LeavesOptimum
-        From `optimal_by_leaves`.
-
-    Returns
-    -------
-    tuple of PenaltyRange
-        By falling penalty, from infinity to 0; the ranges touch. Where two trees tie, at a
-        breakpoint, the one with fewer leaves is the canonical choice.
+    Ranges come by falling penalty, from infinity to 0, and touch.  Where two trees tie, at a
+    breakpoint, the one with fewer leaves is the canonical choice.
     """
     hull: list[LeavesOptimum] = []
     for point in sorted(optima, key=lambda item: (item.leaves, -item.accuracy)):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
-from octcore.search.univariate.bit_table import binary_planes, make_rows, reduce_columns
+from octcore.search.univariate.bit_table import make_rows, reduce_columns
 from octcore.search.univariate.pairs import pair_scores
 from octcore.search.univariate.table import integer_weights
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, map_features, predict
@@ -32,14 +32,9 @@ TIE = 1e-9
 class BestSubtree:
     """The canonical optimum on a set of rows.
 
-    Attributes
-    ----------
-    value : float
-        Weight classified correctly minus ``leaf_penalty`` per leaf.
-    tree : Leaf or Branch
-        In the features of the caller.
-    wrong : ndarray of int64
-        Rows of the set that the tree misclassifies (J-), those without weight left out.
+    `value`: weight classified correctly minus ``leaf_penalty`` per leaf.
+    `tree`: in the features of the caller.
+    `wrong`: rows of the set that the tree misclassifies (J-), those without weight left out.
     """
 
     value: float
@@ -50,16 +45,11 @@ class BestSubtree:
 class DepthTwo:
     """Optimal depth-two trees on row subsets of one data set.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), values 0 and 1
-    y : ndarray of shape (n_samples,)
-        Class indices below ``n_classes``.
-    weights : ndarray of shape (n_samples,) or None
-        Nonnegative; integers are handled exactly.
-    n_classes : int
-    leaf_penalty : float
-        Per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale penalty).
+    `X`: (n_samples, n_features) values 0 and 1.
+    `y`: (n_samples,) class indices below ``n_classes``.
+    `weights`: (n_samples,) or None, nonnegative; integers are handled exactly.
+    `leaf_penalty`: per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale
+        penalty).
     """
 
     def __init__(
@@ -76,20 +66,10 @@ class DepthTwo:
         self.leaf_penalty = float(leaf_penalty)
         self._weights, self._unit = integer_weights(weights, len(self.y))
         self._kept, self._position = reduce_columns(self.X)
-        index, scale = self._layout(np.flatnonzero(self._weights))
-        reduced = self.X[:, self._kept]
-        nothing = np.zeros(len(index), np.int64)
-        self._order, rows = make_rows(reduced, index, self.y[index], scale, nothing)
-        self._rows = rows._replace(shape=np.array([n_classes, 1], np.int64))
+        reduced, every = self.X[:, self._kept], np.ones(len(self.y), np.int64)
+        self._order, self._rows = make_rows(reduced, self.y, self._weights, every, n_classes, 1)
         self._pairs = make_pairs(self._rows)
         self._slack = TIE * max(1.0, float(self._weights.sum()))
-
-    def _layout(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and integer scales of the kernel: one row per sample, or one per weight bit."""
-        weight = self._weights[own]
-        if len(np.unique(np.column_stack([self.y[own], weight]), axis=0)) <= 4 * self.n_classes:
-            return own, weight
-        return binary_planes(own, weight)
 
     def solve(self, mask: np.ndarray, depth: int = 2) -> BestSubtree:
         """Return the canonical optimum on the rows of a boolean mask of shape (n_samples,)."""
@@ -106,16 +86,8 @@ class DepthTwo:
     def values_by_root(self, mask: np.ndarray, depth: int = 2) -> np.ndarray:
         """Return the best value with every feature at the root.
 
-        Parameters
-        ----------
-        mask : ndarray of shape (n_samples,), bool
-        depth : int
-            1 or 2.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            A root that does not separate the rows has one empty leaf, which is charged too.
+        `mask`, `depth`: (n_samples,) bool; 1 or 2.
+        A root that does not separate the rows has one empty leaf, which is charged too.
         """
         subset = np.flatnonzero(mask[self._order])
         count = pair_scores(self._rows, subset, len(subset), self._pairs)
@@ -148,21 +120,11 @@ def canonical_tree(
 ) -> tuple[float, PathTree]:
     """Return the canonical optimum of depth at most ``max_depth`` (0, 1, 2) on kernel rows.
 
-    Parameters
-    ----------
-    rows : Rows
-    pairs : Pairs
-        Scratch made for ``rows``.
-    subset : ndarray of int64
-        Kernel rows, ascending. They satisfy the minimum leaf size.
-    penalty, slack : float
-        Per leaf, and the distance below which values tie, both in integer weight units.
-    max_depth, max_leaves : int
-
-    Returns
-    -------
-    tuple of (float, Leaf or Branch)
-        Value in weight units, tree in kernel features.
+    `pairs`: scratch made for ``rows``.
+    `subset`: kernel rows, ascending. They satisfy the minimum leaf size.
+    `penalty`, `slack`: per leaf, and the distance below which values tie, both in integer weight
+        units.
+    Returns the value in weight units, and the tree in kernel features.
     """
     count = pair_scores(rows, subset, len(subset), pairs)
     active = pairs.active[:count].copy()

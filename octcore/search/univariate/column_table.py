@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,21 +31,31 @@ class TooManyColumnsError(Exception):
     """More columns than a model can hold; the argument is the number reached."""
 
 
+class Column(NamedTuple):
+    """A split, a leaf with its label, or a stump with two labels, at one place of the tree.
+
+    `node`, `feature`: number of the place in a heap; column of the space, -1 for a leaf.
+    `labels`: of the leaves below, -1 where there is none.
+    `row`, `below`: flow row that it is in, and those that a split opens on both sides, else -1.
+    `gains`: value, and left sides of the linear rows.
+    """
+
+    node: int
+    feature: int
+    labels: tuple[int, int]
+    row: int
+    below: tuple[int, int]
+    gains: np.ndarray
+
+
 @dataclass(eq=False)
 class ColumnTable:
-    """Columns as growing lists; `arrays` closes them.
+    """Columns in a growing list.
 
-    Parameters
-    ----------
-    space : ColumnSpace
-    payoff : numpy.ndarray
-        Payoff under the multipliers, see `ColumnSpace.payoff`.
-    threshold : float
-        Smallest through-value on the scale of `payoff`.
-    by_raw : bool
-        Whether a constraint counts raw features, so that stumps on different ones differ.
-    most : int
-        Largest number of columns.
+    `payoff`: payoff under the multipliers, see `ColumnSpace.payoff`.
+    `threshold`: smallest through-value on the scale of `payoff`.
+    `by_raw`: whether a constraint counts raw features, so that stumps on different ones differ.
+    `most`: largest number of columns.
     """
 
     space: ColumnSpace
@@ -51,28 +63,22 @@ class ColumnTable:
     threshold: float
     by_raw: bool
     most: int
-    node: list[int] = field(default_factory=list)
-    feature: list[int] = field(default_factory=list)
-    labels: list[tuple[int, int]] = field(default_factory=list)
-    row: list[int] = field(default_factory=list)
-    below: list[tuple[int, int]] = field(default_factory=list)
-    gains: list[np.ndarray] = field(default_factory=list)
+    columns: list[Column] = field(default_factory=list)
     n_rows: int = 1
 
     def __len__(self) -> int:
         """Number of columns."""
-        return len(self.node)
+        return len(self.columns)
 
     @property
     def prices_predictions(self) -> bool:
         """Whether linear rows make the label of a leaf part of the question."""
         return len(self.space.rhs) > 0
 
-    @property
+    @cached_property
     def position(self) -> dict[tuple[int, int, tuple[int, int]], int]:
-        """Column by flow row, feature (-1 for a leaf) and labels."""
-        keys = zip(self.row, self.feature, self.labels, strict=True)
-        return {key: j for j, key in enumerate(keys)}
+        """Column by flow row, feature (-1 for a leaf) and labels, once all are there."""
+        return {(c.row, c.feature, c.labels): j for j, c in enumerate(self.columns)}
 
     def add_root(self, scores: RootScores) -> None:
         """Add the columns of all trees of one `RootScores`."""
@@ -96,7 +102,7 @@ class ColumnTable:
         chosen = range(len(payoff)) if self.prices_predictions else [int(payoff.argmax())]
         kept = [k for k in chosen if self._reaches(payoff[k] + offset)]
         for k in _undominated(gains[:, kept].T, np.zeros(len(kept), dtype=np.int64)):
-            self._add(node, -1, (kept[k], -1), row, (-1, -1), gains[:, kept[k]])
+            self._add(Column(node, -1, (kept[k], -1), row, (-1, -1), gains[:, kept[k]]))
 
     def _reaches(self, value: float) -> bool:
         return bool(np.isfinite(value)) and value >= self.threshold
@@ -104,26 +110,13 @@ class ColumnTable:
     def _add_split(self, node: int, row: int, feature: int) -> tuple[int, int]:
         below = (self.n_rows, self.n_rows + 1)
         self.n_rows += 2
-        self._add(node, feature, (-1, -1), row, below, np.zeros(len(self.space.gains)))
+        self._add(Column(node, feature, (-1, -1), row, below, np.zeros(len(self.space.gains))))
         return below
 
-    def _add(
-        self,
-        node: int,
-        feature: int,
-        labels: tuple[int, int],
-        row: int,
-        below: tuple[int, int],
-        gains: np.ndarray,
-    ) -> None:
-        if len(self.node) >= self.most:
-            raise TooManyColumnsError(len(self.node))
-        self.node.append(node)
-        self.feature.append(feature)
-        self.labels.append(labels)
-        self.row.append(row)
-        self.below.append(below)
-        self.gains.append(gains)
+    def _add(self, column: Column) -> None:
+        if len(self.columns) >= self.most:
+            raise TooManyColumnsError(len(self.columns))
+        self.columns.append(column)
 
     def _add_pair(self, node: int, row: int, part: PairScores, offset: float) -> None:
         counts = part.counts
@@ -166,18 +159,14 @@ class ColumnTable:
         raw = space.groups[features[which]] if self.by_raw else np.zeros(len(which), dtype=np.int64)
         for j in _undominated(total.T, raw):
             pair = (int(labels[j, 0]), int(labels[j, 1]))
-            self._add(node, int(features[which[j]]), pair, row, (-1, -1), total[:, j])
+            self._add(Column(node, int(features[which[j]]), pair, row, (-1, -1), total[:, j]))
 
 
 def _undominated(gains: np.ndarray, kind: np.ndarray) -> np.ndarray:
     """Positions that no other position of the same kind equals or exceeds in every gain.
 
-    Parameters
-    ----------
-    gains : numpy.ndarray
-        Shape ``(n, 1 + n_rows)``; more is better in every entry.
-    kind : numpy.ndarray
-        Shape ``(n,)``.
+    `gains`: shape ``(n, 1 + n_rows)``; more is better in every entry.
+    `kind`: shape ``(n,)``.
     """
     n, n_gains = gains.shape
     if n < 2:
@@ -207,26 +196,15 @@ def make_table(
 ) -> ColumnTable:
     """Collect every column that a tree of value `threshold` or more may need.
 
-    Parameters
-    ----------
-    space : ColumnSpace
-    multipliers : numpy.ndarray
-        Non-negative prices of the linear rows; any give a valid table, good ones a small one.
-    threshold : float
-        Value that some feasible tree is known to have, less a little slack; -inf if none is known.
-    roots : numpy.ndarray
-        Columns that may be roots of such a tree.
-    by_raw : bool
-        See `ColumnTable`.
-    most : int
-        Largest number of columns.
-    guard : callable
-        Raises when the solve must stop.
-
-    Raises
-    ------
-    TooManyColumnsError
-        If there are more than `most`.
+    `multipliers`: non-negative prices of the linear rows; any give a valid table, good ones a small
+        one.
+    `threshold`: value that some feasible tree is known to have, less a little slack; -inf if none
+        is known.
+    `roots`: columns that may be roots of such a tree.
+    `by_raw`: see `ColumnTable`.
+    `most`: largest number of columns.
+    `guard`: raises when the solve must stop.
+    Raises `TooManyColumnsError` if there are more than `most`.
     """
     payoff = space.payoff(multipliers)
     level = threshold + float(multipliers @ space.rhs)

@@ -25,12 +25,8 @@ EXACT_IN_SINGLE = 2.0**24
 class Channel:
     """Distinct rows of one kind and how much each counts.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Shape ``(n_rows, n_features)``, values 0 and 1 as floats.
-    weights : numpy.ndarray
-        Shape ``(n_rows,)``.
+    `X`: shape ``(n_rows, n_features)``, values 0 and 1 as floats.
+    `weights`: shape ``(n_rows,)``.
     """
 
     X: np.ndarray
@@ -48,10 +44,7 @@ class Channel:
     def pairs(self, feature: int | None, value: int = 1) -> np.ndarray:
         """Weight of the rows where two features are 1, with ``feature == value`` if it is given.
 
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n_features, n_features)``; the diagonal holds the single counts.
+        Returns shape ``(n_features, n_features)``; the diagonal holds the single counts.
         """
         X, weights = self.X, self.weights
         if feature is not None:
@@ -64,12 +57,8 @@ class Channel:
 class Counts:
     """Weight of every channel in a set of rows.
 
-    Parameters
-    ----------
-    total : numpy.ndarray
-        Shape ``(n_channels,)``.
-    pairs : numpy.ndarray
-        Shape ``(n_channels, n_features, n_features)``.
+    `total`: shape ``(n_channels,)``.
+    `pairs`: shape ``(n_channels, n_features, n_features)``.
     """
 
     total: np.ndarray
@@ -94,31 +83,19 @@ class Counts:
 class ColumnSpace:
     """What determines the columns of a problem.
 
-    Parameters
-    ----------
-    channels : tuple of Channel
-        Kinds of rows.
-    gains : numpy.ndarray
-        Shape ``(1 + n_rows, n_classes, n_channels)``: what a unit of a channel adds when its leaf
-        predicts a class, first to the value, then to the left side of every linear row ``>= rhs``.
-    rhs : numpy.ndarray
-        Shape ``(n_rows,)``.
-    sizes : numpy.ndarray
-        Number of samples that a unit of a channel stands for, shape ``(n_channels,)``.
-    groups : numpy.ndarray
-        Raw feature of every column, shape ``(n_features,)``.
-    roots : numpy.ndarray
-        Columns that the root may test, shape ``(n_features,)``, bool.
-    penalty : float
-        Price of a leaf.
-    depth : int
-        1, 2 or 3.
-    smallest : int
-        Fewest samples of a leaf; 0 allows empty leaves.
-    once_per_path : bool
-        Whether a raw feature is tested once at most on every path.
-    may_be_leaf : bool
-        Whether the whole tree may be one leaf.
+    `channels`: kinds of rows.
+    `gains`: shape ``(1 + n_rows, n_classes, n_channels)``: what a unit of a channel adds when its
+        leaf predicts a class, first to the value, then to the left side of every linear row ``>=
+        rhs``.
+    `rhs`: shape ``(n_rows,)``.
+    `sizes`: number of samples that a unit of a channel stands for, shape ``(n_channels,)``.
+    `groups`: raw feature of every column, shape ``(n_features,)``.
+    `roots`: columns that the root may test, shape ``(n_features,)``, bool.
+    `penalty`: price of a leaf.
+    `depth`: 1, 2 or 3.
+    `smallest`: fewest samples of a leaf; 0 allows empty leaves.
+    `once_per_path`: whether a raw feature is tested once at most on every path.
+    `may_be_leaf`: whether the whole tree may be one leaf.
     """
 
     channels: tuple[Channel, ...]
@@ -173,21 +150,13 @@ class ColumnSpace:
 class PairScores:
     """Best values of the trees of depth two on a set of rows, by what they test.
 
-    Parameters
-    ----------
-    counts : Counts
-        The rows.
-    leaf : float
-        Value of a single leaf.
-    side_leaf : numpy.ndarray
-        Value of a leaf on each side of g, shape ``(2, n_features)``.
-    stump : numpy.ndarray or None
-        Value of a split on h on each side of g, shape ``(2, g, h)``; None if there is no depth
+    `counts`: the rows.
+    `leaf`: value of a single leaf.
+    `side_leaf`: value of a leaf on each side of g, shape ``(2, n_features)``.
+    `stump`: value of a split on h on each side of g, shape ``(2, g, h)``; None if there is no depth
         left.
-    side : numpy.ndarray
-        The better of both on each side of g, shape ``(2, n_features)``.
-    split : numpy.ndarray
-        Value with g on top, shape ``(n_features,)``.
+    `side`: the better of both on each side of g, shape ``(2, n_features)``.
+    `split`: value with g on top, shape ``(n_features,)``.
     """
 
     counts: Counts
@@ -212,17 +181,10 @@ def pair_scores(
 ) -> PairScores:
     """Score all trees of depth two on the rows of `counts`.
 
-    Parameters
-    ----------
-    space : ColumnSpace
-    counts : Counts
-        Rows.
-    payoff : numpy.ndarray
-        See `ColumnSpace.payoff`.
-    root : int or None
-        The column tested above, None if these rows are all rows and g is the root.
-    with_stumps : bool
-        Whether there is a level below g.
+    `counts`: rows.
+    `payoff`: see `ColumnSpace.payoff`.
+    `root`: the column tested above, None if these rows are all rows and g is the root.
+    `with_stumps`: whether there is a level below g.
     """
     filled = [space.samples(side) > 0.5 for side in counts.sides]
     allowed = filled[0] & filled[1]
@@ -260,12 +222,8 @@ def _stumps(space: ColumnSpace, counts: Counts, payoff: np.ndarray, t: int) -> n
 class RootScores:
     """Values of the trees with one root.
 
-    Parameters
-    ----------
-    root : int or None
-        Column of the root at depth three; None where one `PairScores` covers the whole tree.
-    parts : tuple of PairScores
-        Both sides of the root, or the whole.
+    `root`: column of the root at depth three; None where one `PairScores` covers the whole tree.
+    `parts`: both sides of the root, or the whole.
     """
 
     root: int | None
@@ -280,13 +238,8 @@ class RootScores:
 def root_scores(space: ColumnSpace, payoff: np.ndarray, roots: np.ndarray) -> Iterator[RootScores]:
     """Score the trees root by root; depths one and two need one table for all roots.
 
-    Parameters
-    ----------
-    space : ColumnSpace
-    payoff : numpy.ndarray
-        See `ColumnSpace.payoff`.
-    roots : numpy.ndarray
-        Columns to look at as roots at depth three.
+    `payoff`: see `ColumnSpace.payoff`.
+    `roots`: columns to look at as roots at depth three.
     """
     if space.depth < 3:
         yield RootScores(None, (pair_scores(space, space.whole, payoff, None, space.depth == 2),))

@@ -19,14 +19,14 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bounds import INFINITE, sweep
-from octcore.search.univariate.lane_rows import class_weights, count_rows, sum_and_most, zeros
-from octcore.search.univariate.lanes import (
-    VECTOR_BYTES,
-    more_classes,
-    more_classes_counted,
-    two_classes,
-    two_classes_counted,
+from octcore.search.univariate.lane_rows import (
+    ascending,
+    class_weights,
+    count_rows,
+    sum_and_most,
+    zeros,
 )
+from octcore.search.univariate.lanes import VECTOR_BYTES, pass_over
 
 NO_ROOT = -1
 LANES_EACH = 4
@@ -178,7 +178,7 @@ def make_lanes(rows, n_classes, n_places):
     return Lanes(
         np.empty(n_places + 1, np.int64), np.empty(n, np.int64), np.empty(m, np.uint16),
         np.empty((2, n), kind), np.empty((4, n), kind),
-        np.empty((n_counters, 4, n), kind), np.empty((m if n_classes > 2 else 1, 2, n), kind),
+        np.empty((n_counters, 4 * n), kind), np.empty((m if n_classes > 2 else 1, 2, n), kind),
     )  # fmt: skip
 
 
@@ -232,28 +232,9 @@ def pass_over_columns(rows, n_classes, usable, counted, smallest, lanes):
     for h in range(len(usable)):
         if usable[h] < 0:
             continue
-        sequence = rows.sequence[h]
-        if n_classes == 2:
-            if counted:
-                two_classes_counted(
-                    sequence, lanes.masks, rows.signed, out, rows.copies, lanes.sizes, smallest
-                )
-            else:
-                two_classes(sequence, lanes.masks, rows.signed, out)
-            continue
-        for k in range(n_classes):
-            for q in range(4):
-                for i in range(out.shape[1]):
-                    lanes.counters[k, q, i] = 0
-        if counted:
-            more_classes_counted(
-                sequence, lanes.masks, rows.weight, out, rows.y, lanes.counters, lanes.prefix,
-                rows.copies, lanes.sizes, smallest,
-            )  # fmt: skip
-        else:
-            more_classes(
-                sequence, lanes.masks, rows.weight, out, rows.y, lanes.counters, lanes.prefix
-            )
+        pass_over(
+            rows.sequence[h], rows.y, lanes.masks, rows, lanes, n_classes == 2, counted, smallest
+        )
 
 
 @inner()
@@ -408,47 +389,19 @@ def close_column(columns, s):
     return bound
 
 
-@inner()
-def ascending(values):
-    """Stable order of some values; sorting by insertion compiles ten times faster than numpy's."""
-    order = np.empty(len(values), np.int64)
-    for i in range(len(values)):
-        j = i
-        while j > 0 and values[order[j - 1]] > values[i]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-    return order
-
-
 @kernel()
 def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     """Best tree of depth two at most, if it costs less than `cutoff`.
 
-    Parameters
-    ----------
-    rows : Rows
-    terms : Terms
-    leaves : int
-        Most leaves.
-    smallest : int
-        Rows that every leaf must have; the rows themselves are enough for one leaf.
-    cutoff : float
-        Trees of this cost or more are of no interest.
-    roots : (n_columns,) uint8
-        Whether the root may test a column.
-    free : int
-        Not 0 if a single leaf will do.
-    score : (n_columns,) float64
-        Filled: lower bound with every column at the root.
-    plan : (., 4) int32
-        Filled: column, rank, leaves left and leaves right of the root in row 1; column -1 stands
-        for a leaf.
-
-    Returns
-    -------
-    tuple of float
-        Cost of a tree, and a lower bound on every tree: the same if it is below the cutoff.
+    `leaves`: most leaves.
+    `smallest`: rows that every leaf must have; the rows themselves are enough for one leaf.
+    `cutoff`: trees of this cost or more are of no interest.
+    `roots`: (n_columns,) uint8, whether the root may test a column.
+    `free`: not 0 if a single leaf will do.
+    `score`: (n_columns,) float64, filled: lower bound with every column at the root.
+    `plan`: (., 4) int32, filled: column, rank, leaves left and leaves right of the root in row 1;
+        column -1 stands for a leaf.
+    Returns the cost of a tree, and a lower bound on every tree: the same if it is below the cutoff.
     """
     n_columns, m = rows.sequence.shape
     price, slack = terms.price, terms.slack

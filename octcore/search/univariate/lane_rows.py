@@ -1,4 +1,4 @@
-"""The rows of a subset as the kernels see them, and the small loops over them."""
+"""The rows of a subset as the kernels see them, and small loops over them and their numbers."""
 
 from __future__ import annotations
 
@@ -53,6 +53,19 @@ def sum_and_most(counts):
         total += counts[i]
         most = max(most, counts[i])
     return total, most
+
+
+@inner()
+def ascending(values):
+    """Stable order of some values; sorting by insertion compiles ten times faster than numpy's."""
+    order = np.empty(len(values), np.int64)
+    for i in range(len(values)):
+        j = i
+        while j > 0 and values[order[j - 1]] > values[i]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+    return order
 
 
 @inner()

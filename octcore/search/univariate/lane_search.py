@@ -45,16 +45,15 @@ def integer_width(table: Table) -> int:
     return next(width for width, (_, most) in KINDS.items() if largest <= most)
 
 
-def kernel_rows(table: Table) -> Rows:
-    """Rows of a table in the narrowest integers that hold their sums."""
-    kind = KINDS[integer_width(table)][0]
+def kernel_rows(table: Table, kind: type) -> Rows:
+    """Rows of a table in integers of some kind."""
     weight = table.weight.astype(kind)
     return Rows(
         table.sequence,
         table.rank.astype(kind),
         np.ascontiguousarray(table.y, np.int32),
         weight,
-        np.where(table.y == 0, weight, -weight).astype(kind),
+        np.where(table.y == 0, weight, -weight),
         table.count.astype(kind),
     )
 
@@ -65,18 +64,11 @@ def planned(
 ) -> PathTree:  # fmt: skip
     """The tree of a plan; the last splits, which no plan tells, are found again.
 
-    Parameters
-    ----------
-    rows : Rows
-        Those of the node.
-    terms : Terms
-    leaves, smallest : int
-        Most leaves of the tree, and rows that every leaf must have.
-    plan : ndarray of shape (2^depth, 4)
-        Column, rank, leaves left, leaves right by node, numbered as a heap; column -1 stands for a
-        leaf or a single split, whichever is better.
-    first : ndarray of shape (n_columns + 1,)
-        Number of the first threshold of every column.
+    `rows`: those of the node.
+    `leaves`, `smallest`: most leaves of the tree, and rows that every leaf must have.
+    `plan`: (2^depth, 4) column, rank, leaves left, leaves right by node, numbered as a heap; column
+        -1 stands for a leaf or a single split, whichever is better.
+    `first`: (n_columns + 1,) number of the first threshold of every column.
     """
     split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
     if split[0] < 0 and leaves > 1:
@@ -101,16 +93,13 @@ def planned(
 class LaneSearch:
     """One run on all thresholds.
 
-    Parameters
-    ----------
-    inquiry : Inquiry
-        At least one column.
+    `inquiry`: at least one column.
     """
 
     def __init__(self, inquiry: Inquiry) -> None:
         self.inquiry = inquiry
         question, table = inquiry.question, inquiry.table
-        self.rows = kernel_rows(table)
+        self.rows = kernel_rows(table, KINDS[integer_width(table)][0])
         self.depth = question.depth
         self.leaves, self.smallest = question.leaf_limit, inquiry.smallest
         self.known = State(table.n_columns)
@@ -134,7 +123,10 @@ class LaneSearch:
             if self.leaves > 2:
                 yield self._shallow(self.leaves)
             wants_all = self.inquiry.question.all_roots
-            if min(self.depth, self.leaves - 1) > 2 and (wants_all or not self._is_trivial()):
+            # Nothing costs less than two leaves without errors.
+            is_open = self.best > 2 * self.inquiry.price + self.inquiry.slack
+            is_open = wants_all or (is_open and not self.inquiry.stop[0])
+            if min(self.depth, self.leaves - 1) > 2 and is_open:
                 yield from self._deep()
             if wants_all:
                 yield from self._close_roots()
@@ -142,11 +134,6 @@ class LaneSearch:
             self._pool.shutdown()
         if not self.inquiry.stop[0]:
             yield self._now(finished=True)
-
-    def _is_trivial(self) -> bool:
-        """Whether nothing can be better, or there is no time for it."""
-        enough = self.best <= 2 * self.inquiry.price + self.inquiry.slack
-        return enough or bool(self.inquiry.stop[0])
 
     def _shallow(self, leaves: int) -> State:
         """The best tree of one split at most, or of two levels where it may have more leaves."""

@@ -27,6 +27,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import extending
 
+from octcore.kernels import part
+
 intrinsic: Any = extending.intrinsic
 
 VECTOR_BYTES = 32
@@ -301,7 +303,7 @@ def two_classes_counted(typing, sequence, masks, signed, out, count, sizes, smal
 def more_classes(typing, sequence, masks, weights, out, y, counters, prefix):
     """Raise ``out`` (2, lanes): most weight classified by one split left and right.
 
-    ``counters`` (classes, 4, lanes) must be 0; ``prefix`` has room for (rows, 2, lanes).
+    ``counters`` (classes, 4 * lanes) must be 0; ``prefix`` has room for (rows, 2, lanes).
     """
     given = (sequence, masks, weights, out, y, counters, prefix)
     return types.void(*given), _more_classes(counted=False)
@@ -316,3 +318,25 @@ def more_classes_counted(
         sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest,
     )  # fmt: skip
     return types.void(*given), _more_classes(counted=True)
+
+
+@part()
+def pass_over(sequence, y, masks, rows, room, is_binary, counted, smallest):
+    """One pass over a sorted column: weights and copies of `rows`, everything else in `room`."""
+    if is_binary and counted:
+        two_classes_counted(
+            sequence, masks, rows.signed, room.out, rows.copies, room.sizes, smallest
+        )
+    elif is_binary:
+        two_classes(sequence, masks, rows.signed, room.out)
+    else:
+        for c in range(room.counters.shape[0]):
+            for i in range(room.counters.shape[1]):
+                room.counters[c, i] = 0
+        if counted:
+            more_classes_counted(
+                sequence, masks, rows.weight, room.out, y, room.counters, room.prefix, rows.copies,
+                room.sizes, smallest,
+            )  # fmt: skip
+        else:
+            more_classes(sequence, masks, rows.weight, room.out, y, room.counters, room.prefix)

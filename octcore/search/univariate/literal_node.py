@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
+from octcore.search.univariate.bit_rows import Rows, make_pairs
 from octcore.search.univariate.bounds import INFINITE, deeper_cost, similar_cost
 from octcore.search.univariate.canonical import canonical_tree
 from octcore.search.univariate.literals import (
@@ -49,70 +49,38 @@ _WHOLE = 0.25
 class SearchState:
     """What all nodes of one search share.
 
-    Attributes
-    ----------
-    rows, pairs : Rows, Pairs
-        Kernel data and scratch.
-    penalty, slack : float
-        Cost per leaf, and the distance below which costs tie, in integer weight units.
-    threads : int
-        How many threads may work on one node; they change the time and nothing else.
-    stop : ndarray of shape (1,), uint8
-        Set to 1 by another thread to end the search soon.
-    by_leaves : bool
-        Whether errors are asked for by number of leaves, instead of one cost.
-    runs : ndarray of shape (1,), int64
-        D2S calls so far.
+    `threads`: how many threads may work on one node; they change the time and nothing else.
     """
 
     rows: Rows
-    penalty: float
-    slack: float
+    terms: Terms
     threads: int = 1
-    stop: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))
-    by_leaves: bool = False
-    pairs: Pairs = field(init=False)
-    runs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
 
     def __post_init__(self) -> None:
         """Allocate the scratch."""
         self.pairs = make_pairs(self.rows)
-        if self.by_leaves:
-            self.penalty, self.slack = 0.0, _WHOLE
 
-    @property
-    def terms(self) -> Terms:
-        """The same for kernels."""
-        return Terms(self.penalty, self.slack, int(self.by_leaves), self.stop, self.runs)
+    def by_leaves(self) -> SearchState:
+        """The same for errors by number of leaves, instead of one cost."""
+        return replace(self, terms=self.terms._replace(penalty=0.0, slack=_WHOLE, step=1))
 
     def shallow_tree(self, subset: np.ndarray, depth: int, k: int) -> PathTree:
         """Return the canonical tree of depth at most two for an entry, in kernel features."""
-        leaves = k + 1 if self.by_leaves else WIDTH
+        terms, leaves = self.terms, k + 1 if self.terms.step else WIDTH
         return canonical_tree(
-            self.rows, self.pairs, subset, self.penalty, self.slack, depth, leaves
+            self.rows, self.pairs, subset, terms.penalty, terms.slack, depth, leaves
         )[1]
 
 
 class LiteralNode:
     """Search for the best trees of depth at most ``depth`` (at least 1) on ``subset``.
 
-    Parameters
-    ----------
-    state : SearchState
-    subset : ndarray of int64
-        Kernel rows, ascending.
-    depth : int
-    shallow : LiteralNode, optional
-        The same rows searched at depth ``depth - 1``: its bounds and trees are taken over.
-    most : int, optional
-        Largest number of leaves of interest, where costs go by leaves.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (2 * n_features, n_child_entries)
-        Bounds on the costs of the subtrees of depth ``depth - 1`` below every literal.
-    best, bound : ndarray of shape (n_entries,)
-        Costs of the best trees known for the node, and bounds on all.
+    `subset`: kernel rows, ascending.
+    `shallow`: the same rows searched at depth ``depth - 1``: its bounds and trees are taken over.
+    `most`: largest number of leaves of interest, where costs go by leaves.
+    `lower`, `upper`: (2 * n_features, n_child_entries) bounds on the costs of the subtrees of depth
+        ``depth - 1`` below every literal.
+    `best`, `bound`: (n_entries,) costs of the best trees known for the node, and bounds on all.
     """
 
     check: ClassVar[Callable[[Any, int], None] | None] = None
@@ -130,7 +98,7 @@ class LiteralNode:
         rows = state.rows
         n = self.n_features = rows.bits.shape[1]
         self.length = self.child_length = 1
-        if state.by_leaves:
+        if state.terms.step:
             self.length = 2**depth if most is None else min(2**depth, most)
             self.child_length = max(1, min(2 ** (depth - 1), self.length - 1))
         self.complete = True
@@ -143,7 +111,7 @@ class LiteralNode:
             rows, subset, len(subset), np.zeros(len(state.pairs.totals), np.int64)
         )
         self.weight, self.outvoted = float(weight), float(outvoted)
-        leaf = weight - largest + state.penalty if samples >= rows.shape[1] else INFINITE
+        leaf = weight - largest + state.terms.penalty if samples >= rows.shape[1] else INFINITE
         self.best, self.root = np.full(self.length, float(leaf)), np.full(self.length, -1)
         if depth <= 2:
             self._start_solved()
@@ -156,20 +124,20 @@ class LiteralNode:
     def _start_solved(self) -> None:
         """One D2S answers everything up to depth two: literals are the sides of the features."""
         state, n = self.state, self.n_features
-        sides = np.full((2, n, 1 + state.by_leaves), INFINITE)
+        sides = np.full((2, n, 1 + state.terms.step), INFINITE)
         if pair_scores(state.rows, self.subset, len(self.subset), state.pairs):
             if self.depth == 1:
                 state.pairs.stump[:] = -1
-            costs = np.full(WIDTH if state.by_leaves else 1, INFINITE)
+            costs = np.full(WIDTH if state.terms.step else 1, INFINITE)
             split_costs(state.rows, state.pairs, state.terms, sides, costs)
-        state.runs[0] += 1
+        state.terms.runs[0] += 1
         self.upper = sides.transpose(1, 0, 2).reshape(2 * n, -1)[:, : self.child_length].copy()
         self.lower = self.upper
 
     def _score_literals(self) -> bool:
         """Run D2S below every literal, shared out among threads where it takes long."""
         state, rows, n = self.state, self.state.rows, self.n_features
-        state.runs[0] += 2 * n
+        state.terms.runs[0] += 2 * n
         threads = min(state.threads, n) if len(self.subset) * n >= _SHARED_OUT else 1
         # The two literals of a feature stay together: their rows are all rows of the node.
         ends = [2 * (n * k // threads) for k in range(threads + 1)]
@@ -189,7 +157,7 @@ class LiteralNode:
     def _start_bounds(self, shallow: LiteralNode | None) -> None:
         """First bounds on every literal."""
         if shallow is None:
-            self.literals = make_literals(self.n_features, int(self.state.by_leaves))
+            self.literals = make_literals(self.n_features, self.state.terms.step)
             self.complete = self._score_literals()
         else:
             self.literals, self.complete = shallow.literals, shallow.complete
@@ -207,9 +175,9 @@ class LiteralNode:
 
     def _deepened(self, known: np.ndarray, outvoted: np.ndarray, leaves: int) -> np.ndarray:
         """Bounds with one more level: those known, or trees that have at least some leaves."""
-        first = leaves - 1 if self.state.by_leaves else 0
+        first = leaves - 1 if self.state.terms.step else 0
         lower = known.copy()
-        reached = deeper_cost(outvoted, self.state.penalty, leaves)[..., None]
+        reached = deeper_cost(outvoted, self.state.terms.penalty, leaves)[..., None]
         np.minimum(lower[..., first:], reached, out=lower[..., first:])
         return lower
 
@@ -236,7 +204,7 @@ class LiteralNode:
     def _feature_sums(self, sides: np.ndarray) -> np.ndarray:
         """Costs with every allowed feature at the root, shape (n_features, n_entries)."""
         sums = np.empty((self.n_features, self.length))
-        feature_sums(sides[None], int(self.state.by_leaves), self.allowed, sums)
+        feature_sums(sides[None], self.state.terms.step, self.allowed, sums)
         return sums
 
     @property
@@ -252,7 +220,7 @@ class LiteralNode:
     @property
     def bound(self) -> np.ndarray:
         """Lower bounds on the costs of the node."""
-        bound = np.minimum(self.best, deeper_cost(self.outvoted, self.state.penalty, 1))
+        bound = np.minimum(self.best, deeper_cost(self.outvoted, self.state.terms.penalty, 1))
         lowest = self.feature_lower.min(axis=0, initial=INFINITE)
         return np.maximum(np.minimum(self.best, lowest), bound)
 
@@ -261,16 +229,13 @@ class LiteralNode:
             sums = self.feature_upper
             root = sums.argmin(axis=0)
             cost = sums[root, np.arange(self.length)]
-            better = cost < self.best - self.state.slack
+            better = cost < self.best - self.state.terms.slack
             self.best[better], self.root[better] = cost[better], root[better]
 
     def search(self, limit: np.ndarray | float = np.inf) -> tuple[np.ndarray, np.ndarray]:
         """Solve the node, or prove that it costs ``limit`` or more.
 
-        Returns
-        -------
-        tuple of ndarray of shape (n_entries,)
-            Lower bounds and best costs; equal (within the slack) when solved.
+        Returns (n_entries,) lower bounds and best costs; equal (within the slack) when solved.
         """
         for _ in self.tightenings(limit):
             pass
@@ -281,13 +246,8 @@ class LiteralNode:
     ) -> Iterator[None]:
         """Solve the node as `search` does, with a pause after every feature that was worked on.
 
-        Parameters
-        ----------
-        limit : float or ndarray of shape (n_entries,)
-        steps : int
-            In how many steps the bound of a feature is raised to the incumbent.
-        dives : int
-            How many of the most promising features are solved before anything else.
+        `steps`: in how many steps the bound of a feature is raised to the incumbent.
+        `dives`: how many of the most promising features are solved before anything else.
         """
         state = self.state
         promising = np.argsort(self.feature_upper[:, -1], kind="stable")[:dives]
@@ -295,14 +255,14 @@ class LiteralNode:
             self.tighten(int(f), np.minimum(self.best, limit))
             yield
         settled = np.zeros(self.n_features, bool)
-        while self.complete and not state.stop[0] and self.n_features:
+        while self.complete and not state.terms.stop[0] and self.n_features:
             target = np.minimum(self.best, limit)
             bounds = self.feature_lower
-            is_open = np.any(np.less(bounds, target - state.slack), axis=1) & ~settled
+            is_open = np.any(np.less(bounds, target - state.terms.slack), axis=1) & ~settled
             f = int(np.where(is_open, bounds[:, -1], np.inf).argmin())
             if not is_open[f]:
                 break
-            least = max(state.penalty, 1.0, 2 * state.slack)
+            least = max(state.terms.penalty, 1.0, 2 * state.terms.slack)
             stride = np.maximum((target - bounds[f]) / steps, least)
             # Rounding may hold a feature open whose sides are both within the slack of the target.
             settled[f] = not self.tighten(f, np.minimum(target, bounds[f] + stride))
@@ -319,7 +279,7 @@ class LiteralNode:
             sides.sort(key=lambda k: -self.literals.depth_two[k, -1])
         for literal, other in (sides, sides[::-1]):
             room = self._room(goal, self.lower[other])
-            wanted = np.minimum(self.upper[literal], room) - self.state.slack
+            wanted = np.minimum(self.upper[literal], room) - self.state.terms.slack
             if (self.lower[literal] < wanted).any():
                 self._solve(literal, room)
         self._collect_best()
@@ -327,7 +287,7 @@ class LiteralNode:
 
     def _room(self, goal: np.ndarray, other: np.ndarray) -> np.ndarray:
         """What a side may cost for the sum with the other side to be below the goal."""
-        step, room = int(self.state.by_leaves), np.full(self.child_length, -np.inf)
+        step, room = self.state.terms.step, np.full(self.child_length, -np.inf)
         for i in range(min(self.child_length, self.length - step)):
             part = goal[i + step : i + step + self.child_length]
             room[i] = (part - other[: len(part)]).max()
@@ -348,16 +308,16 @@ class LiteralNode:
             node = self._child_node(literal)
             lower, best = node.search(limit)
             # Deeper nodes hold large tables: build their trees now and let them go.
-            for k in np.flatnonzero(best < self.upper[literal] - state.slack).tolist():
+            for k in np.flatnonzero(best < self.upper[literal] - state.terms.slack).tolist():
                 self.upper[literal, k] = best[k]
                 self._trees[literal, k] = node.tree(k)
         raised = lower > self.lower[literal]
         if raised.any():
-            solved = lower >= self.upper[literal] - state.slack
+            solved = lower >= self.upper[literal] - state.terms.slack
             lower = np.where(solved, self.upper[literal], lower)
             self.lower[literal] = np.where(raised, lower, self.lower[literal])
             self._spread(literal)
-        if LiteralNode.check is not None and not state.stop[0]:
+        if LiteralNode.check is not None and not state.terms.stop[0]:
             LiteralNode.check(self, literal)
 
     def _child_node(self, literal: int) -> LiteralNode:
@@ -420,7 +380,7 @@ class LiteralNode:
 
     def _shares(self, left: np.ndarray, right: np.ndarray, k: int) -> tuple[int, int]:
         """Entries of both sides whose sum is entry k of a split."""
-        rest = k - self.state.by_leaves
+        rest = k - self.state.terms.step
         pairs = [
             (left[i] + right[j], i, j)
             for i in range(min(len(left), rest + 1))

@@ -18,6 +18,7 @@ import numpy as np
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bit_rows import filter_rows
 from octcore.search.univariate.bounds import INFINITE, deeper, similar
+from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import pair_scores
 
 WIDTH = 4
@@ -42,21 +43,14 @@ class Terms(NamedTuple):
 class Literals(NamedTuple):
     """What one D2S per literal tells about the rows of a node.
 
-    Attributes
-    ----------
-    side_cost : ndarray of shape (n_literals, 2, n_features, 1 or 2)
-        Costs of the best depth-one tree on either side of a feature, below the literal;
-        `INFINITE` for features that do not split these rows.
-    ones : ndarray of shape (n_literals, n_features), int64
-        Weight of the literal's rows with the feature at 1.
-    depth_two : ndarray of shape (n_literals, 1 or 4)
-        Best costs at depth two.
-    outvoted, weight : ndarray of shape (n_literals,)
-        Equivalent-point errors, and weight of the rows.
-    order : ndarray of shape (n_literals, n_features), int32
-        Features by increasing cost as the root of a depth-two tree.
-    usable : ndarray of shape (n_literals,), int64
-        How many features at the front of ``order`` split the rows.
+    `side_cost`: (n_literals, 2, n_features, 1 or 2) costs of the best depth-one tree on either side
+        of a feature, below the literal; `INFINITE` for features that do not split these rows.
+    `ones`: (n_literals, n_features) int64, weight of the literal's rows with the feature at 1.
+    `depth_two`: (n_literals, 1 or 4) best costs at depth two.
+    `outvoted`, `weight`: (n_literals,) equivalent-point errors, and weight of the rows.
+    `order`: (n_literals, n_features) int32, features by increasing cost as the root of a depth-two
+        tree.
+    `usable`: (n_literals,) int64, how many features at the front of ``order`` split the rows.
     """
 
     side_cost: np.ndarray
@@ -125,25 +119,6 @@ def split_costs(rows, pairs, terms, side_cost, costs):
         costs[k] = min(costs[k], costs[k - 1])
 
 
-@inner()
-def _rank(side_cost, order):
-    """Write the features that split to ``order`` by increasing cost; return their number."""
-    usable, last = 0, side_cost.shape[2] - 1
-    for f in range(side_cost.shape[1]):
-        cost = side_cost[0, f, last] + side_cost[1, f, last]
-        if cost < INFINITE:
-            k = usable
-            while k > 0:
-                before = order[k - 1]
-                if side_cost[0, before, last] + side_cost[1, before, last] <= cost:
-                    break
-                order[k] = before
-                k -= 1
-            order[k] = f
-            usable += 1
-    return usable
-
-
 @kernel()
 def score_literals(rows, pairs, subset, child, terms, literals, first, last):
     """Run D2S below the literals of a node from `first` to `last`; False when stopped early.
@@ -151,7 +126,8 @@ def score_literals(rows, pairs, subset, child, terms, literals, first, last):
     What it writes for a literal no other literal needs: threads may share the literals out, each
     with `pairs` and `child` of its own.
     """
-    totals = np.zeros(len(pairs.totals), np.int64)
+    totals, cost = np.zeros(len(pairs.totals), np.int64), np.empty(rows.bits.shape[1])
+    entry = literals.side_cost.shape[3] - 1
     for a in range(first, last):
         if terms.stop[0]:
             return False
@@ -165,9 +141,13 @@ def score_literals(rows, pairs, subset, child, terms, literals, first, last):
         literals.depth_two[a] = weight - largest + terms.penalty
         split_costs(rows, pairs, terms, literals.side_cost[a], literals.depth_two[a])
         # A loop: copying arrays by one statement compiles for seconds.
-        for f in range(rows.bits.shape[1]):
+        for f in range(len(cost)):
             literals.ones[a, f] = pairs.ones[f]
-        literals.usable[a] = _rank(literals.side_cost[a], literals.order[a])
+            cost[f] = literals.side_cost[a, 0, f, entry] + literals.side_cost[a, 1, f, entry]
+        order = ascending(cost)
+        for t in range(len(cost)):
+            literals.order[a, t] = order[t]
+            literals.usable[a] += cost[order[t]] < INFINITE
     return True
 
 
@@ -240,25 +220,14 @@ def close_depth_three(
 ):
     """Find the best depth-three trees below literal ``a``, or prove that they cost ``limit``.
 
-    Parameters
-    ----------
-    rows, pairs : Rows, Pairs
-    subset : ndarray of int64
-        Rows of the node; ``parent`` and ``child`` have room for as many.
-    a : int
-        The literal.
-    limit : ndarray of shape (n_entries,)
-        Trees of this cost or more are of no interest.
-    terms, literals : Terms, Literals
-    table, known : ndarray of shape (n_literals, n_literals, .) and (n_literals, n_literals)
-        Bounds on the pairs, changed.
-    best, roots, proven : ndarray of shape (n_entries,)
-        Least costs found and their root features, improved; lower bounds, filled.
-
-    Returns
-    -------
-    bool
-        False when stopped early: then nothing is proven.
+    `subset`: rows of the node; ``parent`` and ``child`` have room for as many.
+    `a`: the literal.
+    `limit`: (n_entries,) trees of this cost or more are of no interest.
+    `table`, `known`: (n_literals, n_literals, .) and (n_literals, n_literals), bounds on the pairs,
+        changed.
+    `best`, `roots`, `proven`: (n_entries,) least costs found and their root features, improved;
+        lower bounds, filled.
+    Returns False when stopped early: then nothing is proven.
     """
     n_parent = filter_rows(subset, len(subset), rows.columns[a >> 1], a & 1, parent)
     last = literals.side_cost.shape[3] - 1

@@ -34,12 +34,8 @@ class Moments:
 
     Keeping one is a matter of microseconds; what it shows is worked out when somebody asks.
 
-    Parameters
-    ----------
-    inquiry : Inquiry
-        What is searched.
-    node : Node
-        Searched from now on.
+    `inquiry`: what is searched.
+    `node`: searched from now on.
     """
 
     def __init__(self, inquiry: Inquiry, node: Node) -> None:

@@ -51,17 +51,10 @@ class Node(NamedTuple):
 def open_node(rows, price, depth, leaves, smallest):
     """State of a node of which nothing is known yet.
 
-    Parameters
-    ----------
-    rows : Rows
-    price : float
-        Of a leaf.
-    depth : int
-        Most splits on a path, 3 or more.
-    leaves : int
-        Most leaves, 4 or more.
-    smallest : int
-        Rows that every leaf must have.
+    `price`: of a leaf.
+    `depth`: most splits on a path, 3 or more.
+    `leaves`: most leaves, 4 or more.
+    `smallest`: rows that every leaf must have.
     """
     n_columns, m = rows.sequence.shape
     n_rows, n = count_rows(rows), np.int64(0)
@@ -183,31 +176,15 @@ def carry_over(node, way):
 def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps, plan):
     """Solve thresholds of a node until no tree can beat the best one and the cutoff.
 
-    Parameters
-    ----------
-    rows : Rows
-    terms : Terms
-    node : Node
-        Changed: bounds rise.
-    depth : int
-        Most splits on a path, 3 or more.
-    smallest : int
-        Rows that every leaf must have.
-    best, cutoff : float
-        Cost of the best tree; trees of the cutoff or more are of no interest.
-    score : (n_columns,) float64
-        Columns of low score are tried first.
-    only : int
-        The only way to look at; -1 for all.
-    steps : int
-        Thresholds to solve at most; -1 for no limit.
-    plan : (2^depth, 4) int32
-        Filled where a better tree is found.
-
-    Returns
-    -------
-    float
-        Cost of the best tree.
+    `node`: changed: bounds rise.
+    `depth`: most splits on a path, 3 or more.
+    `smallest`: rows that every leaf must have.
+    `best`, `cutoff`: cost of the best tree; trees of the cutoff or more are of no interest.
+    `score`: (n_columns,) float64, columns of low score are tried first.
+    `only`: the only way to look at; -1 for all.
+    `steps`: thresholds to solve at most; -1 for no limit.
+    `plan`: (2^depth, 4) int32, filled where a better tree is found.
+    Returns the cost of the best tree.
     """
     slack = terms.slack
     n_columns, m = rows.sequence.shape

@@ -142,19 +142,9 @@ def _score_leaves(pairs, n_active, n_classes, min_leaf):
 def pair_scores(rows, subset, n_subset, pairs):
     """One pass over the feature pairs of a row subset; results in ``leaf``, ``stump``, ``ones``.
 
-    Parameters
-    ----------
-    rows : Rows
-    subset : ndarray of int64
-        Row numbers, ascending; the first ``n_subset`` count.
-    n_subset : int
-    pairs : Pairs
-        Scratch and results.
-
-    Returns
-    -------
-    int
-        Number of features that vary in the subset.
+    `subset`: row numbers, ascending; the first ``n_subset`` count.
+    `pairs`: scratch and results.
+    Returns the number of features that vary in the subset.
 
     References
     ----------

@@ -65,10 +65,7 @@ class Found:
 class PlainSearch:
     """Best trees on subsets of the rows of one table.
 
-    Parameters
-    ----------
-    inquiry : Inquiry
-        What is searched for.
+    `inquiry`: what is searched for.
     """
 
     def __init__(self, inquiry: Inquiry) -> None:
@@ -116,16 +113,10 @@ class PlainSearch:
     ) -> Found:
         """Best tree of two levels at most on some rows.
 
-        Parameters
-        ----------
-        rows : ndarray of int
-            Row numbers, at least one.
-        depth : int
-            Most splits on a path.
-        roots : ndarray of bool, shape (n_columns,), or None
-            Columns that the root must test; None where the root is free.
-        grown : bool
-            Whether the tree is wanted, not its cost alone.
+        `rows`: row numbers, at least one.
+        `depth`: most splits on a path.
+        `roots`: columns that the root must test; None where the root is free.
+        `grown`: whether the tree is wanted, not its cost alone.
         """
         if self.stop[0]:
             raise StoppedError

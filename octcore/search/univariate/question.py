@@ -24,36 +24,22 @@ class Question:
     Every split parts the rows that arrive at a threshold of one column; a column of 0 and 1 is one
     with a single threshold.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite numbers.
-    y : ndarray of shape (n_samples,)
-        Class indices below ``n_classes``.
-    n_classes, depth : int
-        Number of classes; most splits on a path, 0 or more.
-    leaf_penalty : float
-        On the accuracy scale.
-    weights : ndarray of shape (n_samples,) or None
-        Not negative; accuracy is normalised by their sum.
-    counts : ndarray of shape (n_samples,), int64, or None
-        How many rows a row stands for where leaf sizes are counted; ones by default.
-    min_samples_leaf : int
-        Rows, whatever their weight, that a leaf must have; no leaf is empty.
-    max_leaves : int or None
-        Largest number of leaves.
-    forbidden : ndarray of shape (n_features,), bool, or None
-        Columns that no split may test.
-    roots : tuple of int or None
-        Columns one of which the root must test; None for no requirement.
-    all_roots : bool
-        Whether the value of every column at the root is wanted exactly; where 0/1 columns serve
-        the question and leaves are limited, bounds are all there is.
-    threads : int
-        Threads that compute; they change no result.
-    by_leaves : bool
-        Whether the best tree of every number of leaves is wanted, at no price, if one search can
-        find them all: on 0/1 columns.
+    `X`: (n_samples, n_features) finite numbers.
+    `y`: (n_samples,) class indices below ``n_classes``.
+    `n_classes`, `depth`: number of classes; most splits on a path, 0 or more.
+    `leaf_penalty`: on the accuracy scale.
+    `weights`: (n_samples,) or None, not negative; accuracy is normalised by their sum.
+    `counts`: (n_samples,) int64, or None, how many rows a row stands for where leaf sizes are
+        counted; ones by default.
+    `min_samples_leaf`: rows, whatever their weight, that a leaf must have; no leaf is empty.
+    `max_leaves`: largest number of leaves.
+    `forbidden`: (n_features,) bool, or None, columns that no split may test.
+    `roots`: columns one of which the root must test; None for no requirement.
+    `all_roots`: whether the value of every column at the root is wanted exactly; where 0/1 columns
+        serve the question and leaves are limited, bounds are all there is.
+    `threads`: threads that compute; they change no result.
+    `by_leaves`: whether the best tree of every number of leaves is wanted, at no price, if one
+        search can find them all: on 0/1 columns.
     """
 
     X: np.ndarray
@@ -74,12 +60,8 @@ class Question:
     def check(self) -> None:
         """Refuse a question that makes no sense.
 
-        Raises
-        ------
-        DataError
-            If the arrays do not fit together or are not finite.
-        SettingsError
-            If a setting is out of range.
+        Raises `DataError` if the arrays do not fit together or are not finite.
+        Raises `SettingsError` if a setting is out of range.
         """
         X, y = np.asarray(self.X), np.asarray(self.y)
         check_rows(X, y, self.n_classes)
@@ -120,16 +102,10 @@ class Question:
 class Moment:
     """The search at one moment.
 
-    Parameters
-    ----------
-    seconds : float
-        Since the search began.
-    value, bound : float
-        Objective of the best tree; no tree has a larger one than the bound.
-    root : (int, float) or None
-        Column of the question and threshold with which the best tree begins.
-    open : mapping of int to tuple of (float, float)
-        By column of the question: between which thresholds, both included, the root of a better
+    `seconds`: since the search began.
+    `value`, `bound`: objective of the best tree; no tree has a larger one than the bound.
+    `root`: column of the question and threshold with which the best tree begins.
+    `open`: by column of the question: between which thresholds, both included, the root of a better
         tree may still lie.  Of many columns only those that stay open longest are told at all.
     """
 
@@ -144,18 +120,11 @@ class Moment:
 class Report:
     """One thing that happened.
 
-    Attributes
-    ----------
-    kind : str
-        "started", "incumbent", "bound", or "progress" when nothing else happened for a while.
-    bound : float or None
-        No tree has a larger objective.
-    tree : Tree or None
-        With an incumbent.
-    subtrees : int
-        Subtrees solved so far.
-    latest : callable
-        Makes the last moment that was kept of the search; None while there is none.
+    `kind`: "started", "incumbent", "bound", or "progress" when nothing else happened for a while.
+    `bound`: no tree has a larger objective.
+    `tree`: with an incumbent.
+    `subtrees`: subtrees solved so far.
+    `latest`: makes the last moment that was kept of the search; None while there is none.
     """
 
     kind: Literal["started", "incumbent", "bound", "progress"]
@@ -169,35 +138,22 @@ class Report:
 class Answer:
     """Best tree, proof and by-products.
 
-    Attributes
-    ----------
-    status : str
-        "optimal", "time_limit", "cancelled", "infeasible" (no tree keeps the restrictions), or
-        "error" (it came to its end, but not within the tolerance).
-    tree : Tree or None
-        Best tree that the search found.
-    objective : float or None
-        Of the tree, by its routing.
-    bound : float or None
-        No tree has a larger objective; None where there is no tree at all.
-    root_values : ndarray of shape (n_features,)
-        Upper bound on the objective with each column at the root; minus infinite if there is no
-        such tree.
-    root_exact : ndarray of shape (n_features,), bool
-        Where True, the root value is attained, or there is no such tree.
-    leaf_value : float or None
-        Objective of the best single leaf; None if it is not allowed.
-    subtrees : int
-        Subtrees solved.
-    search_seconds : float
-        Wall-clock time, without that of compiling.
-    plain : bool
-        Whether plain array operations did the search, without compiled kernels.
-    recorded : callable
-        Makes `moments`.
-    by_leaves : tuple of (int, float, Tree)
-        Most leaves, accuracy and the best tree, where it was asked for and found; numbers of leaves
-        for which there is no tree are left out.
+    `status`: "optimal", "time_limit", "cancelled", "infeasible" (no tree keeps the restrictions),
+        or "error" (it came to its end, but not within the tolerance).
+    `tree`: best tree that the search found.
+    `objective`: of the tree, by its routing.
+    `bound`: no tree has a larger objective; None where there is no tree at all.
+    `root_values`: (n_features,) upper bound on the objective with each column at the root; minus
+        infinite if there is no such tree.
+    `root_exact`: (n_features,) bool, where True, the root value is attained, or there is no such
+        tree.
+    `leaf_value`: objective of the best single leaf; None if it is not allowed.
+    `subtrees`: subtrees solved.
+    `search_seconds`: wall-clock time, without that of compiling.
+    `plain`: whether plain array operations did the search, without compiled kernels.
+    `recorded`: makes `moments`.
+    `by_leaves`: most leaves, accuracy and the best tree, where it was asked for and found; numbers
+        of leaves for which there is no tree are left out.
     """
 
     status: Status
@@ -225,19 +181,13 @@ class Answer:
 class State:
     """What a search knows so far, in units of weight; it writes here, and yields it now and then.
 
-    Attributes
-    ----------
-    by_column, reached : ndarray of shape (n_columns,)
-        Lower bound, and least cost found, with every column of the table at the root.
-    work : ndarray of shape (2,), int64
-        Subtrees solved, row visits.
-    best, lower : float
-        Least cost found, and lower bound on every tree that costs less.
-    tree : Leaf or Branch
-        The tree of the least cost, in numbers of thresholds of the table.
-    by_leaves : list of (int, float, Leaf or Branch)
-        Most leaves, errors and the best tree for every number of leaves for which there is one;
-        filled where the search had to look at them.
+    `by_column`, `reached`: (n_columns,) lower bound, and least cost found, with every column of the
+        table at the root.
+    `work`: (2,) int64, subtrees solved, row visits.
+    `best`, `lower`: least cost found, and lower bound on every tree that costs less.
+    `tree`: the tree of the least cost, in numbers of thresholds of the table.
+    `by_leaves`: most leaves, errors and the best tree for every number of leaves for which there is
+        one; filled where the search had to look at them.
     """
 
     def __init__(self, n_columns: int) -> None:

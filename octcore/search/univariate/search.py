@@ -45,20 +45,10 @@ def answer(
 ) -> Answer:
     """Find the optimal tree and prove it, or return the best tree and a valid bound.
 
-    Parameters
-    ----------
-    question : Question
-    on_report : callable, optional
-        Receives every `Report` on the calling thread.
-    cancel : callable, optional
-        Polled about every 50 ms on the calling thread; True ends the search.
-    time_limit : float, optional
-        Seconds of wall-clock time, without those that compile kernels.
-
-    Raises
-    ------
-    DataError, SettingsError
-        If the question makes no sense, see `Question.check`.
+    `on_report`: receives every `Report` on the calling thread.
+    `cancel`: polled about every 50 ms on the calling thread; True ends the search.
+    `time_limit`: seconds of wall-clock time, without those that compile kernels.
+    Raises `DataError`, `SettingsError` if the question makes no sense, see `Question.check`.
     """
     question.check()
     search = _Search(question, on_report or (lambda report: None))
@@ -70,9 +60,10 @@ def is_feasible(inquiry: Inquiry) -> bool:
     table, smallest = inquiry.table, inquiry.smallest
     if not inquiry.is_forced:
         return int(table.count.sum()) >= smallest
-    roots = np.flatnonzero(inquiry.roots)
-    enough = inquiry.question.leaf_limit > 1
-    return enough and any(_splits(table, int(h), smallest) for h in roots)
+    sizes = [np.bincount(rank, table.count) for rank in table.rank[inquiry.roots]]
+    # The rows on both sides of every threshold.
+    smaller = [np.minimum(np.cumsum(n), n.sum() - np.cumsum(n))[:-1] for n in sizes]
+    return inquiry.question.leaf_limit > 1 and any(n.max() >= smallest for n in smaller)
 
 
 def suits_bits(table: Table) -> bool:
@@ -248,13 +239,6 @@ class _Search:
             self.recorded,
             self.by_leaves,
         )
-
-
-def _splits(table: Table, column: int, smallest: int) -> bool:
-    """Whether some threshold of a column leaves enough rows on both sides."""
-    sizes = np.bincount(table.rank[column], table.count)
-    passed = np.cumsum(sizes)[:-1]
-    return bool(((passed >= smallest) & (passed[-1] + sizes[-1] - passed >= smallest)).any())
 
 
 def to_tree(nested: PathTree, table: Table, question: Question) -> Tree:

@@ -41,27 +41,19 @@ SAME_RATIO = 1e-13
 class Table:
     """Distinct rows of a question by rank.
 
-    Attributes
-    ----------
-    rank : ndarray of shape (n_columns, n_rows), int32
-        Position of every row's value among the distinct values of the column.
-    values : tuple of ndarray
-        Distinct values of every column, ascending.
-    y : ndarray of shape (n_rows,), int32
-        Class index.
-    weight, count : ndarray of shape (n_rows,), int64
-        Weight in units, and the number of original rows that were merged.
-    outvoted : ndarray of shape (n_rows,), bool
-        Whether rows equal in all columns have more weight in another class.
-    unit : float
-        Original weight of one unit.
-    original : ndarray of shape (n_columns,), int64
-        Column of the question for every column here.
-    twin : ndarray of shape (n_features,), int64
-        Column here that splits like a column of the question; -1 for one that cannot be tested.
-    n_classes : int
-    sorted : ndarray of shape (n_columns, n_rows), int32, or None
-        What `sequence` gives, where sorting has found it already.
+    `rank`: (n_columns, n_rows) int32, position of every row's value among the distinct values of
+        the column.
+    `values`: distinct values of every column, ascending.
+    `y`: (n_rows,) int32, class index.
+    `weight`, `count`: (n_rows,) int64, weight in units, and the number of original rows that were
+        merged.
+    `outvoted`: (n_rows,) bool, whether rows equal in all columns have more weight in another class.
+    `unit`: original weight of one unit.
+    `original`: (n_columns,) int64, column of the question for every column here.
+    `twin`: (n_features,) int64, column here that splits like a column of the question; -1 for one
+        that cannot be tested.
+    `sorted`: (n_columns, n_rows) int32, or None, what `sequence` gives, where sorting has found it
+        already.
     """
 
     rank: np.ndarray
@@ -146,19 +138,11 @@ def midpoint(low: float, high: float) -> float:
 class Inquiry:
     """A question in units of weight, for those who search.
 
-    Parameters
-    ----------
-    question : Question
-    table : Table
-        Its rows, with at least one column.
-    price, slack : float
-        Of a leaf; costs closer than `slack` are equal.
-    smallest : int
-        Rows that a leaf must have, as the table counts them.
-    roots : ndarray of shape (n_columns,), bool
-        Columns that the root may test.
-    stop : ndarray of shape (1,), uint8
-        The search ends soon after ``stop[0]`` becomes 1.
+    `table`: its rows, with at least one column.
+    `price`, `slack`: of a leaf; costs closer than `slack` are equal.
+    `smallest`: rows that a leaf must have, as the table counts them.
+    `roots`: (n_columns,) bool, columns that the root may test.
+    `stop`: (1,) uint8, the search ends soon after ``stop[0]`` becomes 1.
     """
 
     question: Question
@@ -331,17 +315,9 @@ def _usable_columns(X: np.ndarray, question: Question) -> tuple[np.ndarray, np.n
 def distinct_columns(rank: np.ndarray, is_wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One of all columns that part the rows alike, also with the sides swapped.
 
-    Parameters
-    ----------
-    rank : ndarray of shape (n_columns, n_rows)
-        Every column has a cell of rank 0 and at least two ranks.
-    is_wanted : ndarray of shape (n_columns,), bool
-        Of equal columns a wanted one stays, and of several the first.
-
-    Returns
-    -------
-    tuple of ndarray
-        The columns that stay, ascending; and for every column the place of the one like it.
+    `rank`: (n_columns, n_rows) every column has a cell of rank 0 and at least two ranks.
+    `is_wanted`: (n_columns,) bool, of equal columns a wanted one stays, and of several the first.
+    Returns the columns that stay, ascending; and for every column the place of the one like it.
     """
     place = np.zeros(len(rank), np.int64)
     if not len(rank):
@@ -401,11 +377,8 @@ def _merged_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Join the rows of a group that have the same class.
 
-    Returns
-    -------
-    tuple of ndarray of shape (n_rows,)
-        One of the rows of every number; sums of weights and counts over all of them; whether
-        another class has more weight in the group.
+    Returns arrays (n_rows,): one of the rows of every number; sums of weights and counts over all
+        of them; whether another class has more weight in the group.
     """
     label, size = group * n_classes + y, (int(group.max(initial=0)) + 1) * n_classes
     weight = np.bincount(label, whole, size).astype(np.int64)  # exact, see FLOAT_BITS

@@ -39,15 +39,7 @@ def count_leaves(tree: PathTree) -> int:
 def predict(tree: PathTree, X: np.ndarray) -> np.ndarray:
     """Route rows and return their labels.
 
-    Parameters
-    ----------
-    tree : Leaf or Branch
-    X : ndarray of shape (n_samples, n_features)
-        Binary features.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), int64
+    `X`: (n_samples, n_features) binary features.
     """
     if isinstance(tree, Leaf):
         return np.full(len(X), tree.label, np.int64)

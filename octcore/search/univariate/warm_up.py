@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore import kernels
 from octcore.search.univariate.bit_search import BitSearch
 from octcore.search.univariate.lane_search import LaneSearch
 from octcore.search.univariate.question import Question
@@ -17,12 +16,8 @@ LARGEST_NARROW = 2**28
 def lane_sets(width: int, deep: bool) -> tuple[str, ...]:
     """Names of the sets of a search over all thresholds.
 
-    Parameters
-    ----------
-    width : int
-        Bytes of the integers: 2 serve all tables of up to 32,000 rows without odd weights.
-    deep : bool
-        Whether trees of depth three and more are needed as well.
+    `width`: bytes of the integers: 2 serve all tables of up to 32,000 rows without odd weights.
+    `deep`: whether trees of depth three and more are needed as well.
     """
     return tuple(f"{__name__}:lanes-{width}-{part}" for part in ("two", "deeper")[: 1 + deep])
 
@@ -30,12 +25,8 @@ def lane_sets(width: int, deep: bool) -> tuple[str, ...]:
 def bit_sets(total: int, depth: int) -> tuple[str, ...]:
     """Names of the sets of a search over 0/1 columns.
 
-    Parameters
-    ----------
-    total : int
-        Sum of the weights.
-    depth : int
-        Largest depth of a tree.
+    `total`: sum of the weights.
+    `depth`: largest depth of a tree.
     """
     parts = ("two", "three", "deeper")[: 1 + (depth > 2) + (depth > 3)]
     width = 4 if total < LARGEST_NARROW else 8
@@ -47,11 +38,6 @@ ALL = tuple(
     + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 4)]
 )
 """Every set, those that most searches need first."""
-
-
-def warm_up() -> None:
-    """Load every kernel; the first time on a machine this compiles."""
-    kernels.require(*ALL)
 
 
 def compile_part(part: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from octcore.search.near_optimal import counting
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
+from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from tests.fuzz import near_optimal
 from tests.fuzz.campaign import numbered
@@ -47,7 +48,7 @@ def test_what_only_large_sets_need(
 def test_draws_are_uniform() -> None:
     rng = np.random.default_rng(5)
     X, y = rng.integers(0, 2, (14, 4)).astype(np.uint8), rng.integers(0, 2, 14)
-    found = query(make_instance(X, y, 2, 3, Fraction(1, 50), Fraction(1, 10)))
+    found = query(make_instance(Question(X, y, 2, 3), Fraction(1, 50), Fraction(1, 10)))
     source = Random(1)
     draws = 200 * found.count
     tally = Counter(found.draw(source) for _ in range(draws))
@@ -65,7 +66,7 @@ def test_a_tree_on_the_border_is_in(tolerance: str, count: int, near: tuple[int,
     # Ten rows, penalty 0.1: the leaf costs 0.4 + 0.1, the split 0.1 + 0.2; they are 0.2 apart.
     X = np.array([[0]] * 7 + [[1]] * 3, np.uint8)
     y = np.array([0] * 6 + [1] + [1] * 3)
-    found = query(make_instance(X, y, 2, 1, Fraction(1, 10), Fraction(tolerance)))
+    found = query(make_instance(Question(X, y, 2, 1), Fraction(1, 10), Fraction(tolerance)))
     assert (found.count, found.near_border) == (count, near)
 
 
@@ -76,7 +77,8 @@ def test_no_scaled_cost_wraps() -> None:
     for depth in (1, 4, 20):
         for price in (Fraction(1, 3), Fraction(0.1234567890123), Fraction(10**15 - 1, 10**15)):
             weights = np.array([40_000.0, 1.0])
-            instance = make_instance(X, y, 2, depth, price, Fraction(1, 7 * 400), weights[y])
+            asked = Question(X, y, 2, depth, weights=weights[y])
+            instance = make_instance(asked, price, Fraction(1, 7 * 400))
             leaves = instance.most_leaves(depth)
             largest = instance.unit * instance.total + instance.price * leaves
             assert 0 < largest < 2**58

@@ -184,8 +184,8 @@ def test_progress_is_reported_and_a_stop_is_obeyed() -> None:
 
 
 def test_timbertrek_form_and_rules(iris: NearOptimalTrees) -> None:
-    trees = iris.trees(20)
-    record = json.loads(json.dumps(timbertrek(iris.listed(20), iris.rows, "setosa")))
+    trees, rows_of = iris.trees(20), (iris.prepared.train, iris.encoding)
+    record = json.loads(json.dumps(timbertrek(iris.listed(20), *rows_of)))
     assert set(record) == {"trie", "featureMap", "treeMap"}
     assert len(record["treeMap"]) == 20
 
@@ -199,7 +199,7 @@ def test_timbertrek_form_and_rules(iris: NearOptimalTrees) -> None:
     for drawn, objective, accuracy in record["treeMap"].values():
         assert rows(drawn) == drawn["f"][1] == 150
         assert objective < accuracy
-    table = rules_table(iris.listed(20), iris.rows)
+    table = rules_table(iris.listed(20), *rows_of)
     for number, tree in enumerate(trees, start=1):
         own = table[table.tree == number]
         right = (tree.predict_codes(iris.prepared.problem.X) == iris.prepared.problem.y).sum()

@@ -13,6 +13,7 @@ import pytest
 
 from octcore.search.univariate.bit_table import make_bits, reduce_columns
 from octcore.search.univariate.literal_node import LiteralNode, SearchState
+from octcore.search.univariate.literals import Terms
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.table import make_table
 from tests.referee.univariate import error_table
@@ -52,12 +53,12 @@ class Small:
         """Kernel data; price and leaf size are set by the test."""
         table = make_table(Question(self.X, self.y, int(self.y.max()) + 1, 3))
         every = np.ones(table.n_columns, bool)
-        return SearchState(make_bits(table, every, self.smallest).rows, 0.0, SLACK)
+        terms = Terms(0.0, SLACK, 0, np.zeros(1, np.uint8), np.zeros(1, np.int64))
+        return SearchState(make_bits(table, every, self.smallest).rows, terms)
 
-    @property
-    def by_leaves(self) -> SearchState:
-        """The same for errors by number of leaves."""
-        return replace(self.state, by_leaves=True)
+    def priced(self, price: float) -> SearchState:
+        """The same with a price of leaves."""
+        return replace(self.state, terms=self.state.terms._replace(penalty=price))
 
     @property
     def subset(self) -> np.ndarray:
@@ -95,7 +96,7 @@ def least_cost(errors: np.ndarray, price: float) -> float:
 
 def check_costs(node: LiteralNode, case: Small) -> None:
     """Compare bounds on costs, and the table of pairs."""
-    price = node.state.penalty
+    price = node.state.terms.penalty
     whole = case.errors(node.depth)
     assert whole is not None
     assert node.bound <= least_cost(whole, price) + 1e-9
@@ -121,8 +122,7 @@ def check_costs(node: LiteralNode, case: Small) -> None:
 def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> None:
     for seed in SEEDS if depth == 4 else SEEDS[:2]:
         case = small(seed, smallest)
-        state, subset = case.state, case.subset
-        state.penalty = price
+        state, subset = case.priced(price), case.subset
         alone = LiteralNode(state, subset, depth)
         check_costs(alone, case)
         for _ in alone.tightenings():
@@ -142,9 +142,8 @@ def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> N
 def test_a_stop_inside_a_literal_proves_nothing(depth: int) -> None:
     for seed in SEEDS:
         case = small(seed, 1)
-        case.state.penalty = 0.15
-        node = LiteralNode(case.state, case.subset, depth)
-        node.state.stop[0] = 1
+        node = LiteralNode(case.priced(0.15), case.subset, depth)
+        node.state.terms.stop[0] = 1
         for feature in range(node.n_features):
             node.tighten(feature, node.best)
         check_costs(node, case)
@@ -158,8 +157,7 @@ def test_literals_that_hold_other_rows_learn_nothing_under_a_leaf_size() -> None
         "001000010110111100111",
         smallest=4,
     )
-    case.state.penalty = 0.15
-    node = LiteralNode(case.state, case.subset, 4)
+    node = LiteralNode(case.priced(0.15), case.subset, 4)
     node.search()
     check_costs(node, case)
 
@@ -170,7 +168,7 @@ def test_no_similarity_by_leaves_under_a_leaf_size() -> None:
         "01101101100000111",
         smallest=4,
     )
-    node = LiteralNode(case.by_leaves, case.subset, 4)
+    node = LiteralNode(case.state.by_leaves(), case.subset, 4)
     node.search()
     check_errors(node, case)
 
@@ -198,7 +196,7 @@ def check_errors(node: LiteralNode, case: Small) -> None:
 def test_errors_below_every_literal(depth: int, most: int, smallest: int) -> None:
     for seed in SEEDS if depth == 4 else SEEDS[:2]:
         case = small(seed, smallest)
-        node = LiteralNode(case.by_leaves, case.subset, depth, most=most)
+        node = LiteralNode(case.state.by_leaves(), case.subset, depth, most=most)
         check_errors(node, case)
         _, best = node.search()
         check_errors(node, case)

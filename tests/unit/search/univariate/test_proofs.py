@@ -85,6 +85,22 @@ def test_a_leaf_of_rows_that_do_not_count_is_empty(kernel: str) -> None:
     assert [optimum.accuracy for optimum in optimal_by_leaves(asked)] == pytest.approx([2 / 3] * 2)
 
 
+def test_bounds_without_a_leaf_size_hold_where_rows_do_not_count(kernel: str) -> None:
+    """A root on column 0 leaves rows that column 1 parts from those that column 2 parts.
+
+    Its first threshold to be solved has four rows on the left that do not count; without errors,
+    a tree has only these right of its root.  With a leaf size there would be none, and too high a
+    bound for the next threshold, which leaves more rows there.
+    """
+    heavy = [(0, 0)] + [(1, k) for k in range(8)] + [(2, k) for k in range(4, 8)]
+    X = np.array([(a, k, 5) for a, k in heavy] + [(3, 0, k) for k in range(8)], float)
+    y = np.where(X[:, 0] < 3, X[:, 1], X[:, 2]).astype(int) % 2
+    weights = np.where(X[:, 0] < 3, 3.0, 1.0)
+    counts = np.where((X[:, 0] == 1) & (X[:, 1] > 3), 0, 1)
+    found = answer(Question(X, y, 2, 4, weights=weights, counts=counts))
+    assert (found.status, found.objective) == ("optimal", 1.0)
+
+
 def test_a_forced_root_with_leaf_size_and_leaf_limit(kernel: str) -> None:
     """Equal rows are merged; the leaf size counts the rows."""
     X = np.repeat(_columns("00", "01", "10", "11"), 2, axis=0)
@@ -138,7 +154,7 @@ def test_a_search_that_was_stopped_gives_bounds_of_the_asked_depth(
         def tightenings(self, *arguments: Any, **named: Any) -> Iterator[None]:
             yield from super().tightenings(*arguments, **named)
             asked.set()
-            while not self.state.stop[0]:
+            while not self.state.terms.stop[0]:
                 time.sleep(0.001)
 
     monkeypatch.setattr("octcore.search.univariate.bit_search.LiteralNode", Stopped)
