@@ -15,8 +15,7 @@ from octcore.formulations.shared.oblique import is_decided
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows, score_terms
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
-from octcore.search.margot.search import kernel_set
-from octcore.search.margot.task import RoutingTask
+from octcore.search.margot.search import RoutingTask, kernel_set
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 

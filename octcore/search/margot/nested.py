@@ -31,10 +31,9 @@ from octcore.search.margot.below import (
     width_of,
 )
 from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
-from octcore.search.margot.core import EAGER_STATES, EVERY, RoutingSearch
+from octcore.search.margot.core import EAGER_STATES, EVERY, Neighbourhoods, RoutingSearch
 from octcore.search.margot.frame import nearest
 from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import OpenState, SideStates
 from octcore.search.margot.root_rows import choose_root, complete_routing, restore_root, send
 from octcore.search.margot.start import is_above, node_membership, strip_shift

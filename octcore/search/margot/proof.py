@@ -27,8 +27,6 @@ from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, tree_objective
 from octcore.search.margot.state import extend_path, lower_bound, solve_bank
 
-# Decide a feature where the budget costs a lower node this share of the room to the bound.
-_FEATURE_SHARE = 0.2
 # Where no plane routes the rows of a node its dual value grows along a ray; so many bounds to be
 # proven are enough of it, and far out rounding would be all that is left.
 _FAR = 2.0
@@ -214,7 +212,7 @@ class _Prover(RoutingFrame):
         ``pair`` holds the QPs of the state before and follows the fixed samples.
         """
         for sample in moved:
-            side = _side_taken(int(before[sample]), int(self.prefix[sample]))
+            side = int(node_membership(self.prefix[[sample]], int(before[sample]))[0])
             self._look_aside(self.pair, self.complete, before, sample, -side)
             extend_path(self.pair, self.data, before, sample, side)
             self._solve(self.pair)
@@ -234,9 +232,8 @@ class _Prover(RoutingFrame):
         """Decide a feature where the budget bites, else a sample."""
         costs = self._rests(self.bank) * (self.allowed & ~self.kept).any(axis=1)
         room = max(0.0, self.cutoff() - float(lower_bound(self.bank)) - float(costs.sum()))
-        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
-        share = _FEATURE_SHARE if has_choice and node >= self.problem.n_upper else 0.0
-        if costs[node] > share * room:
+        node = self.biting_node(costs, room, has_choice)
+        if node is not None:
             self._split_feature(node)
             return False
         if not has_choice and not self.choose_nearest():
@@ -261,9 +258,3 @@ class _Prover(RoutingFrame):
         if routes and tree_objective(self.problem, planes, self.prefix) < self.target:
             self.better = planes
         self._close(self.bank, self.prefix, is_due=True)
-
-
-def _side_taken(parent: int, deepest: int) -> int:
-    while (deepest - 1) // 2 != parent:
-        deepest = (deepest - 1) // 2
-    return -1 if deepest % 2 == 1 else 1
