@@ -55,9 +55,9 @@ def number(value: float | None, digits: int = 4) -> str:
     return minus(f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}")
 
 
-def fixed(value: float | None, digits: int = 4) -> str:
+def fixed(value: float | None) -> str:
     """Write a number of a column of alike numbers: all with the same decimals."""
-    return "–" if value is None else minus(f"{value:,.{digits}f}")
+    return "–" if value is None else minus(f"{value:,.4f}")
 
 
 def percent(value: float | None, digits: int = 1) -> str:

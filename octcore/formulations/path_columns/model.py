@@ -22,6 +22,10 @@ import pyomo.environ as pyo
 
 from octcore.formulations.path_columns.space import ColumnsProblem
 from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.side_constraints import (
+    limit_features,
+    structural_start_values,
+)
 from octcore.formulations.shared.univariate import decode, tidy
 from octcore.program import Point, Problem
 from octcore.search.univariate.column_table import ColumnTable
@@ -111,7 +115,7 @@ class ColumnsModel:
             )
 
     def _features(self, model: Any) -> None:
-        wanted, context = self.problem.constraints, self.problem.context
+        wanted = self.problem.constraints
         if wanted.max_features is None and not wanted.forbidden_pairs:
             return
         raw = self.columns.space.groups
@@ -130,18 +134,7 @@ class ColumnsModel:
         model.feature_use = pyo.Constraint(
             list(uses), rule=link, doc="(4) at every place of the tree: columns that test g <= u_g"
         )
-        if wanted.max_features is not None and present:
-            model.feature_limit = pyo.Constraint(
-                expr=pyo.quicksum(u[g] for g in present) <= wanted.max_features,
-                doc="(5) number of distinct raw features",
-            )
-        pairs = [tuple(context.raw_index(name) for name in pair) for pair in wanted.forbidden_pairs]
-        pairs = [pair for pair in pairs if set(pair) <= set(present)]
-        model.forbidden_pairs = pyo.Constraint(
-            range(len(pairs)),
-            rule=lambda _, r: pyo.quicksum(u[g] for g in pairs[r]) <= 1,
-            doc="(6) two raw features never occur in one tree",
-        )
+        limit_features(model, self.problem)  # (5) at most so many, (6) no forbidden pair
 
     def _predictions(self, model: Any) -> None:
         rhs = self.columns.rows.rhs
@@ -211,31 +204,21 @@ class ColumnsModel:
             return []
         y = np.zeros(len(self.table))
         y[chosen] = 1.0
-        values: list[tuple[Any, np.ndarray]] = [(self.model.y, y)]
-        if hasattr(self.model, "uses_feature"):
-            raw = self.columns.space.groups
-            used = {int(raw[f]) for c in chosen if (f := self.table.feature[c]) >= 0}
-            u = self.model.uses_feature
-            values.append((u, np.array([float(g in used) for g in u])))
-        return values
-
-    @cached_property
-    def _position(self) -> dict[tuple[int, int, tuple[int, int]], int]:
-        return self.table.position
+        return [(self.model.y, y), *structural_start_values(self.model, self.problem, tree)]
 
     def _columns_of(self, tree: Tree, node: int, row: int) -> list[int] | None:
         """Columns of the subtree at `node`, which stands at flow row `row`."""
         if node in tree.labels:
-            found = self._position.get((row, -1, (tree.labels[node], -1)))
+            found = self.table.position.get((row, -1, (tree.labels[node], -1)))
             return None if found is None else [found]
         feature, flipped = self.columns.column_of(tree.splits[node].features[0])
         below = (2 * node + flipped, 2 * node + 1 - flipped)
         ends = tuple(tree.labels.get(child, -1) for child in below)
         if min(ends) >= 0:
-            stump = self._position.get((row, feature, (ends[0], ends[1])))
+            stump = self.table.position.get((row, feature, (ends[0], ends[1])))
             if stump is not None:
                 return [stump]
-        split = self._position.get((row, feature, (-1, -1)))
+        split = self.table.position.get((row, feature, (-1, -1)))
         if split is None:
             return None
         found = [split]

@@ -314,17 +314,3 @@ def least(evaluate: Callable[[Tree], float | None], *trees: Tree) -> Tree:
     """The tree of least objective, the first one where all are outside the model."""
     judged = [(value, k) for k, tree in enumerate(trees) if (value := evaluate(tree)) is not None]
     return trees[min(judged)[1]] if judged else trees[0]
-
-
-def is_decided(problem: Problem) -> bool:
-    """Whether there is nothing to separate: one class only, or no column."""
-    return problem.n_features == 0 or len(np.unique(problem.y)) < 2
-
-
-def coding_claims(problem: Problem, *others: str) -> tuple[str, ...]:
-    """What a proof about two classes as signs covers; that all rows are alike, if they are."""
-    classes, positive = problem.context.classes, problem.context.positive_class
-    if len(classes) < 2:
-        return (f"all rows are {classes[positive]}",)
-    coding = f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)"
-    return *others, coding

@@ -23,7 +23,7 @@ from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
-from octcore.search.margot.start import class_routing, is_above, local_svm, node_membership
+from octcore.search.margot.start import class_routing, local_svm, node_membership
 from octcore.search.margot.state import (
     restart_node,
     solve_all_chunks,
@@ -159,14 +159,6 @@ class RoutingSearch(RoutingFrame):
     def _leave(self) -> None:
         """Put the current state back among the open ones."""
         self.keep_open(self.value(), self.prefix, self.current)
-
-    def in_hand(self, node: int) -> tuple[NDArray[np.int8], float]:
-        """Sides of the samples at a node and its value, of the current state."""
-        return node_membership(self.prefix, node), float(self.bank.value[node, 0])
-
-    def holds(self, routing: NDArray[np.int64]) -> bool:
-        """Whether a complete routing is one of those of the current state."""
-        return bool(is_above(self.prefix, routing).all())
 
     def settle(self, cold: bool = False) -> bool:
         """Solve the current QPs to the end; False if stopped.

@@ -26,6 +26,7 @@ from octcore.search.margot.open_states import Masks, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, tree_objective
 from octcore.search.margot.state import extend_path, lower_bound, solve_bank
+from octcore.tree.tree import Tree
 
 # Where no plane routes the rows of a node its dual value grows along a ray; so many bounds to be
 # proven are enough of it, and far out rounding would be all that is left.
@@ -54,8 +55,11 @@ class ClosedState(NamedTuple):
 
 
 def prove(
-    problem: RoutingProblem, target: float, stop: Callable[[], bool]
-) -> Generator[ClosedState | Planes, None, bool]:
+    problem: RoutingProblem,
+    target: float,
+    stop: Callable[[], bool],
+    to_tree: Callable[[Planes], Tree],
+) -> Generator[ClosedState | Tree, None, bool]:
     """Close states until they cover all routings.
 
     Parameters
@@ -67,15 +71,17 @@ def prove(
 
     Yields
     ------
-    ClosedState or Planes
-        One after another; planes of a tree better than the target, after which nothing comes, and
-        states that do not reach it where rounding leaves them open.
+    ClosedState or Tree
+        One after another; a tree better than the target, after which nothing comes, and states
+        that do not reach it where rounding leaves them open.
     """
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, stop=lambda _: stop())
     tracker.objective = target  # only trees that are better matter
     prover = _Prover(merged, target, tracker)
     yield from prover.run()
+    if prover.better is not None:
+        yield to_tree(prover.better)
     return prover.is_proven and not len(prover.states)
 
 
@@ -98,7 +104,7 @@ class _Prover(RoutingFrame):
         """Bound that is to be proven."""
         return self.target
 
-    def run(self) -> Iterator[ClosedState | Planes]:
+    def run(self) -> Iterator[ClosedState]:
         """Take up one open state after another; what closes comes out."""
         self.allocate()
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
@@ -114,7 +120,6 @@ class _Prover(RoutingFrame):
             yield from self.closed
             self.closed.clear()
             if self.better is not None:
-                yield self.better
                 return
 
     def _solve(self, bank: Any) -> None:

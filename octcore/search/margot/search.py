@@ -6,7 +6,7 @@ budgets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
 from octcore.search.margot.nested import NestedSearch
+from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.sparse import SparseRoutingSearch
 from octcore.search.report import Best, Receive, Stop, unheard
@@ -83,6 +84,12 @@ class RoutingTask:
         problem = replace(self.problem, gap=gap, threads=threads)
         found = routing_search(problem, receive, stop, () if start is None else (start,))
         return UNDECIDED if found.status == "stalled" else None
+
+    def prove(
+        self, target: float, stop: Callable[[], bool]
+    ) -> Generator[ClosedState | Tree, None, bool]:
+        """Yield closed states that prove a bound, or a better tree; returns whether they do."""
+        return prove(self.problem, target, stop, self.to_tree)
 
 
 PLAIN, BUDGETS = "plain", "budgets"
