@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import highspy
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from scipy.sparse import csr_matrix, vstack
 
+from octcore.numerics.linear import linear_program
 from octcore.program import Cuts, ModelSize, Sense
 
 
@@ -68,17 +70,20 @@ class CompiledModel:
         rows, columns = len(self.row_lower), len(self.cost)
         return ModelSize(rows, columns, int(self.integer.sum()), int(self.matrix.nnz))
 
-    def values(self, start: Iterable[tuple[Any, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """Columns and values of a start given by component; members in no row are left out."""
-        columns, values = [], []
+    def placed(self, start: Iterable[tuple[Any, np.ndarray]], point: np.ndarray) -> np.ndarray:
+        """A point with the values of a start, given by component; some may be in no row."""
+        point = point.copy()
         for component, array in start:
             positions = self.columns.of(component)
             known = positions >= 0
-            columns.append(positions[known])
-            values.append(np.asarray(array, dtype=np.float64).ravel()[known])
-        if not columns:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        return np.concatenate(columns), np.concatenate(values)
+            point[positions[known]] = np.asarray(array, dtype=np.float64).ravel()[known]
+        return point
+
+    def linear(self, sign: float = 1.0) -> highspy.HighsLp:
+        """Minimisation of `sign` times the objective, without its constant and integrality."""
+        return linear_program(
+            sign * self.cost, self.lower, self.upper, self.matrix, self.row_lower, self.row_upper
+        )
 
 
 def compile_model(model: pyo.ConcreteModel) -> CompiledModel:

@@ -108,8 +108,8 @@ def finite(value: float | None) -> float | None:
 class Clock:
     """Time since the start and time left, in seconds; it stands still while kernels compile."""
 
-    def __init__(self, time_limit: float, start: float | None = None) -> None:
-        self.start = time.perf_counter() if start is None else start
+    def __init__(self, time_limit: float) -> None:
+        self.start = time.perf_counter()
         self.time_limit = time_limit
         self._spent = kernels.spent()
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from octcore.engines.compile import CompiledModel
 from octcore.engines.events import finite
 from octcore.errors import EngineError
-from octcore.numerics.linear import add_rows, linear_program, run
+from octcore.numerics.linear import add_rows, run
 from octcore.program import Sense
 
 CALLBACK_SECONDS = 0.25
@@ -205,14 +205,7 @@ class _Relay:
 
 
 def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
-    lp = linear_program(
-        compiled.cost,
-        compiled.lower,
-        compiled.upper,
-        compiled.matrix,
-        compiled.row_lower,
-        compiled.row_upper,
-    )
+    lp = compiled.linear()
     lp.sense_ = (
         highspy.ObjSense.kMaximize
         if compiled.sense is Sense.MAXIMISE

@@ -157,9 +157,8 @@ class _MonolithicRun(ModelRun):
 
     def _offer(self, built: PyomoModel, compiled: CompiledModel, tree: Tree) -> None:
         """Queue the point of a tree for the solver."""
-        columns, values = compiled.values(built.start_values(tree))
-        point = np.full(len(compiled.cost), np.nan)
-        point[columns] = values
+        unknown = np.full(len(compiled.cost), np.nan)
+        point = compiled.placed(built.start_values(tree), unknown)
         if not np.isnan(point).any():
             self._queued.append(point)
 

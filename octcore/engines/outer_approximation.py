@@ -96,9 +96,8 @@ class _Rounds(ModelRun):
         master = HighsModel(with_rows(compiled, self.tangents))
         starts: list[np.ndarray] = []
         if self.recorder.tree is not None:
-            columns, values = compiled.values(built.start_values(self.recorder.tree))
-            point = np.zeros(len(compiled.cost))
-            point[columns] = values
+            start = built.start_values(self.recorder.tree)
+            point = compiled.placed(start, np.zeros(len(compiled.cost)))
             point[squares.q] = point[squares.v] ** 2
             starts.append(point)
         found: list[np.ndarray] = []
@@ -157,10 +156,7 @@ class _Rounds(ModelRun):
         for source, candidate in candidates:
             if offer(self.program, self.recorder, candidate, source) is None:
                 continue
-            columns, values = compiled.values(built.start_values(candidate))
-            full = x.copy()
-            full[columns] = values
-            points.append(full)
+            points.append(compiled.placed(built.start_values(candidate), x))
         return tuple(points)
 
     def _refine(

@@ -364,5 +364,5 @@ class FlowOCT:
         values += [(model.b, sets.tests_of(tree)), (model.w, w), (model.z, z), (model.t, t)]
         if not self.has_split_weight:
             values.append((model.p, p))
-        values += side.structural_start_values(model, self.problem, tree, sets.columns)
+        values += side.structural_start_values(model, self.problem, tree)
         return values + ([] if routing is None else routing.start_values(tree))

@@ -28,7 +28,7 @@ from scipy.sparse import csr_matrix
 
 from octcore import kernels
 from octcore.kernels import inner, kernel
-from octcore.numerics.linear import linear_program, quiet_solver, solved
+from octcore.numerics.linear import add_rows, linear_program, quiet_solver, solved, sparse_rows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -159,12 +159,8 @@ class _Program:
 
     def add(self, rows: list[IntArray], limits: list[int]) -> None:
         """Add chains, by their columns, and solve again."""
-        sizes = [len(row) for row in rows]
-        self._highs.addRows(
-            len(rows), np.full(len(rows), -np.inf), np.array(limits, float), sum(sizes),
-            np.append(0, np.cumsum(sizes))[:-1].astype(np.int32),
-            np.concatenate(rows).astype(np.int32), np.ones(sum(sizes)),
-        )  # fmt: skip
+        matrix = sparse_rows(rows, self._highs.getNumCol())
+        add_rows(self._highs, matrix, np.full(len(rows), -np.inf), np.array(limits, float))
         self._solve()
 
     def _solve(self) -> None:

@@ -63,17 +63,13 @@ class EquivalentPointCuts:
     """Finds violated equivalent-point inequalities without auxiliary variables."""
 
     kind = "equivalent-points"
+    MOST = 100
+    """Most cuts of one call."""
 
     def __init__(
-        self,
-        layout: TreeLayout,
-        instance: Instance,
-        sets: EquivalentSets,
-        form: EquivalentForm,
-        most: int = 100,
+        self, layout: TreeLayout, instance: Instance, sets: EquivalentSets, form: EquivalentForm
     ) -> None:
         self.layout, self.instance, self.sets, self.form = layout, instance, sets, form
-        self.most = most
         self._member_weight = instance.weight[sets.members]
         self._set_start = sets.group_start[
             np.flatnonzero(np.append(True, np.diff(sets.set_of_group) != 0))[: len(sets)]
@@ -169,9 +165,9 @@ class EquivalentPointCuts:
             by_choice = choice >= excess
             excess = np.maximum(choice, excess)
         violated = np.flatnonzero(excess > tolerance)
-        if len(violated) > self.most:
+        if len(violated) > self.MOST:
             order = np.argsort(-excess[violated], kind="stable")
-            violated = violated[order[: self.most]]
+            violated = violated[order[: self.MOST]]
         return self._rows(violated, by_choice[violated], beta, hit) if len(violated) else []
 
     def _class_level(self, hit: np.ndarray) -> np.ndarray:

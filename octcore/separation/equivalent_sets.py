@@ -66,7 +66,7 @@ class EquivalentSets:
         return member(np.ones(len(rows))), member(1.0 - value), member(value)
 
 
-def find_sets(instance: Instance, split_size: int = 2, most: int = MOST_SETS) -> EquivalentSets:
+def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     """Find maximal equivalent-point sets, split sets of one feature first.
 
     A split set is considered if some pair of hits of different classes differs exactly there; all
@@ -90,7 +90,7 @@ def find_sets(instance: Instance, split_size: int = 2, most: int = MOST_SETS) ->
         for group in _sets_of(split_set, X, y, whole, keys):
             split_sets.append(split_set)
             parts.append([hits[group[y[group] == k]] for k in np.unique(y[group])])
-        if len(parts) >= most:
+        if len(parts) >= MOST_SETS:
             break
     groups = [group for part in parts for group in part]
     sizes = np.array([len(group) for group in groups], np.int64)

@@ -90,11 +90,11 @@ class BendersCuts:
 
     kind = "benders"
 
-    def __init__(
-        self, layout: TreeLayout, instance: Instance, strengthened: bool = False, most: int = 300
-    ) -> None:
-        self.layout, self.instance = layout, instance
-        self.strengthened, self.most = strengthened, most
+    MOST = 300
+    """Most cuts of one call."""
+
+    def __init__(self, layout: TreeLayout, instance: Instance, strengthened: bool = False) -> None:
+        self.layout, self.instance, self.strengthened = layout, instance, strengthened
         self._mostly_zero = 2 * instance.is_one.sum(axis=1) < layout.n_features
 
     def separate(self, point: TreePoint, tolerance: float, is_integral: bool = False) -> list[Cuts]:
@@ -102,9 +102,9 @@ class BendersCuts:
         flow = minimum_cuts(point, self.instance)
         excess = point.hit - flow.value
         chosen = np.flatnonzero(excess > tolerance)
-        if len(chosen) > self.most:
+        if len(chosen) > self.MOST:
             weighted = (excess * np.maximum(self.instance.weight, 1e-3))[chosen]
-            chosen = chosen[np.argsort(-weighted, kind="stable")[: self.most]]
+            chosen = chosen[np.argsort(-weighted, kind="stable")[: self.MOST]]
         if not len(chosen):
             return []
         halved = np.zeros(len(chosen), np.int64)

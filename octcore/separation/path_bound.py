@@ -135,8 +135,8 @@ class PathBoundCuts:
     kind = "path-bound"
     LEAST_MASS = 0.3
     """Paths are followed while their own mass stays above this."""
-    MOST_SUBTREES = 200
-    """Most subtrees that one call computes."""
+    MOST_PATHS, MOST_SUBTREES = 40, 200
+    """Most paths that one call finds, and most subtrees that it computes."""
 
     def __init__(
         self,
@@ -145,10 +145,9 @@ class PathBoundCuts:
         subtree: Callable[[np.ndarray], Subtree],
         penalty: float,
         forms: PathBoundForms,
-        most: int = 40,
     ) -> None:
         self.layout, self.instance, self.subtree = layout, instance, subtree
-        self.penalty, self.forms, self.most = penalty, forms, most
+        self.penalty, self.forms = penalty, forms
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -242,7 +241,7 @@ class PathBoundCuts:
         found: list[TreePath] = []
         looked = 0
         queue = [(TreePath.root(self.instance), 0.0)]
-        while queue and len(found) < self.most and looked < self.MOST_SUBTREES:
+        while queue and len(found) < self.MOST_PATHS and looked < self.MOST_SUBTREES:
             path, relax = queue.pop(0)
             if path.steps and path.rows.any():
                 deep = sum(

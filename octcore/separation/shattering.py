@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from octcore.numerics.hulls import SUPPORT, HullDistance
+from octcore.numerics.linear import sparse_rows
 from octcore.program import Columns, Cuts, Point, SearchState
 
 FloatArray = NDArray[np.float64]
@@ -293,11 +294,7 @@ class ShatteringSeparator:
             indices.append(np.concatenate(columns))
             rhs.append(len(chosen) - 1.0)
             pictures.append({"node": node, "left": list(chosen.left), "right": list(chosen.right)})
-        sizes = [len(columns) for columns in indices]
-        matrix = csr_matrix(
-            (np.ones(sum(sizes)), np.concatenate(indices), np.append(0, np.cumsum(sizes))),
-            (len(rows), n_columns),
-        )
+        matrix = sparse_rows(indices, n_columns)
         return Cuts(self.kind, matrix, np.array(rhs), self.LIFE, tuple(pictures[: self.PICTURES]))
 
 

@@ -192,14 +192,11 @@ class RowBuilder:
         self.rhs.append(float(rhs))
         return len(self.rhs) - 1
 
-    def finish(self, kind: str, life: int | None, n_extra: int = 0) -> list[Cuts]:
-        """All rows, over the variables in flat order, as one family; empty if there are none.
-
-        `n_extra` auxiliary variables stand behind those of the layout.
-        """
+    def finish(self, kind: str, life: int | None) -> list[Cuts]:
+        """All rows, over the variables in flat order, as one family; empty if there are none."""
         if not self.rhs:
             return []
-        shape = (len(self.rhs), self.layout.n_variables + n_extra)
+        shape = (len(self.rhs), self.layout.n_variables)
         entries = (
             np.concatenate(self._values),
             (np.concatenate(self._rows), np.concatenate(self._columns)),

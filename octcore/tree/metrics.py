@@ -42,10 +42,9 @@ def confusion(tree: Tree, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return table
 
 
-def accuracy_ceiling(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
+def accuracy_ceiling(X: np.ndarray, y: np.ndarray) -> float:
     """Best accuracy that any classifier reaches: identical rows get the same prediction."""
-    weights = np.ones(len(y)) if weights is None else weights
-    return float(1.0 - conflict_errors(X, y, weights) / weights.sum())
+    return 1.0 - conflict_errors(X, y, np.ones(len(y))) / len(y)
 
 
 def conflict_errors(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:

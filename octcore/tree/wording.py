@@ -71,20 +71,19 @@ def split_words(
     split: Split,
     encoding: Encoding,
     digits: int = THRESHOLD_DIGITS,
-    weight_digits: int = WEIGHT_DIGITS,
     max_name: int | None = None,
     max_terms: int | None = None,
 ) -> SplitWords:
     """Word a split in raw units.
 
-    `digits` and `weight_digits` are significant digits of thresholds that come out of a solver, and
-    of weights of oblique splits; thresholds stored in the encoding are written exactly.  Names of
-    more than `max_name` characters are cut with an ellipsis; of an oblique split `max_terms` terms
-    are written, those of smallest weight are counted instead.
+    `digits` are significant ones of thresholds that come out of a solver; thresholds stored in the
+    encoding are written exactly.  Names of more than `max_name` characters are cut with an
+    ellipsis; of an oblique split `max_terms` terms are written, those of smallest weight are
+    counted instead.
     """
     condition = left_condition(split, encoding, digits)
     if condition is None:
-        return _plane_words(raw_plane(split, encoding), weight_digits, max_name, max_terms)
+        return _plane_words(raw_plane(split, encoding), max_name, max_terms)
     left = condition_words(condition, max_name)
     right = condition_words(condition.negated(), max_name)
     return SplitWords(left, right, left if _reads_well(condition) else right)
@@ -96,14 +95,12 @@ def asks_for_right(split: Split, encoding: Encoding) -> bool:
     return worded.test != worded.left
 
 
-def _plane_words(
-    plane: RawPlane, digits: int, max_name: int | None, max_terms: int | None
-) -> SplitWords:
+def _plane_words(plane: RawPlane, max_name: int | None, max_terms: int | None) -> SplitWords:
     """Word a hyperplane with its largest coefficient positive."""
     sign = plane.sign
     terms = [replace(term, weight=sign * term.weight) for term in plane.terms]
-    total = _sum_text(terms, digits, max_name, max_terms)
-    threshold = format_number(sign * plane.threshold, digits)
+    total = _sum_text(terms, max_name, max_terms)
+    threshold = format_number(sign * plane.threshold, WEIGHT_DIGITS)
     left, right = (">=", "<") if sign < 0 else ("<=", ">")
     test = f"{total} {left} {threshold}"
     return SplitWords(test, f"{total} {right} {threshold}", test)
@@ -116,9 +113,7 @@ def _reads_well(condition: Condition) -> bool:
     return len(condition.intervals) <= len(condition.negated().intervals)
 
 
-def _sum_text(
-    terms: Sequence[RawTerm], digits: int, max_name: int | None, max_terms: int | None
-) -> str:
+def _sum_text(terms: Sequence[RawTerm], max_name: int | None, max_terms: int | None) -> str:
     """Write the weighted sum of an oblique split."""
     parts = []
     largest = sorted(terms, key=lambda term: -abs(term.weight))[:max_terms]
@@ -126,7 +121,7 @@ def _sum_text(
         name = shorten(term.raw, max_name)
         if term.condition is not None:
             name = f"[{condition_words(term.condition, max_name)}]"
-        size = format_number(abs(term.weight), digits)
+        size = format_number(abs(term.weight), WEIGHT_DIGITS)
         sign = "-" if term.weight < 0 else "+"
         parts.append(f"{sign} {name}" if size == "1" else f"{sign} {size} {name}")
     if len(largest) < len(terms):

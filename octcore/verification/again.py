@@ -37,35 +37,35 @@ def found_again(
     WrongError
         If it meets a tree that is better than the bound.
     """
+    assert claim.bound is not None
+    slack = max(slack, SHARE * abs(claim.bound))
     try:
-        yield from _checked(claim, guard, worth, slack)
+        steps = iter(()) if claim.prove is None else claim.prove(claim.bound - 0.5 * slack, guard)
+        estimate = next(steps, None)
+        if estimate is None:
+            raise NotProvenError("the search that proves it again is not at hand")
+        guard.expects(estimate)
+        for step in steps:
+            if isinstance(step, Tree):
+                value = _value_of(replace(claim, tree=step), worth, guard)
+                if value < claim.bound - slack:
+                    raise WrongError(
+                        f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
+                        "exists"
+                    )
+                return
+            yield step
     except OctError as error:
         raise NotProvenError(f"its search cannot be repeated: {error}") from error
 
 
-def _checked(
-    claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float], slack: float
-) -> Iterator[Any]:
-    assert claim.bound is not None
-    slack = max(slack, SHARE * abs(claim.bound))
-    steps = iter(()) if claim.prove is None else claim.prove(claim.bound - 0.5 * slack, guard)
-    estimate = next(steps, None)
-    if estimate is None:
-        raise NotProvenError("the search that proves it again is not at hand")
-    guard.expects(estimate)
-    for step in steps:
-        if isinstance(step, Tree):
-            other, routed = replace(claim, tree=step), route(step, claim.X)
-            try:
-                value = worth(other, routed)
-            except WrongError as error:  # a tree that may not be refutes nothing
-                raise NotProvenError(f"its search meets a tree that is none: {error}") from error
-            if broken := broken_rules(other, routed, guard):
-                raise NotProvenError(f"its search meets a tree that is none: {broken[0]}")
-            if value < claim.bound - slack:
-                raise WrongError(
-                    f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
-                    "exists"
-                )
-            return
-        yield step
+def _value_of(claim: Claim, worth: Callable[[Claim, Routed], float], guard: Guard) -> float:
+    """What a tree that the search meets is worth; one that may not be refutes nothing."""
+    routed = route(claim.tree, claim.X)
+    try:
+        value = worth(claim, routed)
+    except WrongError as error:
+        raise NotProvenError(f"its search meets a tree that is none: {error}") from error
+    if broken := broken_rules(claim, routed, guard):
+        raise NotProvenError(f"its search meets a tree that is none: {broken[0]}")
+    return value

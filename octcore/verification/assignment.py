@@ -340,32 +340,25 @@ class _Replay:
         while self.open:
             step, options, taken = self.open[-1]
             if not is_new:
-                self._undo(step, options[taken])
+                self._turn(step, options[taken], False)
                 self.open[-1][2] = taken = taken + 1
             is_new = False
             if taken < len(options):
-                self._take(step, options[taken])
+                self._turn(step, options[taken], True)
                 return
             self.open.pop()
         self.is_complete = True
 
-    def _take(self, step: int, option: Any) -> None:
+    def _turn(self, step: int, option: Any, is_taken: bool) -> None:
+        """Take an option of a decision, or take it back."""
         n, p = len(self.checker.y), self.checker.x.shape[1]
         if step >= n:
             node, column = divmod(step - n, p + 1)
-            (self.paid if option else self.used)[node, column - 1] = option
-        else:
-            self.errors += self.checker.weights[step] if option == ERROR else 0.0
-            self.decided[step] = option
-
-    def _undo(self, step: int, option: Any) -> None:
-        n, p = len(self.checker.y), self.checker.x.shape[1]
-        if step >= n:
-            node, column = divmod(step - n, p + 1)
-            (self.paid if option else self.used)[node, column - 1] = not option
+            (self.paid if option else self.used)[node, column - 1] = bool(option) == is_taken
         elif option == ERROR:
-            self.errors -= self.checker.weights[step]
-            self.decided[step] = FREE
-        else:  # a row that ended at a leaf of another class was an error before
+            weight = self.checker.weights[step]
+            self.errors += weight if is_taken else -weight
+            self.decided[step] = ERROR if is_taken else FREE
+        else:  # a row that ends at a leaf of another class was an error before
             is_right = self.labels[option - len(self.labels)] == self.checker.y[step]
-            self.decided[step] = FREE if is_right else ERROR
+            self.decided[step] = option if is_taken else (FREE if is_right else ERROR)

@@ -13,6 +13,7 @@ from octcore.verification.again import found_again
 from octcore.verification.base import Guard, Proven, WrongError
 from octcore.verification.claim import Claim, Routed, scores
 from octcore.verification.margot import MargotData, check_states
+from octcore.verification.value import METHOD, conflict_errors
 
 STRIP_TOLERANCE = 2e-7
 """How far a row may stand inside the strip of an upper plane: a solver's tolerance."""
@@ -33,7 +34,9 @@ def worth(claim: Claim, routed: Routed) -> float:
 
 def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     """Bound by equal rows of both classes, whose slacks sum to two at least on every level."""
-    return Proven(_conflict_cost(claim), "conflicting rows")
+    paired = conflict_errors(claim.X, claim.of_rows, guard)
+    of_levels = sum(2.0 * _penalty(claim, level) * paired for level in range(claim.depth))
+    return Proven(of_levels, METHOD)
 
 
 def by_states(claim: Claim, guard: Guard) -> Proven:
@@ -59,16 +62,6 @@ def by_states(claim: Claim, guard: Guard) -> Proven:
 
 def _signs(claim: Claim) -> np.ndarray:
     return np.where(claim.y == claim.positive_class, 1.0, -1.0)
-
-
-def _conflict_cost(claim: Claim) -> float:
-    """What equal rows of both classes pay on every level."""
-    X = claim.X[claim.weights > 0]
-    y, weights = (_signs(claim) > 0)[claim.weights > 0], claim.weights[claim.weights > 0]
-    _, group = np.unique(X, axis=0, return_inverse=True)
-    by_sign = [np.bincount(group.ravel(), weights * (y == sign)) for sign in (False, True)]
-    paired = float(np.minimum(*by_sign).sum())
-    return sum(2.0 * _penalty(claim, level) * paired for level in range(claim.depth))
 
 
 def _worth(claim: Claim, routed: Routed, node: int, level: int, rows: np.ndarray) -> float:

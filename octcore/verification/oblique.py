@@ -12,7 +12,12 @@ from octcore.verification.again import found_again
 from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, scores
-from octcore.verification.value import conflict_errors, node_gaps, weight_of_minorities
+from octcore.verification.value import (
+    conflict_errors,
+    node_gaps,
+    refuse_thin_gaps,
+    weight_of_minorities,
+)
 
 STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9
 """Of SVM1-ODT: distance of right-goers, rows from which on it shrinks, its least; without strict
@@ -24,8 +29,6 @@ SCORE_TOLERANCE = 2e-6
 STRIP_TOLERANCE = 2e-7
 LEAF_SHARE = 0.05
 """Rows of a leaf of OCT-H where none are asked for, as published."""
-GAP_TOLERANCE = 1e-3
-"""Relative, of empty strips: a solver's tolerance."""
 COUNTS = "counts of rows and classes"
 BY_HIGHS = "proven by HiGHS, not replayed"
 
@@ -136,10 +139,7 @@ def svm1_slack(claim: Claim, objective: float) -> float:
 
 def oct_h_worth(claim: Claim, routed: Routed) -> float:
     """Errors and features of the claimed tree of OCT-H, whose splits leave strips empty."""
-    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
-    for node, gap in node_gaps(claim, routed, lambda weights: weights >= 0).items():
-        if gap < least:
-            raise WrongError(f"the gap of node {node} is below epsilon")
+    refuse_thin_gaps(claim, node_gaps(claim, routed, lambda weights: weights >= 0))
     sizes = np.bincount(routed.leaf, minlength=max(claim.tree.labels) + 1)
     if sizes[list(claim.tree.labels)].min() < leaf_rows(claim):
         raise WrongError("a leaf holds too few rows")

@@ -21,6 +21,7 @@ from octcore.verification.known import Known
 from octcore.verification.optimum import derived
 from octcore.verification.table import encode
 from octcore.verification.value import (
+    GAP_TOLERANCE,
     conflict_errors,
     node_gaps,
     value_of,
@@ -277,7 +278,7 @@ def _check_intervals(stated: Stated, said: Mapping[Any, Any]) -> None:
 
 def _check_separability(stated: Stated, said: str) -> None:
     smallest = min(_gaps(stated).values(), default=math.inf)
-    if (said == "epsilon-feasible") != (smallest >= USUAL_GAP * (1 - GAP_SLACK)):
+    if (said == "epsilon-feasible") != (smallest >= USUAL_GAP * (1 - GAP_TOLERANCE)):
         raise WrongError(f"{said} is stated, the smallest gap is {smallest:.3g}")
 
 
@@ -303,8 +304,8 @@ def _check_recentred(stated: Stated, said: Mapping[str, Any]) -> None:
 
 
 SEARCHES = frozenset({"path-search", "threshold-search"})
-USUAL_GAP, THIN_GAP, GAP_SLACK = 0.005, 1e-4, 1e-3
-"""Of S-OCT: the usual epsilon, what counts as thin, and a solver's tolerance."""
+USUAL_GAP, THIN_GAP = 0.005, 1e-4
+"""Of S-OCT: the usual epsilon, and what counts as thin."""
 
 
 def _same_by_node(words: str, said: Mapping[Any, Any], found: Mapping[str, Any]) -> None:

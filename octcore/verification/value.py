@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ OF_A_SOLVER = 1e-6
 """By what share of the total weight a solver of models may miss the optimum."""
 ROUNDING_OF_SCORES = 1e-9
 GAP_TOLERANCE = 1e-3
-"""Relative, of the empty strips of S-OCT: a solver's tolerance."""
+"""Relative, of empty strips: a solver's tolerance."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,7 @@ def worth_by_columns(claim: Claim, routed: Routed) -> float:
 
 def worth_with_gaps(claim: Claim, routed: Routed) -> float:
     """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
-    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
-    for node, gap in node_gaps(claim, routed).items():
-        if gap < least:
-            raise WrongError(f"the gap of node {node} is below epsilon")
+    refuse_thin_gaps(claim, node_gaps(claim, routed))
     for node, rows in routed.rows.items():
         split = claim.tree.splits[node]
         at = scores(split, claim.X[rows])
@@ -113,6 +110,13 @@ def worth_with_gaps(claim: Claim, routed: Routed) -> float:
         if apart.min(initial=0.0) < -ROUNDING_OF_SCORES:
             raise WrongError(f"the plane of node {node} as solved parts other rows")
     return worth(claim, routed)
+
+
+def refuse_thin_gaps(claim: Claim, gaps: Mapping[int, float]) -> None:
+    """Refuse a tree with a strip narrower than epsilon, by a `WrongError`."""
+    for node, gap in gaps.items():
+        if gap < float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE):
+            raise WrongError(f"the gap of node {node} is below epsilon")
 
 
 def node_gaps(

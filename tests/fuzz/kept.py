@@ -93,6 +93,16 @@ CASES = {
         encoding="scaled",
         params={"alpha": 0.5, "epsilon": 0.05, "start_seconds": 0.0},
     ),
+    "a-light-row-hides-behind-a-heavy-one": Case(
+        key="oct-h",
+        columns={"f0": (0.085, 0.018, 0.085, 0.626), "f1": (0.026, 24.806, 0.026, 33.0)},
+        y=(1, 0, 2, 1),
+        depth=2,
+        encoding="scaled",
+        params={"alpha": 0.1, "epsilon": 0.005, "start_seconds": 0.0},
+        constraints={"min_samples_leaf": 2},
+        weights=(0.001, 0.0018, 0.0018, 1312.7),
+    ),
     "few-numbers-of-a-file-have-an-order": Case(
         key="threshold-search",
         columns={"f0": (1, 2, 3, 4)},

@@ -59,7 +59,7 @@ def test_the_search_begins_with_the_best_start(monkeypatch: pytest.MonkeyPatch) 
         given.extend(arguments[3])  # type: ignore[arg-type]
         return routing_search(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("octcore.search.margot.task.routing_search", spy)
+    monkeypatch.setattr("octcore.search.margot.search.routing_search", spy)
     run = solve(points(5), "margot", depth=2)
     assert run.tree is not None
     (routing,) = given

@@ -12,8 +12,11 @@ import os
 import numpy as np
 
 from octcore.errors import EngineError
+from octcore.search.margot.below import width_of
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.frame import RoutingFrame
+from octcore.search.margot.nested import NestedSearch, full_node
+from octcore.search.margot.start import is_above, node_membership
 from tests.referee.node_qp import solve_node_qp_reference
 
 VARIABLE = "OCTCORE_CHECK"
@@ -38,14 +41,42 @@ def look(search: RoutingSearch) -> None:
         return
     _incumbent(search)
     node = int(_random.integers(search.problem.n_nodes))
-    sides, value = search.in_hand(node)
+    sides, value = _in_hand(search, node)
     here = np.flatnonzero(sides < 2)
     if 0 < len(here) <= _MOST_ROWS:
         _node(search, node, sides, value)
 
 
+def _in_hand(search: RoutingSearch, node: int) -> tuple[np.ndarray, float]:
+    """Sides of the samples at a node and its value, of the state that the QPs hold."""
+    if not isinstance(search, NestedSearch):
+        return node_membership(search.prefix, node), float(search.bank.value[node, 0])
+    if node == 0:
+        return node_membership(search.prefix, 0), float(search.root.value[0, 0])
+    side = (node + 1) >> ((node + 1).bit_length() - 2) & 1
+    below = next(k for k in range(search.problem.n_upper) if full_node(side, k) == node)
+    sides = node_membership(search.below_prefix[side], below)
+    return sides, float(search.below[side].value[below, 0])
+
+
+def _holds(search: RoutingSearch, routing: np.ndarray) -> bool:
+    """Whether a complete routing is one of those of the current state, and of its sides."""
+    here = bool(is_above(search.prefix, routing).all())
+    if not isinstance(search, NestedSearch):
+        return here
+    return here and all(_side_holds(search, side, routing) for side in (0, 1))
+
+
+def _side_holds(search: NestedSearch, side: int, routing: np.ndarray) -> bool:
+    states, n_upper = search.heaps[side], search.problem.n_upper
+    nodes = states.rows[:, :: width_of(n_upper)].copy()
+    nodes[np.arange(len(states.order)) >= states.known[:, None]] = 0
+    full = np.array([full_node(side, node) for node in range(n_upper)])
+    return bool(is_above(full[nodes], routing[states.order]).all(axis=1).any())
+
+
 def _incumbent(search: RoutingSearch) -> None:
-    if search.has_budgets or not search.holds(search.tracker.routing):
+    if search.has_budgets or not _holds(search, search.tracker.routing):
         return
     bound, objective = search.value() - search.correction(), search.tracker.objective
     if bound > objective * (1.0 + _ACCURACY) + 1e-12:

@@ -17,7 +17,6 @@ from octcore.engines.base import Outcome
 from octcore.engines.branch_and_cut.search import BranchAndCut, Relaxation, SearchOptions
 from octcore.engines.compile import CompiledModel
 from octcore.engines.model_run import ModelEngine, ModelRun
-from octcore.numerics.linear import linear_program
 from octcore.program import Program, Sense
 
 
@@ -71,16 +70,8 @@ class BranchAndCutEngine(ModelEngine):
 def relax(compiled: CompiledModel, program: Program) -> Relaxation:
     """Drop the integrality and turn the model into a minimisation."""
     sign = -1.0 if compiled.sense is Sense.MAXIMISE else 1.0
-    lp = linear_program(
-        sign * compiled.cost,
-        compiled.lower,
-        compiled.upper,
-        compiled.matrix,
-        compiled.row_lower,
-        compiled.row_upper,
-    )
     return Relaxation(
-        lp,
+        compiled.linear(sign),
         compiled.columns,
         np.flatnonzero(compiled.integer),
         program.scale * sign,

@@ -14,9 +14,7 @@ from octcore.formulations.accelerated_bend_oct.accelerations import Acceleration
 from octcore.formulations.shared.benders import (
     ReducedProblem,
     TreeVariables,
-    add_master,
-    add_objective,
-    add_side_constraints,
+    make_master,
 )
 from octcore.formulations.shared.benders_search import (
     LinkedSeparator,
@@ -79,12 +77,8 @@ class Tools:
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     """Build the master problem with its separators."""
     reduced, settings = tools.reduced, tools.settings
-    model: Any = pyo.ConcreteModel(name="AcceleratedBendOCT")
-    binary_labels = reduced.all_pairs or settings.strengthened_cuts
-    variables = TreeVariables(model, reduced.layout, reduced.instance, binary_labels)
-    add_master(model, variables)
-    add_objective(model, reduced.instance, tools.objective.penalty)
-    add_side_constraints(model, reduced, variables, guard)
+    penalty, strict = tools.objective.penalty, settings.strengthened_cuts
+    model, variables = make_master("AcceleratedBendOCT", reduced, penalty, guard, strict)
     if settings.equivalent is not None and not reduced.all_pairs:
         _add_conflicts(model, tools)
     found = None

@@ -14,19 +14,13 @@ fractional points too, by the minimum cut on the tree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.benders import (
     ReducedProblem,
-    TreeVariables,
-    add_master,
-    add_objective,
-    add_side_constraints,
     estimate_size,
+    make_master,
     reduce_problem,
 )
 from octcore.formulations.shared.benders_search import (
@@ -102,11 +96,7 @@ def build_model(
     reduced: ReducedProblem, objective: UnivariateObjective, guard: Callable[[], None]
 ) -> PyomoModel:
     """Build the master problem with its cuts."""
-    model: Any = pyo.ConcreteModel(name="BendOCT")
-    variables = TreeVariables(model, reduced.layout, reduced.instance, reduced.all_pairs)
-    add_master(model, variables)
-    add_objective(model, reduced.instance, objective.penalty)
-    add_side_constraints(model, reduced, variables, guard)
+    model, variables = make_master("BendOCT", reduced, objective.penalty, guard)
     reader = TreeReader(reduced, variables)
     return PyomoModel(
         model=model,

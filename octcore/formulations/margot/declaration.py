@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from octcore.capabilities import Capability
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText
+from octcore.formulations.base import FormulationInfo, Reference
 from octcore.parameters import Choice, FloatRange, IntRange, Parameter
 from octcore.program import Sense
 
-REFERENCE = Reference(
-    "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
-    2024,
-    "Margin optimal classification trees",
-    "Computers & Operations Research",
-    "10.1016/j.cor.2023.106441",
-)
 PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
         "C_upper",
@@ -62,6 +57,7 @@ NORM = Choice(
     options=("l2", "l1"),
 )
 CAPABILITIES = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
+OBJECTIVE = "half the squared norms + C x slacks"
 MARGINS = (
     r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti}",
     "wide margins at every branch node, few slacks, at a price by level",
@@ -80,42 +76,28 @@ def budgets(default: int) -> tuple[IntRange, IntRange]:
     )
 
 
-def declare(
-    key: str,
-    place: int,
-    title: str,
-    summary: str,
-    extra: tuple[Parameter, ...],
-    equations: tuple[tuple[str, str], ...],
-    good_at: str,
-    capabilities: tuple[Capability, ...] = CAPABILITIES,
-    price: str = "",
-    class_name: str = "",
-    teaching: TeachingText | None = None,
-) -> FormulationInfo:
+def declare(*extra: Parameter, **own: Any) -> FormulationInfo:
     """Declare a member of the family: two classes, margins, penalties by level.
 
     `extra`: hyperparameters besides the penalties, epsilon and big-M.
-    `equations`: defining equations and what they say.
-    `price`: what the objective adds to norms and slacks, in words.
+    `**own`: what a member says of itself, or in other words than the family.
     """
-    return FormulationInfo(
-        key=key,
-        place=place,
-        class_name=class_name,
-        teaching=teaching,
-        title=title,
-        summary=summary,
-        reference=REFERENCE,
-        split_kind="oblique",
-        hyperparameters=(*PENALTIES, *extra, EPSILON, BIG_M),
-        constraints=frozenset({"class_weight"}),
-        capabilities=capabilities,
-        sense=Sense.MINIMISE,
-        objective="half the squared norms + C x slacks" + price,
-        max_classes=2,
-        max_depth=4,
-        has_margins=True,
-        equations=equations,
-        good_at=good_at,
-    )
+    family: dict[str, Any] = {
+        "reference": Reference(
+            "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
+            2024,
+            "Margin optimal classification trees",
+            "Computers & Operations Research",
+            "10.1016/j.cor.2023.106441",
+        ),
+        "split_kind": "oblique",
+        "hyperparameters": (*PENALTIES, *extra, EPSILON, BIG_M),
+        "constraints": frozenset({"class_weight"}),
+        "capabilities": CAPABILITIES,
+        "sense": Sense.MINIMISE,
+        "objective": OBJECTIVE,
+        "max_classes": 2,
+        "max_depth": 4,
+        "has_margins": True,
+    }
+    return FormulationInfo(**family | own)

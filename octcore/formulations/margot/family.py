@@ -6,79 +6,38 @@ Leaves are signs of the last level: left is the first class (-1), right the seco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from octcore.data.distinct import distinct_rows
-from octcore.formulations.shared.oblique import coding_claims
-from octcore.numerics.node_qp.plane import solve_node_plane
-from octcore.program import Problem
-from octcore.search.margot.proof import ClosedState, prove
+from octcore.formulations.shared.two_classes import STRIP_TOLERANCE, TwoClassTrees
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.search.margot.start import local_svm
-from octcore.tree import topology
+from octcore.tree import metrics
 from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
 
-GAP = 1e-4
-"""Relative gap that counts as closed: the node problems are solved in floating point."""
-STRIP_TOLERANCE = 1e-7
-"""Routed rows may miss an upper plane's strip by this much: half of HiGHS' tolerance."""
 NULL_WEIGHTS = 1e-8
 """1-norm of a plane whose score is the same everywhere on columns in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
-class MargotFamily:
+class MargotFamily(TwoClassTrees):
     """One problem of the family."""
 
-    problem: Problem
-    """Two classes, columns scaled to [0, 1]."""
     variant: Variant
     """``"margot"``, ``"hfs"`` or ``"sfs"``."""
-
-    @cached_property
-    def X(self) -> np.ndarray:
-        """Rows as numbers."""
-        return np.ascontiguousarray(self.problem.X, dtype=np.float64)
 
     @property
     def is_linear(self) -> bool:
         """Whether the l1 norm replaces the squares."""
         return self.problem.params.get("norm") == "l1"
 
-    @cached_property
-    def signs(self) -> np.ndarray:
-        """-1 or +1 of every row; +1 is the positive class."""
-        return np.where(self.problem.y == self.problem.context.positive_class, 1.0, -1.0)
-
-    @property
-    def depth(self) -> int:
-        """Number of branching levels."""
-        return self.problem.depth
-
-    @property
-    def T(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.depth)
-
-    @property
-    def last(self) -> range:
-        """T'': branch nodes of the last level."""
-        return topology.terminal_nodes(self.depth - 1)
-
-    @property
-    def upper(self) -> range:
-        """T': branch nodes above the last level."""
-        return topology.branch_nodes(self.depth - 1)
-
     def penalty(self, node: int) -> float:
         """C_t."""
-        params = self.problem.params
-        return float(params["C_last"] if node in self.last else params["C_upper"])
+        return self.price("C_last" if node in self.last else "C_upper")
 
     def budget(self, node: int) -> int | None:
         """B_t; None without budgets."""
@@ -103,13 +62,10 @@ class MargotFamily:
     @cached_property
     def conflict_cost(self) -> float:
         """What identical rows of both classes cost any tree: two slacks per level and pair."""
-        first, group = distinct_rows(self.problem.X)
-        by_sign = [
-            np.bincount(group, self.problem.weights * (self.signs == sign), len(first))
-            for sign in (-1.0, 1.0)
-        ]
-        paired = float(np.minimum(*by_sign).sum())
-        return sum(2.0 * self.penalty(1 << level) * paired for level in range(self.depth))
+        problem = self.problem
+        paired = metrics.conflict_errors(problem.X, problem.y, problem.weights)
+        levels = range(problem.depth)
+        return sum(2.0 * self.penalty(1 << level) * paired for level in levels)
 
     def reach(self, objective: float) -> float:
         """Largest score of any row in a tree of at most this objective.
@@ -122,20 +78,16 @@ class MargotFamily:
         norm = size if self.is_linear else float(np.sqrt(size))
         return 1.0 + norm * self.spread
 
-    def weight_box(self, reach: float) -> float:
-        """Largest weight of a plane whose scores are within a reach as `reach` derives them."""
-        return (reach - 1.0) / self.spread if self.spread > 0 else 1.0
-
     def search_problem(self) -> RoutingProblem:
         """State the problem for the routing search."""
         params = self.problem.params
         return RoutingProblem(
             x=self.X,
             y=self.signs,
-            depth=self.depth,
-            c_upper=float(params["C_upper"]),
-            c_last=float(params["C_last"]),
-            epsilon=float(params["epsilon"]),
+            depth=self.problem.depth,
+            c_upper=self.price("C_upper"),
+            c_last=self.price("C_last"),
+            epsilon=self.price("epsilon"),
             weights=self.problem.weights,
             variant=self.variant,
             budget_upper=params.get("budget_upper"),
@@ -145,7 +97,7 @@ class MargotFamily:
 
     def tree(self, planes: Planes) -> Tree:
         """Make the tree of the planes of all branch nodes."""
-        positive = self.problem.context.positive_class
+        positive = self.positive
         labels = {2 * t: 1 - positive for t in self.last} | {2 * t + 1: positive for t in self.last}
         # A node that all rows pass on one side has weight zero up to the solver's tolerance.
         null = np.abs(planes.weights).sum(axis=1) <= NULL_WEIGHTS
@@ -172,30 +124,15 @@ class MargotFamily:
         """
         if set(tree.splits) != set(self.T) or self.is_linear:
             return tree
-        rows, planes = tree.node_rows(self.X), {}
+        visited, planes, epsilon = tree.node_rows(self.X), {}, self.price("epsilon")
         for t in self.T:
-            here = rows[t]
-            columns = np.arange(self.problem.n_features)
+            here, columns = visited[t], None
             if self.variant != "margot":
                 columns = np.array(tree.splits[t].features, dtype=np.int64)
-            sides = None
-            if t in self.upper:
-                sides = np.where(np.isin(here, rows[2 * t]), -1, 1).astype(np.int8)
-            planes[t] = self._node_plane(t, here, columns, sides)
+            penalty = self.penalty(t) * self.problem.weights[here]
+            planes[t] = self.node_plane(t, visited, self.signs[here], penalty, epsilon, columns)
         weights = np.array([planes[t][0] for t in self.T])
         return self.tree(Planes(weights, np.array([planes[t][1] for t in self.T])))
-
-    def _node_plane(
-        self, node: int, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray | None
-    ) -> tuple[np.ndarray, float]:
-        if not len(rows):
-            return np.zeros(self.problem.n_features), -1.0 if node % 2 == 0 else 1.0
-        X = self.X[rows]
-        upper = self.penalty(node) * self.problem.weights[rows]
-        epsilon = float(self.problem.params["epsilon"])
-        rows_here = X, self.signs[rows], upper, sides, epsilon
-        plane = solve_node_plane(*rows_here, columns=columns).plane
-        return plane.weights, float(plane.bias)
 
     def evaluate(self, tree: Tree) -> float | None:
         """True objective by routing all rows; None if a budget or a strip is not respected."""
@@ -215,19 +152,16 @@ class MargotFamily:
         """A single leaf is the tree of zero planes that all rows pass on one side."""
         if tree.splits:
             return None
-        sign = 1.0 if tree.labels[1] == self.problem.context.positive_class else -1.0
+        sign = 1.0 if tree.labels[1] == self.positive else -1.0
         minority = float(self.problem.weights[self.signs != sign].sum())
-        path = [1 << level for level in range(self.depth)]
+        path = [1 << level for level in range(self.problem.depth)]
         return sum(2.0 * self.penalty(node) * minority for node in path)
 
     def _node_cost(
         self, node: int, weights: np.ndarray, offset: float, rows: np.ndarray
     ) -> float | None:
         scores = self.X[rows] @ weights + offset
-        strip = (scores > -float(self.problem.params["epsilon"]) + STRIP_TOLERANCE) & (
-            scores < -STRIP_TOLERANCE
-        )
-        if node in self.upper and strip.any():
+        if node in self.upper and not self.is_strip_empty(scores):
             return None
         excess = max(0, np.count_nonzero(weights) - (self.budget(node) or len(weights)))
         if self.variant == "hfs" and excess:
@@ -241,20 +175,8 @@ class MargotFamily:
         """Yield the tree of the local SVM heuristic."""
         yield "warm start", self.tree(local_svm(self.search_problem())[0])
 
-    def prove(
-        self, bound: float, stop: Callable[[], bool]
-    ) -> Generator[ClosedState | Tree, None, bool]:
-        """Find closed states that prove a bound; returns whether they do."""
-        steps = prove(self.search_problem(), bound, stop)
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as end:
-                return end.value
-            yield self.tree(step) if isinstance(step, Planes) else step
-
     @property
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
-        epsilon = float(self.problem.params["epsilon"])
-        return coding_claims(self.problem, f"upper planes keep an empty strip of width {epsilon:g}")
+        epsilon = self.price("epsilon")
+        return self.coding_claims(f"upper planes keep an empty strip of width {epsilon:g}")

@@ -14,12 +14,12 @@ from octcore.formulations.margot.model import make_program
 from octcore.program import Problem, Program
 
 INFO = declare(
-    "hfs-margot",
-    150,
-    "HFS-MARGOT (hard feature selection)",
-    "MARGOT whose planes may each use a few features only. The tree stays readable, because "
-    "every branch node names one or two columns.",
-    extra=budgets(2),
+    *budgets(2),
+    key="hfs-margot",
+    place=150,
+    title="HFS-MARGOT (hard feature selection)",
+    summary="MARGOT whose planes may each use a few features only. The tree stays readable, "
+    "because every branch node names one or two columns.",
     equations=(
         MARGINS,
         (

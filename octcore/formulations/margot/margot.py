@@ -30,12 +30,13 @@ from octcore.formulations.margot.model import make_program
 from octcore.program import Problem, Program
 
 INFO = declare(
-    "margot",
-    140,
-    "MARGOT",
-    "Every branch node is a support vector machine, and all planes are found together with the "
-    "way that each row takes. Margins are part of the objective, so the picture generalises.",
-    extra=(NORM,),
+    NORM,
+    key="margot",
+    place=140,
+    title="MARGOT",
+    summary="Every branch node is a support vector machine, and all planes are found together with "
+    "the way that each row takes. Margins are part of the objective, so the picture generalises.",
+    capabilities=(*CAPABILITIES, Capability.LINEAR),
     equations=(
         MARGINS,
         (
@@ -56,7 +57,6 @@ INFO = declare(
     ),
     good_at="Two-dimensional pictures with margins that a class can see; proves depth 2 in seconds "
     "on hundreds of rows.",
-    capabilities=(*CAPABILITIES, Capability.LINEAR),
 )
 
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.margot.family import GAP, MargotFamily
-from octcore.formulations.shared.oblique import is_decided
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows, score_terms
+from octcore.formulations.margot.family import MargotFamily
+from octcore.formulations.shared.rows import linear, score_terms
+from octcore.formulations.shared.two_classes import GAP
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
-from octcore.search.margot.search import kernel_set
-from octcore.search.margot.task import RoutingTask
+from octcore.search.margot.search import RoutingTask, kernel_set
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
 
 def make_program(family: MargotFamily) -> Program:
     """Make the program of any variant: the routing search first, the model for other engines."""
-    if is_decided(family.problem):
+    if family.is_decided:
         return _decided_program(family)
     model = MargotModel(family)
+    task = RoutingTask(family.search_problem(), family.tree, family.routing)
     exact = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
     return Program(
         sense=Sense.MINIMISE,
@@ -37,12 +37,8 @@ def make_program(family: MargotFamily) -> Program:
         feasibility=1e-9,
         starts=family.starts,
         improve=family.refit,
-        search=RoutingTask(
-            family.search_problem(),
-            family.tree,
-            family.routing,
-        ),
-        prove=None if family.is_linear else family.prove,
+        search=task,
+        prove=None if family.is_linear else task.prove,
         kernels=(kernel_set(family.variant),),
         tolerance=GAP,
         bound=family.conflict_cost,
@@ -74,16 +70,10 @@ class MargotModel:
 
     family: MargotFamily
 
-    @cached_property
-    def rows(self) -> MergedRows:
-        """Rows merged by features and class; y is 1 for the positive class."""
-        family = self.family
-        return merge_rows(family.X, (family.signs > 0).astype(np.int64), family.problem.weights)
-
     @property
     def size(self) -> ModelSize:
         """Counts of rows and columns before building."""
-        n, p = self.rows.X.shape
+        n, p = self.family.rows.X.shape
         nodes, last, upper = (len(s) for s in (self.family.T, self.family.last, self.family.upper))
         budgets = nodes * p if self.family.variant != "margot" else 0
         return ModelSize(
@@ -96,7 +86,7 @@ class MargotModel:
     @property
     def big_m(self) -> BigM:
         """M_H; slacks get half of it, and weights what scores within it allow."""
-        asked = float(self.family.problem.params["big_m"])
+        asked = self.family.price("big_m")
         return BigM(asked, lambda objective: 2.0 * (1.0 + self.family.reach(objective)), self.build)
 
     def build(self, guard: Callable[[], None], big_m: float) -> PyomoModel:
@@ -112,10 +102,10 @@ class MargotModel:
         return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any, box: float) -> None:
-        n, p = self.rows.X.shape
+        n, p = self.family.rows.X.shape
         family = self.family
         # a plane that tells rows apart has a score within 1 at one of them
-        reach = 1.0 + box * float(np.abs(self.rows.X).sum(axis=1).max())
+        reach = 1.0 + box * float(np.abs(self.family.rows.X).sum(axis=1).max())
         model.w = pyo.Var(family.T, range(p), bounds=(-box, box), doc="w_tj: weights of plane t")
         model.b = pyo.Var(family.T, bounds=(-reach, reach), doc="b_t: offset of plane t")
         model.xi = pyo.Var(
@@ -127,15 +117,15 @@ class MargotModel:
 
     def _below(self, node: int) -> list[int]:
         """S''(t): last-level nodes below (or equal to) a node."""
-        return list(topology.terminals_below(node, self.family.depth - 1))
+        return list(topology.terminals_below(node, self.family.problem.depth - 1))
 
     def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
-        n = len(self.rows)
+        n = len(self.family.rows)
 
         def margin(_: Any, t: int, i: int) -> Any:
             guard()
-            sign, below = float(self.rows.signs[i]), self._below(t)
-            coefficients, variables = score_terms(model, self.rows.X[i], t, sign)
+            sign, below = float(self.family.rows.signs[i]), self._below(t)
+            coefficients, variables = score_terms(model, self.family.rows.X[i], t, sign)
             coefficients = [*coefficients, 1.0, *[-big_m] * len(below)]
             variables = [*variables, model.xi[t, i], *(model.z[i, s] for s in below)]
             return 1.0 - big_m, linear(coefficients, variables), None
@@ -153,20 +143,20 @@ class MargotModel:
         )
 
     def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
-        n = len(self.rows)
-        epsilon = float(self.family.problem.params["epsilon"])
+        n = len(self.family.rows)
+        epsilon = self.family.price("epsilon")
 
         def right(_: Any, t: int, i: int) -> Any:
             guard()
             below = self._below(2 * t + 1)
-            coefficients, variables = score_terms(model, self.rows.X[i], t)
+            coefficients, variables = score_terms(model, self.family.rows.X[i], t)
             terms = [*variables, *(model.z[i, s] for s in below)]
             return -big_m, linear([*coefficients, *[-big_m] * len(below)], terms), None
 
         def left(_: Any, t: int, i: int) -> Any:
             guard()
             below = self._below(2 * t)
-            coefficients, variables = score_terms(model, self.rows.X[i], t)
+            coefficients, variables = score_terms(model, self.family.rows.X[i], t)
             terms = [*variables, *(model.z[i, s] for s in below)]
             return None, linear([*coefficients, *[big_m] * len(below)], terms), big_m - epsilon
 
@@ -178,7 +168,7 @@ class MargotModel:
         )
 
     def _budgets(self, model: Any, box: float) -> None:
-        family, features = self.family, range(self.rows.X.shape[1])
+        family, features = self.family, range(self.family.rows.X.shape[1])
         model.s = pyo.Var(family.T, features, domain=pyo.Binary, doc="s_tj: plane t uses feature j")
         model.use_above = pyo.Constraint(
             family.T,
@@ -204,12 +194,12 @@ class MargotModel:
         )
 
     def _objective(self, model: Any) -> None:
-        family, features = self.family, range(self.rows.X.shape[1])
-        weights = self.rows.weights
+        family, features = self.family, range(self.family.rows.X.shape[1])
+        weights = self.family.rows.weights
         slack = pyo.quicksum(
             family.penalty(t) * float(weights[i]) * model.xi[t, i]
             for t in family.T
-            for i in range(len(self.rows))
+            for i in range(len(self.family.rows))
         )
         size: Any
         if family.is_linear:
@@ -234,7 +224,7 @@ class MargotModel:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes of a solution; weights of features that are switched off are 0."""
-        n_nodes, p = len(self.family.T), self.rows.X.shape[1]
+        n_nodes, p = len(self.family.T), self.family.rows.X.shape[1]
         weights = point.table(model.w, n_nodes, p).copy()
         if self.family.variant != "margot":
             weights[point.table(model.s, n_nodes, p) < 0.5] = 0.0
@@ -242,17 +232,17 @@ class MargotModel:
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a perfect tree; nothing for a single leaf."""
-        family, (n, p) = self.family, self.rows.X.shape
+        family, (n, p) = self.family, self.family.rows.X.shape
         if set(tree.splits) != set(family.T):
             return []
         w = np.array([tree.splits[t].dense(p) for t in family.T])
         b = np.array([tree.splits[t].solved_offset for t in family.T])
-        visited = tree.node_rows(self.rows.X)
+        visited = tree.node_rows(self.family.rows.X)
         xi, z = np.zeros((len(family.T), n)), np.zeros((n, len(family.last)))
         for t in family.T:
             here = visited[t]
-            scores = self.rows.X[here] @ w[t - 1] + b[t - 1]
-            xi[t - 1, here] = np.maximum(0.0, 1.0 - self.rows.signs[here] * scores)
+            scores = self.family.rows.X[here] @ w[t - 1] + b[t - 1]
+            xi[t - 1, here] = np.maximum(0.0, 1.0 - self.family.rows.signs[here] * scores)
             if t in family.last:
                 z[here, t - family.last[0]] = 1.0
         values = [(model.w, w), (model.b, b), (model.xi, xi), (model.z, z)]

@@ -9,7 +9,7 @@ enough.
 from __future__ import annotations
 
 from octcore.formulations.base import TeachingText, formulation
-from octcore.formulations.margot.declaration import budgets, declare
+from octcore.formulations.margot.declaration import OBJECTIVE, budgets, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
 from octcore.parameters import FloatRange
@@ -25,12 +25,14 @@ PRICE = FloatRange(
 )
 
 INFO = declare(
-    "sfs-margot",
-    160,
-    "SFS-MARGOT (soft feature selection)",
-    "MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
+    *budgets(1),
+    PRICE,
+    key="sfs-margot",
+    place=160,
+    title="SFS-MARGOT (soft feature selection)",
+    summary="MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
     "where it is worth its price. Fewer features make a tree that is easier to read.",
-    extra=(*budgets(1), PRICE),
+    objective=f"{OBJECTIVE} + alpha x extra features",
     equations=(
         (
             r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti} + \alpha \sum_t u_t",
@@ -48,7 +50,6 @@ INFO = declare(
         "A line turns slanted only where that is worth the price.",
     ),
     good_at="Shows which columns decide at every node, and which are worth their price.",
-    price=" + alpha x extra features",
 )
 
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.mm_svm_oct.model import MMSVMModel
-from octcore.formulations.mm_svm_oct.trees import GAP, MMSVMTrees
-from octcore.formulations.shared.oblique import START_SECONDS, is_decided
+from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
+from octcore.formulations.shared.oblique import START_SECONDS
+from octcore.formulations.shared.two_classes import GAP
 from octcore.parameters import Flag, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
 
@@ -108,7 +109,7 @@ def build(problem: Problem) -> Program:
     judge = MMSVMTrees(problem)
     model = MMSVMModel(judge)
     # One class, or no column: no plane tells rows apart and a single leaf is the optimum.
-    leaf = problem.majority_leaf if is_decided(problem) else None
+    leaf = problem.majority_leaf if judge.is_decided else None
     return Program(
         sense=Sense.MINIMISE,
         evaluate=judge.evaluate,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
-from octcore.formulations.shared.rows import MergedRows, linear, merge_rows, score_terms
+from octcore.formulations.shared.rows import linear, score_terms
 from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -29,20 +29,9 @@ class MMSVMModel:
         return self.judge.T
 
     @property
-    def upper(self) -> list[int]:
-        """Branch nodes above the last level."""
-        return [t for t in self.T if not self.judge.is_last(t)]
-
-    @property
     def inner(self) -> list[int]:
         """Branch nodes other than the root, which all rows pass."""
         return [t for t in self.T if t > 1]
-
-    @cached_property
-    def rows(self) -> MergedRows:
-        """Rows merged by features and class; y is 1 for the positive class."""
-        judge = self.judge
-        return merge_rows(judge.X, (judge.signs > 0).astype(np.int64), judge.problem.weights)
 
     @property
     def relabels(self) -> bool:
@@ -52,8 +41,8 @@ class MMSVMModel:
     @property
     def size(self) -> ModelSize:
         """Counts of rows and columns before building."""
-        n, p = self.rows.X.shape
-        nodes, upper = len(self.T), len(self.upper)
+        n, p = self.judge.rows.X.shape
+        nodes, upper = len(self.T), len(self.judge.upper)
         flips = nodes * n if self.relabels else 0
         return ModelSize(
             rows=nodes * n + flips + 2 * upper * n + 2 * (nodes - 1) * n + nodes * (2 * p + 2),
@@ -80,20 +69,20 @@ class MMSVMModel:
         return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
 
     def _variables(self, model: Any, big_m: float, box: float) -> None:
-        n, p = self.rows.X.shape
-        reach = big_m + box * float(np.abs(self.rows.X).sum(axis=1).max())
+        (n, p), upper = self.judge.rows.X.shape, self.judge.upper
+        reach = big_m + box * float(np.abs(self.judge.rows.X).sum(axis=1).max())
         model.w = pyo.Var(self.T, range(p), bounds=(-box, box), doc="w_tj")
         model.b = pyo.Var(self.T, bounds=(-reach, reach), doc="b_t: offset of plane t")
         model.e = pyo.Var(range(n), self.T, bounds=(0, 2 * big_m), doc="e_it: slack of i at t")
         model.z = pyo.Var(range(n), self.inner, domain=pyo.Binary, doc="z_it: i passes t")
-        model.th = pyo.Var(range(n), self.upper, domain=pyo.Binary, doc="th_it: i goes right at t")
+        model.th = pyo.Var(range(n), upper, domain=pyo.Binary, doc="th_it: i goes right at t")
         model.d = pyo.Var(self.T, domain=pyo.Binary, doc="d_t: node t has a plane")
         model.delta = pyo.Var(bounds=(0, p * box**2 / 2), doc="delta: half the largest ||w||^2")
         if self.relabels:
             model.r = pyo.Var(range(n), self.T, domain=pyo.Binary, doc="r_it: label of i flipped")
 
     def _planes(self, model: Any, box: float) -> None:
-        features = range(self.rows.X.shape[1])
+        features = range(self.judge.rows.X.shape[1])
         model.norm = pyo.Constraint(
             self.T,
             rule=lambda _, t: (
@@ -118,12 +107,12 @@ class MMSVMModel:
         )
 
     def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
-        n = len(self.rows)
+        n = len(self.judge.rows)
 
         def margin(i: int, t: int, sign: float, flip: float) -> Any:
             """Slack row of a label; it holds where i passes t and (flip) its label is as said."""
             guard()
-            values, variables = score_terms(model, self.rows.X[i], t, sign)
+            values, variables = score_terms(model, self.judge.rows.X[i], t, sign)
             low = 1.0
             values, variables = [*values, 1.0], [*variables, model.e[i, t]]
             if t > 1:
@@ -136,30 +125,30 @@ class MMSVMModel:
         model.margin = pyo.Constraint(
             range(n),
             self.T,
-            rule=lambda _, i, t: margin(i, t, float(self.rows.signs[i]), 1.0),
+            rule=lambda _, i, t: margin(i, t, float(self.judge.rows.signs[i]), 1.0),
             doc="y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it",
         )
         if self.relabels:
             model.flipped = pyo.Constraint(
                 range(n),
                 self.T,
-                rule=lambda _, i, t: margin(i, t, -float(self.rows.signs[i]), -1.0),
+                rule=lambda _, i, t: margin(i, t, -float(self.judge.rows.signs[i]), -1.0),
                 doc="-y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)",
             )
 
     def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
-        n = len(self.rows)
+        n = len(self.judge.rows)
         epsilon = self.judge.price("epsilon")
-        levels = range(1, self.judge.problem.depth)
+        upper, levels = self.judge.upper, range(1, self.judge.problem.depth)
 
         def right(_: Any, i: int, t: int) -> Any:
             guard()
-            values, variables = score_terms(model, self.rows.X[i], t)
+            values, variables = score_terms(model, self.judge.rows.X[i], t)
             return -big_m, linear([*values, -big_m], [*variables, model.th[i, t]]), None
 
         def left(_: Any, i: int, t: int) -> Any:
             """The strip binds rows that pass t only: s <= M th - eps (1 - th) + eps (1 - z)."""
-            values, variables = score_terms(model, self.rows.X[i], t)
+            values, variables = score_terms(model, self.judge.rows.X[i], t)
             values, variables = [*values, -big_m - epsilon], [*variables, model.th[i, t]]
             if t == 1:
                 return None, linear(values, variables), -epsilon
@@ -175,8 +164,8 @@ class MMSVMModel:
                 return None, linear(values, variables), high - 1.0
             return None, linear([*values, 1.0], [*variables, model.z[i, parent]]), high
 
-        model.go_right = pyo.Constraint(range(n), self.upper, rule=right, doc="s >= -M (1-th)")
-        model.go_left = pyo.Constraint(range(n), self.upper, rule=left, doc="s <= M th")
+        model.go_right = pyo.Constraint(range(n), upper, rule=right, doc="s >= -M (1-th)")
+        model.go_left = pyo.Constraint(range(n), upper, rule=left, doc="s <= M th")
         model.one_per_level = pyo.Constraint(
             range(n),
             levels,
@@ -196,7 +185,7 @@ class MMSVMModel:
         )
 
     def _objective(self, model: Any) -> None:
-        weights = [float(w) for w in self.rows.weights]
+        weights = [float(w) for w in self.judge.rows.weights]
         price = self.judge.price
         terms = pyo.quicksum(
             price("c1") * w * model.e[i, t] for i, w in enumerate(weights) for t in self.T
@@ -214,7 +203,7 @@ class MMSVMModel:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes; a node without one becomes a leaf on the side of its offset."""
-        p = self.rows.X.shape[1]
+        p = self.judge.rows.X.shape[1]
         w = point.table(model.w, len(self.T), p)
         b, d = point.array(model.b), point.array(model.d)
         planes, leaves, pending = {}, {}, [1]
@@ -230,7 +219,7 @@ class MMSVMModel:
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        judge, (n, p) = self.judge, self.rows.X.shape
+        judge, (n, p) = self.judge, self.judge.rows.X.shape
         w, b = np.zeros((len(self.T), p)), np.ones(len(self.T))
         sign = {leaf: 1.0 if k == judge.positive else -1.0 for leaf, k in tree.labels.items()}
         for t in self.T:
@@ -239,25 +228,25 @@ class MMSVMModel:
             else:
                 leaf = next(a for a in (*topology.ancestors(t), t) if a in tree.labels)
                 b[t - 1] = sign[leaf]
-        scores = self.rows.X @ w.T + b
+        scores = self.judge.rows.X @ w.T + b
         right = scores >= 0
-        visited = tree.node_rows(self.rows.X)
+        visited = tree.node_rows(self.judge.rows.X)
         for t, split in tree.splits.items():
             # the routing threshold lies between rows that pass; the others follow the plane itself
             here = visited[t]
-            right[here, t - 1] = split.goes_right(self.rows.X[here])
+            right[here, t - 1] = split.goes_right(self.judge.rows.X[here])
         passes = np.ones((n, len(self.T)))
         for t in self.inner:
             way = right[:, t // 2 - 1] == (t % 2 == 1)
             passes[:, t - 1] = passes[:, t // 2 - 1] * way
-        signs = self.rows.signs[:, None]
+        signs = self.judge.rows.signs[:, None]
         slack = np.maximum(0.0, 1.0 - signs * scores) * passes
         flip = np.zeros_like(slack)
         if self.relabels:
             other = np.maximum(0.0, 1.0 + signs * scores) * passes
             flip = passes * (judge.price("c2") + judge.price("c1") * (other - slack) < 0)
             slack = np.where(flip > 0, other, slack)
-        upper, inner = [t - 1 for t in self.upper], [t - 1 for t in self.inner]
+        upper, inner = [t - 1 for t in self.judge.upper], [t - 1 for t in self.inner]
         values: list[tuple[Any, np.ndarray]] = [
             (model.w, w),
             (model.b, b),

@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.formulations.shared.oblique import coding_claims, least
-from octcore.numerics.node_qp.plane import solve_node_plane
-from octcore.program import Problem
+from octcore.formulations.shared.oblique import least
+from octcore.formulations.shared.two_classes import STRIP_TOLERANCE, TwoClassTrees
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.start import local_svm
 from octcore.tree import topology
@@ -22,10 +21,6 @@ from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
 from octcore.warmstart.svm_tree import TreeSearch
 
-GAP = 1e-4
-"""Relative gap that counts as closed: norms are only bounded by tangents."""
-STRIP_TOLERANCE = 1e-7
-"""Rows may miss the strip by this much: half of the solver's tolerance."""
 POLISH_SECONDS = 1.0
 BALANCE_ROUNDS = 12
 LEAST_SHARE = 1e-3
@@ -35,49 +30,18 @@ Planes = dict[int, tuple[np.ndarray, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class MMSVMTrees:
+class MMSVMTrees(TwoClassTrees):
     """Rows and prices of a problem, and the trees that fit them.
 
     A leaf above the last level stands for nodes without planes: all rows go to the side of its
     label, and those of the other class pay at every level that is left.
     """
 
-    problem: Problem
-
-    def price(self, name: str) -> float:
-        """c1, c2, c3, epsilon or big_m."""
-        return float(self.problem.params[name])
-
-    @cached_property
-    def X(self) -> np.ndarray:
-        """Rows as numbers."""
-        return np.ascontiguousarray(self.problem.X, dtype=np.float64)
-
-    @property
-    def positive(self) -> int:
-        """Class index of +1."""
-        return self.problem.context.positive_class
-
-    @cached_property
-    def signs(self) -> np.ndarray:
-        """-1 or +1 of every row."""
-        return np.where(self.problem.y == self.positive, 1.0, -1.0)
-
-    @property
-    def T(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    def is_last(self, node: int) -> bool:
-        """Whether a branch node is on the last level."""
-        return topology.node_depth(node) == self.problem.depth - 1
-
     @property
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
         relabel = "allowed" if self.problem.params["relabel"] else "off"
-        return coding_claims(
-            self.problem,
+        return self.coding_claims(
             f"upper planes keep an empty strip of width {self.price('epsilon'):g}",
             f"relabelling is {relabel}",
         )
@@ -94,10 +58,6 @@ class MMSVMTrees:
         such that some row that passes has a score of -1, 0 or 1 (-epsilon at most).
         """
         return 1.0 + float(np.sqrt(2.0 * objective)) * self.spread
-
-    def weight_box(self, reach: float) -> float:
-        """Largest weight of a plane whose scores are within a reach as `reach` derives them."""
-        return (reach - 1.0) / self.spread if self.spread > 0 else 1.0
 
     # --- judging ---------------------------------------------------------------------------
 
@@ -137,8 +97,7 @@ class MMSVMTrees:
             return False
         if node > 1 and split.weights and not tree.splits[node // 2].weights:
             return False
-        strip = (scores > STRIP_TOLERANCE - self.price("epsilon")) & (scores < -STRIP_TOLERANCE)
-        return self.is_last(node) or not strip.any()
+        return node in self.last or self.is_strip_empty(scores)
 
     def _leaf_cost(self, leaf: int, label: int, here: np.ndarray) -> float | None:
         """Cost of the nodes without planes below a leaf; None for a sign of the wrong side."""
@@ -173,7 +132,7 @@ class MMSVMTrees:
                     continue
                 pruned = (self.refit(best.collapse(node, label)) for label in (0, 1))
                 best = least(self.evaluate, best, *pruned)
-                if node in best.splits and not self.is_last(node):
+                if node in best.splits and node in self.upper:
                     moved = self._reassigned(best, node)
                     if moved is not None:
                         best = least(self.evaluate, best, moved)
@@ -196,7 +155,7 @@ class MMSVMTrees:
         for _ in range(BALANCE_ROUNDS):
             planes: Planes = {}
             for t in tree.splits:
-                planes[t] = self._node_plane(tree, t, visited, share.get(t, 1.0))
+                planes[t] = self._best_plane(tree, t, visited, share.get(t, 1.0))
             found = self.tree(planes, leaves)
             value = self.evaluate(found)
             if value is not None and (best_value is None or value < best_value):
@@ -209,28 +168,20 @@ class MMSVMTrees:
             share = {t: value / total for t, value in share.items()}
         return best
 
-    def _node_plane(
+    def _best_plane(
         self, tree: Tree, node: int, visited: dict[int, np.ndarray], share: float
     ) -> tuple[np.ndarray, float]:
         """Plane of a node for its present rows and sides."""
         here = visited[node]
-        if not len(here):
-            return np.zeros(self.X.shape[1]), -1.0 if node % 2 == 0 else 1.0
-        sides = None
-        if not self.is_last(node):
-            sides = np.where(np.isin(here, visited[2 * node]), -1, 1).astype(np.int8)
+        relabels = self.problem.params["relabel"]
+        signs = self._flipped(tree, node, here) if relabels else self.signs[here]
         penalty = self.price("c1") * self.problem.weights[here] / share
-        signs = self.signs[here]
-        if self.problem.params["relabel"]:
-            signs = self._flipped(tree, node, here)
-        if sides is None and np.ptp(signs) == 0:
+        if len(here) and node in self.last and np.ptp(signs) == 0:
             return np.zeros(self.X.shape[1]), float(signs[0])
-        if not (penalty > 0).any():
+        if len(here) and not (penalty > 0).any():
             return tree.splits[node].dense(self.X.shape[1]), tree.splits[node].solved_offset
-        plane = solve_node_plane(
-            self.X[here], signs, penalty, sides, self.price("epsilon") * (1 + 1e-6)
-        ).plane
-        return plane.weights, float(plane.bias)
+        epsilon = self.price("epsilon") * (1 + 1e-6)
+        return self.node_plane(node, visited, signs, penalty, epsilon)
 
     def _flipped(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
         """Labels at a node, flipped where the present plane makes that cheaper."""
@@ -336,7 +287,7 @@ class MMSVMTrees:
         would send a row of its node elsewhere stays.
         """
         visited = tree.node_rows(self.X)
-        planes = {t: self._node_plane(tree, t, visited, 1.0) for t in tree.splits}
+        planes = {t: self._best_plane(tree, t, visited, 1.0) for t in tree.splits}
         made, splits = self.tree(planes, dict(tree.labels)), dict(tree.splits)
         for node, own in tree.splits.items():
             rows = self.X[visited[node]]

@@ -22,6 +22,7 @@ import numpy as np
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.oct_h.model import OCTHModel
 from octcore.formulations.oct_h.trees import OCTHTrees, with_leaf_size
+from octcore.formulations.shared.error_weights import weight_tolerance
 from octcore.formulations.shared.oblique import START_SECONDS
 from octcore.formulations.shared.oblique_bounds import best_stump_errors, priced_bound
 from octcore.formulations.shared.shattering_switch import SHATTERING
@@ -131,6 +132,7 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=model.build,
         scale=1 / judge.majority_errors,
+        feasibility=weight_tolerance(problem, judge.price),
         granularity=smallest_step(unit, [judge.alpha * k for k in range(most + 1)]),
         starts=judge.starts,
         improve=judge.improve,

@@ -22,6 +22,10 @@ import pyomo.environ as pyo
 
 from octcore.formulations.path_columns.space import ColumnsProblem
 from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.side_constraints import (
+    limit_features,
+    structural_start_values,
+)
 from octcore.formulations.shared.univariate import decode, tidy
 from octcore.program import Point, Problem
 from octcore.search.univariate.column_table import ColumnTable
@@ -113,7 +117,7 @@ class ColumnsModel:
             )
 
     def _features(self, model: Any) -> None:
-        wanted, context = self.problem.constraints, self.problem.context
+        wanted = self.problem.constraints
         if wanted.max_features is None and not wanted.forbidden_pairs:
             return
         raw = self.columns.space.groups
@@ -132,18 +136,7 @@ class ColumnsModel:
         model.feature_use = pyo.Constraint(
             list(uses), rule=link, doc="(4) at every place of the tree: columns that test g <= u_g"
         )
-        if wanted.max_features is not None and present:
-            model.feature_limit = pyo.Constraint(
-                expr=pyo.quicksum(u[g] for g in present) <= wanted.max_features,
-                doc="(5) number of distinct raw features",
-            )
-        pairs = [tuple(context.raw_index(name) for name in pair) for pair in wanted.forbidden_pairs]
-        pairs = [pair for pair in pairs if set(pair) <= set(present)]
-        model.forbidden_pairs = pyo.Constraint(
-            range(len(pairs)),
-            rule=lambda _, r: pyo.quicksum(u[g] for g in pairs[r]) <= 1,
-            doc="(6) two raw features never occur in one tree",
-        )
+        limit_features(model, self.problem)  # (5) at most so many, (6) no forbidden pair
 
     def _predictions(self, model: Any) -> None:
         rhs = self.columns.rows.rhs
@@ -212,13 +205,7 @@ class ColumnsModel:
             return []
         y = np.zeros(len(self.table))
         y[chosen] = 1.0
-        values: list[tuple[Any, np.ndarray]] = [(self.model.y, y)]
-        if hasattr(self.model, "uses_feature"):
-            raw = self.columns.space.groups
-            used = {int(raw[f]) for c in chosen if (f := self.table.columns[c].feature) >= 0}
-            u = self.model.uses_feature
-            values.append((u, np.array([float(g in used) for g in u])))
-        return values
+        return [(self.model.y, y), *structural_start_values(self.model, self.problem, tree)]
 
     def _columns_of(self, tree: Tree, node: int, row: int) -> list[int] | None:
         """Columns of the subtree at `node`, which stands at flow row `row`."""

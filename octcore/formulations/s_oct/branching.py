@@ -110,7 +110,7 @@ class SearchRounding:
         allowed = self.SHARE * (now - self._first) + 0.1 - self._spent
         if allowed < 0:
             return None
-        search, leaf = self.starts.search, self.leaves(point)
+        search, leaf = self.starts, self.leaves(point)
         deadline = now + min(max(allowed, self.SLICE_SECONDS), self.LONGEST_SECONDS)
         better, key = False, leaf.tobytes()
         # By turns: points of the relaxation come without end, and restarts find what they do not.

@@ -130,7 +130,29 @@ class TreeVariables:
         return TreePoint(self.layout, point.x[self.positions(point.columns)])
 
 
-def add_master(model: Any, variables: TreeVariables) -> None:
+def make_master(
+    name: str,
+    reduced: ReducedProblem,
+    penalty: float,
+    guard: Callable[[], None],
+    binary_labels: bool = False,
+) -> tuple[Any, TreeVariables]:
+    """Make the master problem, to which cuts are added: tree, objective and side constraints.
+
+    `penalty`: price of a leaf on the count scale.
+    `binary_labels`: whether labels are integral; those that side constraints look at always are.
+    """
+    model: Any = pyo.ConcreteModel(name=name)
+    variables = TreeVariables(
+        model, reduced.layout, reduced.instance, binary_labels or reduced.all_pairs
+    )
+    _add_tree(model, variables)
+    _add_objective(model, reduced.instance, penalty)
+    _add_side_constraints(model, reduced, variables, guard)
+    return model, variables
+
+
+def _add_tree(model: Any, variables: TreeVariables) -> None:
     """Add the rows of the perfect tree: one decision per node, one label per leaf."""
     layout, features = variables.layout, variables.features
     classes = range(layout.n_classes)
@@ -158,7 +180,7 @@ def add_master(model: Any, variables: TreeVariables) -> None:
     )
 
 
-def add_objective(model: Any, instance: Instance, penalty: float) -> None:
+def _add_objective(model: Any, instance: Instance, penalty: float) -> None:
     """Maximise weight of hits minus penalty per leaf (count scale)."""
     gained = pyo.quicksum(
         float(weight) * model.theta[h] for h, weight in enumerate(instance.weight) if weight
@@ -170,7 +192,7 @@ def add_objective(model: Any, instance: Instance, penalty: float) -> None:
     )
 
 
-def add_side_constraints(
+def _add_side_constraints(
     model: Any,
     reduced: ReducedProblem,
     variables: TreeVariables,

@@ -30,8 +30,7 @@ def majority_errors(problem: Problem) -> float:
 
 def fewest_errors(problem: Problem) -> float:
     """Cost that every tree has, as identical rows differ in their classes."""
-    ceiling = metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
-    return float(problem.weights.sum() * (1 - ceiling)) - problem.surplus
+    return metrics.conflict_errors(problem.X, problem.y, problem.weights) - problem.surplus
 
 
 def weight_tolerance(problem: Problem, price: float = 0.0) -> float:

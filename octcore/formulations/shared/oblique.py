@@ -7,7 +7,7 @@ width of the empty strip around it is its *gap*; trees count only if all their g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -170,14 +170,12 @@ def describe_in_words(described: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-class Starts:
+class Starts(TreeSearch):
     """The heuristic of one program; the solver's points feed it, and it goes on between them."""
 
     def __init__(self, objective: CountObjective) -> None:
-        problem = objective.problem
-        self.objective, self.points = objective, objective.points
-        self.depth = problem.depth
-        self.search = TreeSearch(
+        self.objective, problem = objective, objective.problem
+        super().__init__(
             TreeGoal(
                 objective.points,
                 problem.depth,
@@ -188,27 +186,24 @@ class Starts:
             )
         )
 
-    def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
-        """Yield improving trees, from quick to slow."""
-        return self.search.trees(seconds)
-
     def tree_of(self, leaf: IntArray) -> Tree:
         """Tree of a routing: widest gaps, and slack where no plane separates."""
-        planes, gaps = centred_planes(self.points, leaf, self.depth)
+        points = self.goal.points
+        planes, gaps = centred_planes(points, leaf, self.goal.depth)
         least = self.objective.epsilon * (1 - GAP_SLACK)
         if all(gap is not None and gap.width >= least for gap in gaps.values()):
-            return to_tree(self.points, planes)
-        return to_tree(self.points, self.search.repaired(leaf))
+            return to_tree(points, planes)
+        return to_tree(points, self.repaired(leaf))
 
     def thinner_than(self, tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Say whether the search met more correct rows in a tree whose gaps miss epsilon."""
-        right = tree.predict_codes(self.points.X)
-        correct = float(self.points.counts[np.arange(len(self.points)), right].sum())
-        thin = self.search.thin_value
-        if self.objective.alpha > 0 or thin <= correct + 1e-9:
+        points = self.goal.points
+        right = tree.predict_codes(points.X)
+        correct = float(points.counts[np.arange(len(points)), right].sum())
+        if self.objective.alpha > 0 or self.thin_value <= correct + 1e-9:
             return {}, ()
-        return {"correct_with_thinner_gaps": thin}, (
-            f"a tree with {thin:g} correct was met whose gaps are thinner than epsilon",
+        return {"correct_with_thinner_gaps": self.thin_value}, (
+            f"a tree with {self.thin_value:g} correct was met whose gaps are thinner than epsilon",
         )
 
 
@@ -314,17 +309,3 @@ def least(evaluate: Callable[[Tree], float | None], *trees: Tree) -> Tree:
     """The tree of least objective, the first one where all are outside the model."""
     judged = [(value, k) for k, tree in enumerate(trees) if (value := evaluate(tree)) is not None]
     return trees[min(judged)[1]] if judged else trees[0]
-
-
-def is_decided(problem: Problem) -> bool:
-    """Whether there is nothing to separate: one class only, or no column."""
-    return problem.n_features == 0 or len(np.unique(problem.y)) < 2
-
-
-def coding_claims(problem: Problem, *others: str) -> tuple[str, ...]:
-    """What a proof about two classes as signs covers; that all rows are alike, if they are."""
-    classes, positive = problem.context.classes, problem.context.positive_class
-    if len(classes) < 2:
-        return (f"all rows are {classes[positive]}",)
-    coding = f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)"
-    return *others, coding

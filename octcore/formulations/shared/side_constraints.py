@@ -80,22 +80,26 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
 
 
 def _add_feature_use(model: Any, problem: Problem, b: Any, groups: Mapping[int, list[int]]) -> None:
-    wanted, context = problem.constraints, problem.context
     model.uses_feature = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
-    u: Any = model.uses_feature
     model.feature_use = pyo.Constraint(
         topology.branch_nodes(problem.depth),
         list(groups),
-        rule=lambda _, m, g: pyo.quicksum(b[m, f] for f in groups[g]) <= u[g],
+        rule=lambda _, m, g: pyo.quicksum(b[m, f] for f in groups[g]) <= model.uses_feature[g],
         doc="u_g = 1 where any column of raw feature g is tested",
     )
-    if wanted.max_features is not None:
+    limit_features(model, problem)
+
+
+def limit_features(model: Any, problem: Problem) -> None:
+    """Add the rows about ``uses_feature[g]``: how many raw features occur, and which together."""
+    wanted, context, u = problem.constraints, problem.context, model.uses_feature
+    if wanted.max_features is not None and len(u):
         model.feature_limit = pyo.Constraint(
-            expr=pyo.quicksum(u[g] for g in groups) <= wanted.max_features,
+            expr=pyo.quicksum(u[g] for g in u) <= wanted.max_features,
             doc="number of distinct raw features",
         )
     pairs = [(context.raw_index(a), context.raw_index(c)) for a, c in wanted.forbidden_pairs]
-    pairs = [(a, c) for a, c in pairs if a in groups and c in groups]
+    pairs = [(a, c) for a, c in pairs if a in u and c in u]
     model.forbidden_pairs = pyo.Constraint(
         range(len(pairs)),
         rule=lambda _, r: linear((1.0, 1.0), [u[g] for g in pairs[r]]) <= 1,
@@ -260,14 +264,14 @@ class FullRouting:
 
 
 def structural_start_values(
-    model: Any, problem: Problem, tree: Tree, F: list[int]
+    model: Any, problem: Problem, tree: Tree
 ) -> list[tuple[Any, np.ndarray]]:
     """Values of the variables of `add_structural_rows` for a tree."""
     if not hasattr(model, "uses_feature"):
         return []
     used = {int(problem.groups[j]) for j in tree.used_features}
-    raw = list(by_raw_feature(problem, F))
-    return [(model.uses_feature, np.array([float(g in used) for g in raw]))]
+    u = model.uses_feature
+    return [(u, np.array([float(g in used) for g in u]))]
 
 
 def routing_size(problem: Problem) -> tuple[int, int, int]:

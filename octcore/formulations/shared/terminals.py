@@ -214,4 +214,4 @@ class TerminalValues:
         if hasattr(model, "positive"):
             positive = self.c[:, problem.context.positive_class]
             values.append((model.positive, self.z * positive))
-        return values + side.structural_start_values(model, problem, self._tree, self._sets.columns)
+        return values + side.structural_start_values(model, problem, self._tree)

@@ -183,8 +183,8 @@ class UnivariateObjective:
         """Objective of a single leaf as accurate as conflicting identical rows allow."""
         problem = self.problem
         X = problem.X[:, ~problem.forbidden_columns]
-        best = metrics.accuracy_ceiling(X, problem.y, problem.weights)
-        return self.from_count(self.weight_right * best - self.penalty)
+        wrong = metrics.conflict_errors(X, problem.y, problem.weights)
+        return self.from_count(self.weight_right - wrong - self.penalty)
 
 
 def weight_unit(weights: np.ndarray) -> float:

@@ -21,11 +21,15 @@ from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
-from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
-from octcore.search.margot.start import class_routing, is_above, local_svm, node_membership
-from octcore.search.margot.state import restart_node, solve_all_chunks, solve_chunk
+from octcore.search.margot.start import class_routing, local_svm, node_membership
+from octcore.search.margot.state import (
+    restart_node,
+    solve_all_chunks,
+    solve_chunk,
+    start_evaluation,
+)
 
 # Route by the current planes in each of the first states, then in every tenth.
 EAGER_STATES, EVERY = 200, 10
@@ -33,6 +37,10 @@ EAGER_STATES, EVERY = 200, 10
 _DIVE = 0.5
 # States after which better trees are looked for near the incumbent.
 _FIRST_NEARBY = 200
+# Shares of the rows that are routed anew, in turn; states of one try; fruitless tries in a row, at
+# depth 3 and more in the first round: the next ones, after twice the work, take longer each.
+_SHARES = (0.25, 0.4, 0.6)
+_STATES, _PATIENCE = 100, 6
 
 
 class RoutingSearch(RoutingFrame):
@@ -152,14 +160,6 @@ class RoutingSearch(RoutingFrame):
         """Put the current state back among the open ones."""
         self.keep_open(self.value(), self.prefix, self.current)
 
-    def in_hand(self, node: int) -> tuple[NDArray[np.int8], float]:
-        """Sides of the samples at a node and its value, of the current state."""
-        return node_membership(self.prefix, node), float(self.bank.value[node, 0])
-
-    def holds(self, routing: NDArray[np.int64]) -> bool:
-        """Whether a complete routing is one of those of the current state."""
-        return bool(is_above(self.prefix, routing).all())
-
     def settle(self, cold: bool = False) -> bool:
         """Solve the current QPs to the end; False if stopped.
 
@@ -256,3 +256,76 @@ class RoutingSearch(RoutingFrame):
         """Remember a state in which nothing is left to decide, unless its bound closes it."""
         if exact < self.finished():
             self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
+
+
+class Neighbourhoods:
+    """Better trees near the incumbent: most rows keep their way, a short search routes the rest.
+
+    The search finds its best trees late where bounds are weak, and every state that a better tree
+    would have closed early is work for nothing.  The short searches have QPs of their own.
+
+    Parameters
+    ----------
+    search : RoutingSearch
+        Whose incumbent is to be improved; its open states are not touched.
+    """
+
+    def __init__(self, search: RoutingSearch) -> None:
+        self._search = copy.copy(search)
+        self._search.make_banks()
+        self._random = np.random.default_rng(search.number)
+        self._tries, self._patience = 0, 0
+
+    def improve(self) -> int:
+        """Try neighbourhoods until some in a row gave nothing; returns the states processed."""
+        search, idle, before = self._search, 0, self._search.nodes
+        if self._patience == 0 or search.problem.depth > 2:
+            self._patience += _PATIENCE
+        while idle < self._patience and not search.tracker.stop():
+            objective = search.tracker.objective
+            self._route_anew(self._prefix())
+            self._tries += 1
+            idle = 0 if search.tracker.objective < objective * (1.0 - 1e-6) else idle + 1
+        return search.nodes - before
+
+    def _prefix(self) -> NDArray[np.int64]:
+        """How far the ways of the rows are kept: all but some rows, or all but one branch."""
+        search = self._search
+        routing = search.tracker.routing
+        if search.problem.depth <= 2 or self._tries % 3 < 2:
+            return np.where(self._free_rows(), 0, routing)
+        node = 1 + self._tries // 3 % (search.problem.n_upper - 1)
+        return np.where(node_membership(routing, node) < 2, node, routing)
+
+    def _free_rows(self) -> NDArray[np.bool_]:
+        """Rows nearest to a plane on their way, or any rows; rows with equal features together."""
+        search = self._search
+        problem, routing = search.problem, search.tracker.routing
+        weight = self._random.random(len(routing))
+        if self._tries % 2 == 0:
+            planes = search.tracker.planes
+            scores = np.abs(problem.x @ planes.weights.T + planes.biases)
+            nearest, node = np.full(len(routing), np.inf), routing
+            while node.max() > 0:
+                above = np.maximum(node - 1, 0) // 2
+                score = scores[np.arange(len(routing)), above]
+                nearest = np.where(node > 0, np.minimum(nearest, score), nearest)
+                node = above
+            weight = nearest * (0.5 + weight)
+        share = _SHARES[self._tries // 2 % len(_SHARES)]
+        free = weight <= np.quantile(weight, share)
+        twins = search.data.twin[free]
+        free[twins[twins >= 0]] = True
+        return free
+
+    def _route_anew(self, prefix: NDArray[np.int64]) -> None:
+        search = self._search
+        search.prefix = prefix
+        search.states, search.team = OpenStates(), [search]
+        search.alive, search.inherited = True, 0.0
+        start_evaluation(search.bank, search.warm, search.prefix)
+        if not search.settle():
+            return
+        last = search.nodes + _STATES
+        while search.nodes < last and search.advance() and not search.tracker.stop():
+            pass

@@ -44,6 +44,8 @@ from octcore.search.margot.state import (
 # Share of the gap that the bias penalty, and the unpaid rest of a complete state, may use.
 SHARE = 0.1
 _ROUNDING_LIMIT = 3e9
+# Decide a feature where the budget costs a lower node this share of the room to the cutoff.
+_FEATURE_SHARE = 0.2
 
 
 class RoutingFrame:
@@ -179,6 +181,15 @@ class RoutingFrame:
         """Choose the free sample nearest to its plane; for states that rounding left open."""
         free = np.flatnonzero(self.prefix < self.problem.n_upper)
         return nearest(self.bank.score[self.prefix[free], free], free, self.desk.choice)
+
+    def biting_node(self, costs: NDArray[np.float64], room: float, has_choice: bool) -> int | None:
+        """Node where a feature is decided next, as its budget costs enough of a room; None if none.
+
+        A node of the last level has to cost more, unless there is no sample to branch on.
+        """
+        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
+        share = _FEATURE_SHARE if has_choice and node >= self.problem.n_upper else 0.0
+        return node if costs[node] > share * room else None
 
     def feature_sides(
         self, node: int, chosen: NDArray[np.bool_]

@@ -31,13 +31,12 @@ from octcore.search.margot.below import (
     width_of,
 )
 from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
-from octcore.search.margot.core import EAGER_STATES, EVERY, RoutingSearch
+from octcore.search.margot.core import EAGER_STATES, EVERY, Neighbourhoods, RoutingSearch
 from octcore.search.margot.frame import nearest
 from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import OpenState, SideStates
 from octcore.search.margot.root_rows import choose_root, complete_routing, restore_root, send
-from octcore.search.margot.start import is_above, node_membership, strip_shift
+from octcore.search.margot.start import strip_shift
 from octcore.search.margot.state import (
     clear_bank,
     solve_all_chunks,
@@ -98,26 +97,6 @@ class NestedSearch(RoutingSearch):
         )
         for bank in (self.root, *self.below):
             clear_bank(bank)
-
-    def in_hand(self, node: int) -> tuple[NDArray[np.int8], float]:
-        """Sides of the samples at a node and its value, of the states that the QPs hold."""
-        if node == 0:
-            return node_membership(self.prefix, 0), float(self.root.value[0, 0])
-        side = (node + 1) >> ((node + 1).bit_length() - 2) & 1
-        below = next(k for k in range(self.problem.n_upper) if full_node(side, k) == node)
-        sides = node_membership(self.below_prefix[side], below)
-        return sides, float(self.below[side].value[below, 0])
-
-    def holds(self, routing: NDArray[np.int64]) -> bool:
-        """Whether a complete routing is one of those of the current state and of its sides."""
-        return super().holds(routing) and all(self._side_holds(side, routing) for side in _SIDES)
-
-    def _side_holds(self, side: int, routing: NDArray[np.int64]) -> bool:
-        states = self.heaps[side]
-        nodes = states.rows[:, :: width_of(self.problem.n_upper)].copy()
-        nodes[np.arange(len(states.order)) >= states.known[:, None]] = 0
-        full = np.array([full_node(side, node) for node in range(self.problem.n_upper)])
-        return bool(is_above(full[nodes], routing[states.order]).all(axis=1).any())
 
     def banks(self) -> tuple[Any, ...]:
         """All QPs of this thread."""

@@ -26,9 +26,8 @@ from octcore.search.margot.open_states import Masks, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, tree_objective
 from octcore.search.margot.state import extend_path, lower_bound, solve_bank
+from octcore.tree.tree import Tree
 
-# Decide a feature where the budget costs a lower node this share of the room to the bound.
-_FEATURE_SHARE = 0.2
 # Where no plane routes the rows of a node its dual value grows along a ray; so many bounds to be
 # proven are enough of it, and far out rounding would be all that is left.
 _FAR = 2.0
@@ -56,8 +55,11 @@ class ClosedState(NamedTuple):
 
 
 def prove(
-    problem: RoutingProblem, target: float, stop: Callable[[], bool]
-) -> Generator[ClosedState | Planes, None, bool]:
+    problem: RoutingProblem,
+    target: float,
+    stop: Callable[[], bool],
+    to_tree: Callable[[Planes], Tree],
+) -> Generator[ClosedState | Tree, None, bool]:
     """Close states until they cover all routings.
 
     Parameters
@@ -69,15 +71,17 @@ def prove(
 
     Yields
     ------
-    ClosedState or Planes
-        One after another; planes of a tree better than the target, after which nothing comes, and
-        states that do not reach it where rounding leaves them open.
+    ClosedState or Tree
+        One after another; a tree better than the target, after which nothing comes, and states
+        that do not reach it where rounding leaves them open.
     """
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, stop=lambda _: stop())
     tracker.objective = target  # only trees that are better matter
     prover = _Prover(merged, target, tracker)
     yield from prover.run()
+    if prover.better is not None:
+        yield to_tree(prover.better)
     return prover.is_proven and not len(prover.states)
 
 
@@ -100,7 +104,7 @@ class _Prover(RoutingFrame):
         """Bound that is to be proven."""
         return self.target
 
-    def run(self) -> Iterator[ClosedState | Planes]:
+    def run(self) -> Iterator[ClosedState]:
         """Take up one open state after another; what closes comes out."""
         self.allocate()
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
@@ -116,7 +120,6 @@ class _Prover(RoutingFrame):
             yield from self.closed
             self.closed.clear()
             if self.better is not None:
-                yield self.better
                 return
 
     def _solve(self, bank: Any) -> None:
@@ -214,7 +217,7 @@ class _Prover(RoutingFrame):
         ``pair`` holds the QPs of the state before and follows the fixed samples.
         """
         for sample in moved:
-            side = _side_taken(int(before[sample]), int(self.prefix[sample]))
+            side = int(node_membership(self.prefix[[sample]], int(before[sample]))[0])
             self._look_aside(self.pair, self.complete, before, sample, -side)
             extend_path(self.pair, self.data, before, sample, side)
             self._solve(self.pair)
@@ -234,9 +237,8 @@ class _Prover(RoutingFrame):
         """Decide a feature where the budget bites, else a sample."""
         costs = self._rests(self.bank) * (self.allowed & ~self.kept).any(axis=1)
         room = max(0.0, self.cutoff() - float(lower_bound(self.bank)) - float(costs.sum()))
-        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
-        share = _FEATURE_SHARE if has_choice and node >= self.problem.n_upper else 0.0
-        if costs[node] > share * room:
+        node = self.biting_node(costs, room, has_choice)
+        if node is not None:
             self._split_feature(node)
             return False
         if not has_choice and not self.choose_nearest():
@@ -261,9 +263,3 @@ class _Prover(RoutingFrame):
         if routes and tree_objective(self.problem, planes, self.prefix) < self.target:
             self.better = planes
         self._close(self.bank, self.prefix, is_due=True)
-
-
-def _side_taken(parent: int, deepest: int) -> int:
-    while (deepest - 1) // 2 != parent:
-        deepest = (deepest - 1) // 2
-    return -1 if deepest % 2 == 1 else 1

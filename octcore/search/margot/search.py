@@ -6,7 +6,8 @@ budgets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,13 @@ from numpy.typing import NDArray
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
 from octcore.search.margot.nested import NestedSearch
-from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.proof import ClosedState, prove
+from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.sparse import SparseRoutingSearch
-from octcore.search.report import Receive, Stop, unheard
+from octcore.search.report import Best, Receive, Stop, unheard
+from octcore.tree.tree import Tree
+
+UNDECIDED = "Rounding kept the last routings from being decided; the gap stays."
 
 
 def routing_search(
@@ -46,7 +51,8 @@ def routing_search(
     """
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, receive, stop)
-    search = make_search(merged, tracker)
+    kind = NestedSearch if problem.depth > 2 else RoutingSearch
+    search = (kind if problem.variant == "margot" else SparseRoutingSearch)(merged, tracker)
     search.start()
     for routing in starts:
         search.try_routing(merged_routing(routing, inverse), "warm start")
@@ -56,12 +62,34 @@ def routing_search(
     return tracker
 
 
-def make_search(problem: RoutingProblem, tracker: Tracker) -> RoutingSearch:
-    """Search for a problem's variant."""
-    if problem.variant != "margot":
-        return SparseRoutingSearch(problem, tracker)
-    kind = NestedSearch if problem.depth > 2 else RoutingSearch
-    return kind(problem, tracker)
+@dataclass(frozen=True, eq=False)
+class RoutingTask:
+    """A problem on arrays with the way to trees and back, see `PlaneTask`."""
+
+    problem: RoutingProblem
+    to_tree: Callable[[Planes], Tree]
+    to_routing: Callable[[Tree], NDArray[np.int64] | None]
+    """Last-level branch node of every row, to start from; None for a tree that has none."""
+
+    @property
+    def one_thread(self) -> str | None:
+        """Name of the search that has no use for more threads."""
+        return None if self.problem.variant == "margot" else "The search under feature budgets"
+
+    def search(
+        self, receive: Receive, stop: Stop, best: Best, gap: float, threads: int
+    ) -> str | None:
+        """Search, from the best tree among others."""
+        start = None if best is None else self.to_routing(best[1])
+        problem = replace(self.problem, gap=gap, threads=threads)
+        found = routing_search(problem, receive, stop, () if start is None else (start,))
+        return UNDECIDED if found.status == "stalled" else None
+
+    def prove(
+        self, target: float, stop: Callable[[], bool]
+    ) -> Generator[ClosedState | Tree, None, bool]:
+        """Yield closed states that prove a bound, or a better tree; returns whether they do."""
+        return prove(self.problem, target, stop, self.to_tree)
 
 
 PLAIN, BUDGETS = "plain", "budgets"

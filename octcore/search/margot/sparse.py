@@ -25,8 +25,6 @@ from octcore.search.margot.open_states import Masks, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import local_svm, node_membership
 
-# Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
-_FEATURE_SHARE = 0.2
 _CACHE = 20_000
 # Solves for the bound of one node of a state: which features it uses is better decided by
 # branching, once for all states below, than again in every one of them.
@@ -201,9 +199,8 @@ class SparseRoutingSearch(RoutingSearch):
         if room <= 0.0:
             return
         costs = np.where((self.allowed & ~self.kept).any(axis=1), costs, 0.0)
-        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
-        bites = costs[node] > (_FEATURE_SHARE * room if node >= self.problem.n_upper else 0.0)
-        if costs[node] > 0.0 and (bites or code != BRANCH):
+        node = self.biting_node(costs, room, code == BRANCH)
+        if node is not None:
             self._split_feature(node)
         elif code != BRANCH and not self.choose_nearest():
             self.give_up(self._accurate_bound())

@@ -5,7 +5,7 @@ The projected cuts of `equivalent_points` must say the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -158,5 +158,6 @@ def explicit_rows(
         writer.bound(groups, beta)
         if form.group_selection:
             writer.choose(groups, beta)
-    found = writer.builder.finish("equivalent-points", None, len(writer.binary))
+    extra = replace(layout, n_hits=layout.n_hits + len(writer.binary))  # they stand behind the hits
+    found = replace(writer.builder, layout=extra).finish("equivalent-points", None)
     return ExplicitRows(found[0] if found else None, np.array(writer.binary, bool))

@@ -62,7 +62,7 @@ def checked(data: MargotData, states: Sequence[ClosedState], claimed: float) -> 
 
 
 def steps_of(problem: RoutingProblem, bound: float) -> list[Any]:
-    return list(prove(problem, bound * (1 - 5e-7), lambda: False))
+    return list(prove(problem, bound * (1 - 5e-7), lambda: False, lambda planes: planes))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[1]}-{case[0]}")
