@@ -4,6 +4,8 @@ Nodes are numbered from 1, the children of n are 2n and 2n + 1, and the variable
 
 ``u{n}_{j}_{s}``
     node n splits on column j at one of its first s thresholds;
+``l{n}``
+    node n is a leaf;
 ``p{n}_{k}``
     node n is a leaf with label k;
 ``r{x}_{n}``
@@ -28,6 +30,11 @@ from octcore.certificates.case import Case, Tree
 
 Terms = list[tuple[int, str]]
 """Coefficients and literals; ``~`` negates."""
+
+
+def leaf(node: int) -> str:
+    """A leaf, whatever its label."""
+    return f"l{node}"
 
 
 def p(node: int, label: int) -> str:
@@ -94,15 +101,11 @@ class Formula:
         """A node and all under it."""
         return [m for m in self.nodes if m >> max(0, m.bit_length() - node.bit_length()) == node]
 
-    def leaves(self, nodes: Iterable[int]) -> list[str]:
-        """Variables of the leaves at some nodes."""
-        return [p(n, k) for n in nodes for k in range(self.case.n_labels)]
-
     @cached_property
     def cost(self) -> Terms:
         """What is minimised."""
         price, of_rows = self.case.price, self.lost(np.ones(len(self.case.size), bool))
-        return of_rows + ([(price, leaf) for leaf in self.leaves(self.nodes)] if price else [])
+        return of_rows + ([(price, leaf(n)) for n in self.nodes] if price else [])
 
     def lost(self, rows: np.ndarray) -> Terms:
         """Weight of the wrong rows of some patterns."""
@@ -122,8 +125,10 @@ class Formula:
         sizes = self.case.n_thresholds
         places = [(j, s + 1) for j, size in enumerate(sizes) for s in range(size)]
         splits = [u(n, *place) for n in self.inner for place in places]
+        leaves = [leaf(n) for n in self.nodes]
+        labels = [p(n, k) for n in self.nodes for k in range(self.case.n_labels)]
         rows = [arrives(x, n) for x in range(len(self.case.size)) for n in self.nodes if n > 1]
-        return splits + self.leaves(self.nodes) + rows + [z(x, k) for x, k in self.groups]
+        return splits + leaves + labels + rows + [z(x, k) for x, k in self.groups]
 
     def text(self) -> str:
         """The formula in the format OPB; comments say what columns and labels are."""
@@ -163,7 +168,7 @@ class Formula:
             self._add_solution(true, 2 * node + 1, right, rows & ~goes_left)
             return
         if tree is not None:
-            true.add(p(node, tree))
+            true |= {leaf(node), p(node, tree)}
             true |= {z(x, k) for x, k in self.groups if rows[x] and k != tree}
         if node in self.inner:  # without a split rows arrive on both sides
             self._add_solution(true, 2 * node, None, rows)
@@ -178,9 +183,10 @@ class Formula:
         sizes = self.case.n_thresholds
         for n in self.nodes:
             splits = [u(n, j, size) for j, size in enumerate(sizes) if n in self.inner]
-            above = [n >> k for k in range(n.bit_length())]
-            terms = [(1, name) for name in splits + self.leaves(above)]
-            self.one[n] = self._add(terms, 1, "=") - 1
+            leaves = [leaf(n >> k) for k in range(n.bit_length())]
+            self.one[n] = self._add([(1, name) for name in splits + leaves], 1, "=") - 1
+            labels = [(1, p(n, k)) for k in range(self.case.n_labels)]
+            self._add([*labels, (1, "~" + leaf(n))], 1, "=")
         for n in self.inner:
             for j, size in enumerate(sizes):
                 for s in range(1, size):
@@ -201,17 +207,15 @@ class Formula:
         for x, k in self.groups:
             for n in self.nodes:
                 here = [(1, "~" + arrives(x, n))] if n > 1 else []
-                others = [(1, "~" + p(n, h)) for h in range(self.case.n_labels) if h != k]
-                self._add([(1, z(x, k)), *here, *others], len(others))
+                self._add([(1, z(x, k)), *here, (1, "~" + leaf(n)), (1, p(n, k))], 1)
 
     def _write_limits(self) -> None:
         case = self.case
         if case.roots is not None:
             self._add([(1, u(1, j, case.n_thresholds[j])) for j in case.roots], 1)
         if case.max_leaves is not None:
-            leaves = self.leaves(self.nodes)
-            least = len(leaves) - case.max_leaves
-            self.limit_id = self._add([(1, "~" + leaf) for leaf in leaves], least)
+            least = len(self.nodes) - case.max_leaves
+            self.limit_id = self._add([(1, "~" + leaf(n)) for n in self.nodes], least)
         if case.floor is not None:
             wrong = self.wrong(np.ones(len(case.size), bool))
             least = sum(factor for factor, _ in wrong) - case.floor.most_wrong
@@ -235,6 +239,5 @@ class Formula:
                         self._add([(1, right), (1, "~" + u(n, j, case.n_thresholds[j])), *below], 1)
         for n in self.nodes:
             rows = [(int(size), arrives(x, n)) for x, size in enumerate(case.size) if size]
-            leaves = [(least, "~" + leaf) for leaf in self.leaves([n])]
             if n > 1:
-                self._add(rows + leaves, least * case.n_labels)
+                self._add([*rows, (least, "~" + leaf(n))], least)

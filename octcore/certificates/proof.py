@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.certificates.case import Costs, Limits, Sides, Tree
+from octcore.certificates.case import IMPOSSIBLE, Costs, Limits, Sides, Tree
 from octcore.certificates.checker import HEADER
-from octcore.certificates.formula import Formula, Terms, negated, p, u, words
+from octcore.certificates.formula import Formula, Terms, leaf, negated, p, u, words
 from octcore.errors import ProofError
 
 SAMPLED = 8
@@ -166,10 +166,9 @@ class Proof:
         """
         formula = self.formula
         for n in formula.inner:
-            leaves = formula.leaves(n >> k for k in range(n.bit_length()))
             for j, size in enumerate(self.case.n_thresholds):
-                for leaf in leaves:
-                    self._line(f"u 1 {negated(u(n, j, size))} 1 {negated(leaf)} >= 1 ;")
+                for k in range(n.bit_length()):
+                    self._line(f"u 1 {negated(u(n, j, size))} 1 {negated(leaf(n >> k))} >= 1 ;")
         self.write(f"del id {' '.join(str(least + 1) for least in formula.one.values())}")
 
     def _statement(self, state: State) -> int:
@@ -180,7 +179,7 @@ class Proof:
         splits = [] if is_dead else list(self._splits(state))
         terms: Terms = [] if is_dead else formula.lost(state.rows)
         if case.price:
-            terms += [(case.price, leaf) for leaf in formula.leaves(formula.below(state.node))]
+            terms += [(case.price, leaf(n)) for n in formula.below(state.node)]
         given = list(state.path)
         if more := self._more(state.node, state.rows, state.limit):
             given.append(negated(more))
@@ -191,8 +190,8 @@ class Proof:
             denied = self._shortened(denied, given, terms, state.cost)
         for split in splits:
             self._exclude(denied, split)
-        for k in range(case.n_labels - 1):  # the last one the final contradiction excludes
-            self._line(f"u 1 {negated(p(state.node, k))} >= 1 ;")
+        for clause in self._labels(state, [(state.node, state.rows)]):
+            self._line(f"u {clause} >= 1 ;")
         self._line("u >= 1 ;")
         self.write("c -1\nend")
         proven = self._line("end")
@@ -248,7 +247,9 @@ class Proof:
         rank = self.case.rank[column]
         sides = state.rows & (rank <= first), state.rows & (rank > last)
         if not below:
-            return Split(clause, [], self._label_pairs(state, clause, sides), [])
+            leaves = [(2 * node + side, rows) for side, rows in enumerate(sides)]
+            labels = [f"{clause} {labels}" for labels in self._labels(state, leaves)]
+            return Split(clause, [], labels, [])
         pairs = costs.cover(sides, state.depth, state.limit, state.cost)
         if pairs is None:
             raise ProofError("NOT_OPTIMAL", "There is a tree that costs less than claimed.")
@@ -301,18 +302,30 @@ class Proof:
             return price, alone
         return (cost - least[1], least[1]) if left_is_larger else (least[0], cost - least[0])
 
-    def _label_pairs(self, state: State, clause: str, sides: Sides) -> list[str]:
-        """Pairs of labels of two leaves; one label closes all its pairs if it costs enough."""
-        n_labels = self.case.n_labels
+    def _labels(self, state: State, leaves: list[tuple[int, np.ndarray]]) -> list[str]:
+        """Clauses that exclude labels of one leaf or two, until those left cost enough.
+
+        All rows whose label is excluded are wrong, whatever the leaf says: the labels with most
+        weight come first.  Beside a label those of the other leaf are excluded in the same way.
+        """
+        weight = [(rows @ self.case.weight).tolist() for _, rows in leaves]
+        own = [self.costs.of_labels(rows, state.limit) for _, rows in leaves]
+        left = [sorted(range(len(of)), key=of.__getitem__) for of in weight]
+        has_too_few = [min(of) >= IMPOSSIBLE for of in own]
+        least = [IMPOSSIBLE if few else self.case.price for few in has_too_few]
         found = []
-        for k, cost in enumerate(self.costs.of_labels(sides[0], state.limit)):
-            is_left = f"{clause} 1 {negated(p(2 * state.node, k))}"
-            if cost < state.cost:
-                found += [
-                    f"{is_left} 1 {negated(p(2 * state.node + 1, h))}" for h in range(n_labels - 1)
-                ]
-            if k < n_labels - 1:
-                found.append(is_left)
+        while sum(least) < state.cost and max(map(len, left)) > 1:
+            side = max(range(len(left)), key=lambda i: (len(left[i]) > 1, weight[i][left[i][-1]]))
+            k = left[side].pop()
+            excluded = f"1 {negated(p(leaves[side][0], k))}"
+            cost = sum(least) - least[side] + own[side][k]
+            other = side ^ 1
+            for h in left[other][:0:-1] if len(left) > 1 else ():
+                if cost < state.cost:
+                    found.append(f"{excluded} 1 {negated(p(leaves[other][0], h))}")
+                cost += weight[other][h]
+            found.append(excluded)
+            least[side] += weight[side][k]
         return found
 
     def _a_leaf(self, node: int, cost: int) -> str:
@@ -359,7 +372,7 @@ class Proof:
             return self._limits[node, leaves]
         at_most, some = self.formula.limit_id, 0
         if node > 1:
-            own: Terms = [(1, leaf) for leaf in self.formula.leaves(self.formula.below(node))]
+            own: Terms = [(1, leaf(n)) for n in self.formula.below(node)]
             at_most, some = self._define(_more(node, leaves), own, leaves)
         self._limits[node, leaves] = at_most, some
         full = 2 ** (self.case.depth - node.bit_length())

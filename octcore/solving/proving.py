@@ -52,7 +52,7 @@ tree.opb describes all trees of depth {depth}{limits}; {name} proves: none costs
 A leaf costs {price}, wrong rows the weights in "min:"; {cost} is the objective {objective!r}.
 Nodes are numbered from 1, the children of n are 2n and 2n + 1; comments name columns and labels.
 u<n>_<j>_<s>: node n splits on column j at one of its first s numbers; rows above it go right.
-p<n>_<k>: node n is a leaf with label k; r<x>_<n>: the rows of pattern x arrive at node n.
+l<n>: node n is a leaf, p<n>_<k>: with label k; r<x>_<n>: the rows of pattern x arrive at node n.
 z<x>_<k>: the rows of pattern x and label k are wrong (with costs: every other answer loses this).
 octcore made the formula by these rules, the proof by a search for bounds on parts of the rows.
 Check (VeriPB, proof format 1.1): {unpack}veripb --requireUnsat tree.opb tree.pbp
