@@ -56,7 +56,7 @@ class Split:
     sums: list[str]
     """What added to the negated statement excludes it, by limits of its sides."""
     clauses: list[str]
-    """Excluded pairs of labels of its children, where these are leaves."""
+    """Excluded labels of its children, alone or in pairs, where these are leaves."""
     used: list[int]
     """Statements that are not needed again."""
 

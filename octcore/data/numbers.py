@@ -104,17 +104,18 @@ def is_marked(text: str, number_format: str) -> bool:
     return _plain(text, number_format) not in (text, "nan")
 
 
-def points_are_marks(texts: Iterable[str]) -> bool:
+def points_are_marks(texts: Sequence[str]) -> bool:
     """Whether the points of plain numbers mark thousands: 1.200 beside 950.
 
     Three digits follow every point and numbers without one are below 1,000.  Were the points
     decimal, zeros at the end would be written in some numbers and left out in the whole ones.
     """
-    pointed = {text for text in texts if "." in text}
+    pointed = [text for text in texts if "." in text]
+    whole = [text for text in texts if "." not in text]
     return (
-        any(text.endswith("0") for text in pointed)
+        bool(whole)
+        and any(text.endswith("0") for text in pointed)
         and all(_COMMA.fullmatch(text) for text in pointed)
-        and len(whole := [text for text in texts if text not in pointed]) > 0
         and all(_SMALL.fullmatch(text) for text in whole)
     )
 

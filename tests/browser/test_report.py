@@ -98,20 +98,25 @@ def test_explore_offers_the_report(visit, solved):
     watched.assert_clean()
 
 
+def scored(page, tmp_path, said: str) -> pd.DataFrame:
+    """The file that a scorer makes of ``rows.csv``, after it has said so."""
+    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
+    page.get_by_text(said).wait_for()
+    with page.expect_download() as waiting:
+        page.get_by_text("Save the scored rows").click()
+    waiting.value.save_as(tmp_path / "scored.csv")
+    return pd.read_csv(tmp_path / "scored.csv", sep=";")
+
+
 def test_a_colleague_scores_rows_from_one_file(reader, tmp_path):
     run = solve(points(), depth=2, test_size=0.0, time_limit=30)
     page = reader(scorer_html(run, HOSTILE))
     assert run.train is not None
     rows = run.train.frame.iloc[:20].assign(note="=1+1")
     rows.to_csv(tmp_path / "rows.csv", index=False, sep=";", decimal=",")
-    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
-    page.get_by_text("20 rows scored.").wait_for()
-    with page.expect_download() as waiting:
-        page.get_by_text("Save the scored rows").click()
-    waiting.value.save_as(tmp_path / "scored.csv")
-    scored = pd.read_csv(tmp_path / "scored.csv", sep=";", decimal=",")
-    assert list(scored["prediction"]) == [str(label) for label in run.predict(rows)]
-    assert set(scored["note"]) == {"'=1+1"}
+    told = scored(page, tmp_path, "20 rows scored.")
+    assert list(told["prediction"]) == [str(label) for label in run.predict(rows)]
+    assert set(told["note"]) == {"'=1+1"}
     lacking = rows.astype(str).iloc[:3].assign(note="Größe")
     lacking.iloc[0] = "k.A."
     (tmp_path / "gaps.csv").write_bytes(lacking.to_csv(index=False).encode("cp1252"))
@@ -145,15 +150,10 @@ def test_a_colleague_scores_rows_with_titles_dates_and_words_for_gaps(reader, tm
     assert {"seen", "born", "ward"} == {column.source for column in model.needed}
     (tmp_path / "rows.csv").write_text(content)
     page = reader(scorer_html(run, "clinic"))
-    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
-    page.get_by_text("168 rows scored. The first 100 are shown. 1 line above").wait_for()
-    with page.expect_download() as waiting:
-        page.get_by_text("Save the scored rows").click()
-    waiting.value.save_as(tmp_path / "scored.csv")
-    scored = pd.read_csv(tmp_path / "scored.csv", sep=";")
+    told = scored(page, tmp_path, "168 rows scored. The first 100 are shown. 1 line above")
     rows = read_table(content.encode()).frame()
-    assert list(scored["prediction"]) == list(score(model, rows).labels)
-    assert scored["prediction"].nunique() > 2
+    assert list(told["prediction"]) == list(score(model, rows).labels)
+    assert told["prediction"].nunique() > 2
 
 
 WRITTEN = {
@@ -173,12 +173,7 @@ def test_a_colleague_scores_numbers_however_they_are_written(reader, tmp_path, n
     run = solve(data, formulation="cart", depth=6, test_size=0.0)
     (tmp_path / "rows.csv").write_text(content)
     page = reader(scorer_html(run, "prices"))
-    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
-    page.get_by_text("80 rows scored.").wait_for()
-    with page.expect_download() as waiting:
-        page.get_by_text("Save the scored rows").click()
-    waiting.value.save_as(tmp_path / "scored.csv")
-    scored = pd.read_csv(tmp_path / "scored.csv", sep=";")
+    told = scored(page, tmp_path, "80 rows scored.")
     rows = read_table(content.encode()).frame()
-    assert list(scored["prediction"]) == list(score(load_model(model_to_dict(run)), rows).labels)
-    assert scored["prediction"].nunique() == 2
+    assert list(told["prediction"]) == list(score(load_model(model_to_dict(run)), rows).labels)
+    assert told["prediction"].nunique() == 2

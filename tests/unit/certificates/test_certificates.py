@@ -80,7 +80,7 @@ LIMITS = [{}, {"max_leaves": 2}, {"max_leaves": 3}, {"max_leaves": 5}, {"min_row
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("seed", [*range(6), 7])
+@pytest.mark.parametrize("seed", [*range(6), 7, 110])
 def test_the_optimum_is_proven(seed: int, limits: dict) -> None:
     case = random_case(seed, **limits)
     found = optimum(case)
