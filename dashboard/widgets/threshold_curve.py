@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dashboard import session
@@ -13,17 +12,16 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, live
 from octcore.plotting.root_values import curve_figure
 from octcore.solving.run import SolvedRun
-
-if TYPE_CHECKING:
-    from octcore.solving.column_values import ThresholdValue
+from octcore.solving.threshold_span import (
+    ThresholdValue,
+    lost_words,
+    own_column,
+    span_at,
+    threshold_at,
+)
 
 TIME_LIMIT = 30.0
 """For all thresholds of a column."""
-ORDERED = {"above", "value", "scaled"}
-"""Kinds of columns that compare numbers."""
-WITHIN = 0.01
-"""How much of the objective a moved threshold may cost at most, and not quite: one point, or the
-price of a leaf where that is less, since a split that changes no answer costs as much anywhere."""
 
 
 def draw(run_id: str, run: SolvedRun, column: str, node: int, pressed: bool | None = None) -> None:
@@ -53,14 +51,9 @@ def spans(run_id: str, run: SolvedRun) -> dict[int, tuple[float, float]]:
         column = own_column(run, node)
         task = live.ask(*_question(run_id, run, column, node), pressed=False)
         result = None if task is None else jobs.task(task).result
-        if result is not None and (span := _span(run, column, node, _points(result))):
+        if result is not None and (span := span_at(run, column, node, _points(result))):
             found[node] = span
     return found
-
-
-def own_column(run: SolvedRun, node: int) -> str:
-    """The raw column that a split of one column tests."""
-    return run.encoding.columns[run.tree.splits[node].features[0]].raw
 
 
 def _question(run_id: str, run: SolvedRun, column: str, node: int) -> tuple[Any, ...]:
@@ -68,48 +61,8 @@ def _question(run_id: str, run: SolvedRun, column: str, node: int) -> tuple[Any,
     return "curve", run_id, run.train, asked
 
 
-def _points(result: Mapping[str, Any]) -> "list[ThresholdValue]":
-    from octcore.solving.column_values import ThresholdValue  # kernels take a while to import
-
+def _points(result: Mapping[str, Any]) -> list[ThresholdValue]:
     return [ThresholdValue(**point) for point in result["points"]]
-
-
-def ordered_columns(run: SolvedRun) -> list[str]:
-    """Raw columns whose splits compare numbers."""
-    columns = run.encoding.columns
-    ordered = {c.raw for c in columns if c.kind in ORDERED and not c.levels}
-    return [name for name in run.encoding.raw_features if name in ordered]
-
-
-def sides(run: SolvedRun, node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Training rows at a split of one number, their values, and whether they go right."""
-    X = run.encoding.transform(run.train.frame)
-    rows, split = run.tree.node_rows(X)[node], run.tree.splits[node]
-    values = run.train.frame[own_column(run, node)].to_numpy(float)[rows]
-    return rows, values, split.goes_right(X[rows])
-
-
-def _chosen(run: SolvedRun, column: str, node: int) -> float | None:
-    """Threshold of the tree at a node, in units of the column, if it tests that there."""
-    if node not in run.tree.splits or own_column(run, node) != column:
-        return None
-    _, values, right = sides(run, node)
-    return float(values[~right].max() + values[right].min()) / 2
-
-
-def _span(
-    run: SolvedRun, column: str, node: int, points: "list[ThresholdValue]"
-) -> tuple[float, float] | None:
-    from octcore.solving.column_values import span_within
-
-    chosen = _chosen(run, column, node)
-    if chosen is None or run.objective is None:
-        return None
-    return span_within(points, chosen, run.objective - _within(run))
-
-
-def _within(run: SolvedRun) -> float:
-    return min(WITHIN, run.params.get("leaf_penalty") or WITHIN)
 
 
 def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
@@ -119,21 +72,18 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
         st.caption(f"No tree may split by this column at {place}.")
         return
     best = max(points, key=lambda point: point.value or -1e300)
-    span = _span(run, column, node, points)
+    chosen, span = threshold_at(run, column, node), span_at(run, column, node, points)
     words = f"Best between {best.low:.4g} and {best.high:.4g}."
     if span is not None:
-        points_lost = f"{100 * _within(run):.2g}"
         words += (
             f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
-            f"{points_lost} point{'s' * (points_lost != '1')}"
-            f"{' of mean cost and leaves' * run.asked.has_task}, what is below searched again; a "
-            "band in the tree shows it."
+            f"{lost_words(run)}, what is below searched again; a band in the tree shows it."
         )
     if open_points := sum(not point.is_exact for point in points):
         words += f" {open_points} dotted values are upper bounds: the time was over."
     st.caption(words)
     chart.show(
-        curve_figure(points, column, session.palette(), _chosen(run, column, node), span, place),
+        curve_figure(points, column, session.palette(), chosen, span, place),
         key=session.widget_key("curve", job.id),
         alt=f"Best objective of a tree by the threshold of {column} at {place}; the best is "
         f"{best.value:.4g} between {best.low:.4g} and {best.high:.4g}",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -25,6 +26,11 @@ from octcore.reports.summary import (
 from octcore.serial import versions
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.threshold_span import lost_words
+from octcore.tree.wording import split_words
+
+THRESHOLD_SECONDS = 5.0
+"""For how far all thresholds of a report may move."""
 
 
 def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
@@ -36,6 +42,7 @@ def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
         _head(run, name, found),
         _tree(run),
         *(() if found is None else (questions, rules_html(found), errors_html(found))),
+        "" if run.solved is None else _thresholds(run.solved),
         "" if found is None else beside_html(found),
         f"<details><summary>For specialists: proof, settings and data</summary>"
         f"{''.join(technical)}</details>",
@@ -97,6 +104,29 @@ def plane_picture(run: SolvedRun) -> tuple[str, str]:
         note = f"The regions are a slice at {held}. {note}"
     figure, words = plane_figure(record, LIGHT, selected=0), f"Plane of {record.places.words}"
     return f'<div class="picture chart">{figure_svg(figure, words)}</div>', note
+
+
+def _thresholds(run: SolvedRun) -> str:
+    """How far the thresholds of the tree may move; empty where the search cannot be asked that."""
+    from octcore.solving.column_values import threshold_spans  # kernels take a while to import
+
+    try:
+        spans = threshold_spans(run, THRESHOLD_SECONDS)
+    except OctError:  # another objective, or what ties both sides of a split together
+        return ""
+    rows = []
+    for node, span in spans.items():
+        told = split_words(run.tree.splits[node], run.encoding)
+        ends = "not found in time" if span is None else " to ".join(f"{end:.4g}" for end in span)
+        rows.append((node, told.test, ends))
+    words = (
+        f"Every threshold between the two numbers costs less than {lost_words(run)}: the rest of "
+        "the tree stays, what is below is searched again and proven."
+    )
+    found = _table(("node", "question", "threshold may be"), rows)
+    return f'<h2>How far the thresholds may move</h2>{found}<p class="weak">{words}</p>' * bool(
+        rows
+    )
 
 
 def _plane(run: Run) -> str:

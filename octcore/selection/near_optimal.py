@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -240,12 +240,7 @@ class NearOptimalTrees:
         for tree in self._query.in_order():
             yield self._tree(tree)
 
-    def first(
-        self,
-        test: Callable[[Tree], bool],
-        most: int = 100_000,
-        distinct: Literal["tree", "partition"] = "tree",
-    ) -> First:
+    def first(self, test: Callable[[Tree], bool], most: int = 100_000) -> First:
         """Find the first tree in order of cost that passes a test: exact for any test.
 
         Parameters
@@ -254,27 +249,13 @@ class NearOptimalTrees:
             ``test(tree)`` says whether a tree will do.
         most : int
             Trees to look at before it is given up.
-        distinct : {"tree", "partition"}
-            With ``"partition"`` only the first tree of those that part the training rows alike is
-            tested, which is enough where the test depends on the rows alone.
         """
-        seen: set[bytes] = set()
-        bound, n = self.optimum, 0
-        for tree in self.walk():
-            bound = self.objective(tree)
+        for n, tree in enumerate(self.walk()):
             if n == most:
-                return First(None, bound, n, False)
-            n += 1
-            if distinct == "partition":
-                leaves = tree.apply(self.prepared.problem.context.X)
-                first = np.unique(leaves, return_index=True, return_inverse=True)
-                key = first[1][first[2]].tobytes()
-                if key in seen:
-                    continue
-                seen.add(key)
+                return First(None, self.objective(tree), n, False)
             if test(tree):
-                return First(tree, bound, n, True)
-        return First(None, self.optimum - self.tolerance, n, True)
+                return First(tree, self.objective(tree), n + 1, True)
+        return First(None, self.optimum - self.tolerance, self.count, True)
 
     def shapes(self) -> tuple[TreeShape, ...]:
         """The trees by shape: the columns asked at each place, whatever the thresholds.
@@ -400,10 +381,6 @@ class NearOptimalTrees:
         From the counts, not from a sample: exact up to the rounding of a division.
         """
         return self._query.class_shares()[self.prepared.problem.counts > 0]
-
-    def disagreement(self) -> np.ndarray:
-        """Share of the trees that do not give a row its most frequent class, ``(n_samples,)``."""
-        return 1.0 - self.class_shares().max(axis=1)
 
     def to_dict(self, trees: int = 0) -> dict[str, Any]:
         """Return plain data for JSON, with the first `trees` trees."""
@@ -550,7 +527,14 @@ def near_optimal(
     """
     check_all((TOLERANCE,), {"tolerance": tolerance}, "octcore.near_optimal")
     parsed = Constraints.parse(constraints)
-    _refuse(parsed, params)
+    refuse_coupled(parsed.active, "Near-optimal trees cannot be counted")
+    if params and params.get("split_weight") is not None:  # not on the scale of the tolerance
+        raise SettingsError(
+            "NOT_ON_THIS_SCALE",
+            "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
+            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w.",
+            "split_weight",
+        )
     settings = check_settings(
         formulation=FORMULATION,
         encoding=encoding,
@@ -608,18 +592,6 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
     outcome = Outcome(reason, FORMULATION if best else "near-optimal", claims=(words,))
     return finish(prepared, tuple(events), outcome, seconds, program)
-
-
-def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
-    """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
-    refuse_coupled(constraints.active, "Near-optimal trees cannot be counted")
-    if params and params.get("split_weight") is not None:
-        raise SettingsError(
-            "NOT_ON_THIS_SCALE",
-            "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
-            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w.",
-            "split_weight",
-        )
 
 
 class _Clock(Clock):

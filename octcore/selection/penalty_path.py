@@ -209,7 +209,7 @@ def penalty_path(
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
-    ranges = {r.optimum.leaves: r for r in penalty_breakpoints(optima)}
+    ranges = penalty_breakpoints(optima)
     steps: list[PathStep] = []
     for optimum in optima:
         span = ranges.get(optimum.leaves)
@@ -219,8 +219,8 @@ def penalty_path(
         if span is not None:
             # the search takes shares of the weight with all copies
             share = objective.weight_right / objective.total_weight
-            high = None if np.isinf(span.high) else share * span.high
-            step = replace(step, low=share * span.low, high=high)
+            low, high = (share * end for end in span)
+            step = replace(step, low=low, high=None if np.isinf(high) else high)
         steps.append(step)
     return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed)
 

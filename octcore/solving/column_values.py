@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,17 @@ from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
 from octcore.solving.prepare import problem_of
+from octcore.solving.threshold_span import (
+    ORDERED,
+    ThresholdValue,
+    ordered_columns,
+    own_column,
+    span_at,
+)
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from octcore.solving.run import Run
-
-ROUNDING = 1e-9
-"""Objectives closer than this are taken for equal."""
+    from octcore.solving.run import Run, SolvedRun
 
 
 @dataclass(frozen=True)
@@ -125,20 +129,6 @@ def _share(weights: np.ndarray, rows: np.ndarray) -> float:
     return float(weights[rows].sum() / weights.sum())
 
 
-@dataclass(frozen=True)
-class ThresholdValue:
-    """One threshold of a raw column at a node, where the tree outside of what is below stays."""
-
-    low: float
-    high: float
-    """`low`, `high`: any threshold from the first number up to, but without, the second parts the
-    rows alike."""
-    value: float | None
-    """Best objective of a tree that splits so, or a bound on that; None if there is none."""
-    is_exact: bool
-    """False where the time was over: no tree that splits so is better than `value`."""
-
-
 def threshold_values(
     run: Run,
     column: str,
@@ -203,28 +193,25 @@ def threshold_values(
     return tuple(found[span] for span in sorted(found))
 
 
-def span_within(
-    points: Sequence[ThresholdValue], threshold: float, least: float
-) -> tuple[float, float] | None:
-    """How far a threshold may be moved, step by step, while the best tree stays above an objective.
+def threshold_spans(
+    run: SolvedRun, time_limit: float = 60.0
+) -> dict[int, tuple[float, float] | None]:
+    """How far the threshold of every split of a number may move, by node; None: no time was left.
 
-    `points`: of one column at one node, ascending.
-    `threshold`: where to start, in units of the column.
-    `least`: objective that every step must exceed by more than rounding; what is not exact does
-    not.
-    Returns the ends of the interval; None if the threshold itself does not, or is at no place of
-    `points`.
+    Between the ends every threshold costs less than `most_lost`, what is below searched again and
+    the rest of the tree kept.  Raises as `threshold_values`.
     """
-    good = [p.is_exact and p.value is not None and p.value > least + ROUNDING for p in points]
-    at = [k for k, point in enumerate(points) if point.low <= threshold < point.high and good[k]]
-    if not at:
-        return None
-    first = last = at[0]
-    while first and good[first - 1] and points[first - 1].high == points[first].low:
-        first -= 1
-    while last + 1 < len(points) and good[last + 1] and points[last].high == points[last + 1].low:
-        last += 1
-    return points[first].low, points[last].high
+    clock, found = Clock(time_limit), {}
+    ordered = ordered_columns(run) if run.tree.is_univariate else []
+    for node in sorted(run.tree.splits):
+        if (column := own_column(run, node)) in ordered:
+            points = threshold_values(run, column, clock.remaining, node=node)
+            span = span_at(run, column, node, points)
+            if not all(point.is_exact for point in points):
+                found[node] = None
+            elif span is not None:
+                found[node] = span
+    return found
 
 
 def _side(
@@ -302,7 +289,7 @@ def _interval(
     arrive at it.
     """
     column = run.encoding.columns[j]
-    if column.kind not in {"above", "value", "scaled"} or column.levels:
+    if column.kind not in ORDERED or column.levels:
         return None
     values = run.needed.train.frame[column.raw].to_numpy(float)
     values = values if problem.copies is None else values[problem.copies.row]

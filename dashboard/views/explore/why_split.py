@@ -21,6 +21,7 @@ from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.plotting.root_values import first_split_words, node_values_data, root_values_figure
 from octcore.solving.run import SolvedRun
+from octcore.solving.threshold_span import ordered_columns, own_column, sides
 
 if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue
@@ -50,7 +51,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     from octcore.solving.column_values import ColumnValue
 
     values = [ColumnValue.from_dict(record) for record in (job.result or {})["values"]]
-    own = threshold_curve.own_column(run, node)
+    own = own_column(run, node)
     others = [v for v in values if v.column != own and v.value is not None]
     words = [*_threshold_words(run, node, own)]
     if others:
@@ -66,7 +67,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
             key=session.widget_key("node_values", run_id, node),
             alt=f"Best objective by feature at {place}; the best is {record[0].feature}",
         )
-    if own in threshold_curve.ordered_columns(run):
+    if own in ordered_columns(run):
         threshold_curve.draw_on_press(run_id, run, node)
 
 
@@ -74,7 +75,7 @@ def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
     """Between which values any threshold does the same, and the rows that hold it there."""
     if run.train.column(column).kind != "numeric":
         return
-    rows, values, right = threshold_curve.sides(run, node)
+    rows, values, right = sides(run, node)
     low, high = (
         f"{text.number(end, 6)} ({lines_words(run.train, rows[values == end])})"
         for end in (values[~right].max(), values[right].min())

@@ -25,6 +25,7 @@ from octcore.plotting.root_values import RootValue, root_values_data, root_value
 from octcore.plotting.row_path import used_columns
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
+from octcore.solving.threshold_span import ordered_columns
 
 MOST_LEAVES_BESIDE = 3
 COMPILING = "compiling kernels"
@@ -189,7 +190,7 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     """Draw what every threshold of a chosen column is worth at the root."""
     column = st.selectbox(
         "Every threshold of",
-        threshold_curve.ordered_columns(run),
+        ordered_columns(run),
         index=None,
         placeholder="choose a column",
         key=session.widget_key("curve_of", run_id),

@@ -126,7 +126,15 @@ class ColumnsSearch:
         total = self.columns.objective.weight_right
         values = found.root_values[self.columns.kept] * total
         self.root_bounds = np.minimum(self.root_bounds, values + self.slack)
-        yield from self._with_leaf_limit()
+        limit = self.problem.constraints.leaf_limit
+        if limit is not None:  # the optimum under it alone
+            others = ~np.isin(np.arange(self.problem.n_features), self.columns.kept)
+            limited = question_of(
+                self.problem, self.columns.objective, bare=True, max_leaves=limit, forbidden=others
+            )
+            found = answer(limited, time_limit=SEARCH_SECONDS)
+            if found.tree is not None:
+                yield found.tree
         if not len(self.columns.kept):
             return
         if self.problem.constraints.max_features is not None or (
@@ -135,19 +143,6 @@ class ColumnsSearch:
             yield from self._on_subsets()
         if len(self.columns.rows.rhs):
             yield from self._priced()
-
-    def _with_leaf_limit(self) -> Iterator[Tree]:
-        """Optimum under the limit of leaves alone."""
-        limit = self.problem.constraints.leaf_limit
-        if limit is None:
-            return
-        others = ~np.isin(np.arange(self.problem.n_features), self.columns.kept)
-        limited = question_of(
-            self.problem, self.columns.objective, bare=True, max_leaves=limit, forbidden=others
-        )
-        found = answer(limited, time_limit=SEARCH_SECONDS)
-        if found.tree is not None:
-            yield found.tree
 
     # --- subsets of raw features -----------------------------------------------------------
 
@@ -166,7 +161,14 @@ class ColumnsSearch:
                 best = max(best, (value, subset), key=lambda pair: pair[0])
                 if tree is not None:
                     yield tree
-        for subset in self._exchanges(best[1], ranked):
+        exchanged = (
+            subset
+            for enters in ranked
+            if enters not in best[1]
+            for leaves in sorted(best[1])
+            for subset in self._without_pairs(best[1] - {leaves} | {enters})
+        )
+        for subset in exchanged:
             if len(tried) < MOST_SUBSETS and subset not in tried:
                 tried.add(subset)
                 tree = self._optimum_on(subset)[1]
@@ -186,12 +188,6 @@ class ColumnsSearch:
         near = pool[: max(len(used), size + 2)]
         for chosen in itertools.islice(itertools.combinations(near, size), MOST_SUBSETS):
             yield from self._without_pairs(frozenset(chosen))
-
-    def _exchanges(self, subset: frozenset[int], ranked: list[int]) -> Iterator[frozenset[int]]:
-        for enters in ranked:
-            for leaves in sorted(subset):
-                if enters not in subset:
-                    yield from self._without_pairs(subset - {leaves} | {enters})
 
     def _without_pairs(self, subset: frozenset[int]) -> Iterator[frozenset[int]]:
         """Subsets that hold no forbidden pair: one of both has to go."""

@@ -115,32 +115,26 @@ class ColumnsProblem:
         return self._columns[0]
 
     @cached_property
-    def _is_root_feature(self) -> np.ndarray:
-        wanted = self.problem.constraints.root_feature
-        if wanted is None:
-            return np.zeros(self.problem.n_features, dtype=bool)
-        return self.problem.groups == self.problem.context.raw_index(wanted)
-
-    @cached_property
     def space(self) -> ColumnSpace:
         """The question for the column search."""
         problem, wanted = self.problem, self.problem.constraints
         X = problem.X[:, self.kept].astype(np.float32)
         channels, gains, sizes = self._channels(X)
-        forced = wanted.root_feature is not None
-        roots = self._is_root_feature[self.kept] if forced else np.ones(len(self.kept), dtype=bool)
+        groups, roots = problem.groups[self.kept], np.ones(len(self.kept), dtype=bool)
+        if wanted.root_feature is not None:
+            roots = groups == problem.context.raw_index(wanted.root_feature)
         return ColumnSpace(
             channels=channels,
             gains=gains,
             rhs=self.rows.rhs,
             sizes=sizes,
-            groups=problem.groups[self.kept],
+            groups=groups,
             roots=roots,
             penalty=self.objective.penalty,
             depth=problem.depth,
             smallest=wanted.min_samples_leaf or 0,
             once_per_path=wanted.feature_once_per_path,
-            may_be_leaf=not forced,
+            may_be_leaf=wanted.root_feature is None,
         )
 
     def _channels(self, X: np.ndarray) -> tuple[tuple[Channel, ...], np.ndarray, np.ndarray]:

@@ -37,15 +37,6 @@ class LeavesOptimum:
         return self.tree.n_leaves
 
 
-@dataclass(frozen=True)
-class PenaltyRange:
-    """A tree that is optimal for every leaf penalty from ``low`` to ``high``."""
-
-    low: float
-    high: float
-    optimum: LeavesOptimum
-
-
 def optimal_by_leaves(
     question: Question,
     cancel: Callable[[], bool] | None = None,
@@ -94,8 +85,8 @@ def optimal_by_leaves(
     return tuple(optima)
 
 
-def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange, ...]:
-    """Return which of the trees is optimal for which leaf penalties.
+def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> dict[int, tuple[float, float]]:
+    """Lowest and highest penalty at which some of the trees are optimal, by number of leaves.
 
     Ranges come by falling penalty, from infinity to 0, and touch.  Where two trees tie, at a
     breakpoint, the one with fewer leaves is the canonical choice.
@@ -107,13 +98,8 @@ def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange
         while len(hull) > 1 and _slope(hull[-1], point) >= _slope(hull[-2], hull[-1]) - SAME:
             hull.pop()
         hull.append(point)
-    ranges = []
-    high = float("inf")
-    for k, point in enumerate(hull):
-        low = _slope(point, hull[k + 1]) if k + 1 < len(hull) else 0.0
-        ranges.append(PenaltyRange(low, high, point))
-        high = low
-    return tuple(ranges)
+    slopes = [float("inf"), *map(_slope, hull, hull[1:]), 0.0]
+    return {point.leaves: (slopes[k + 1], slopes[k]) for k, point in enumerate(hull)}
 
 
 def _slope(first: LeavesOptimum, second: LeavesOptimum) -> float:

@@ -22,6 +22,7 @@ from octcore.reports.summary import (
     rows_of,
     summary,
 )
+from octcore.solving.column_values import threshold_spans
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 
@@ -83,6 +84,17 @@ def test_every_number_in_words_is_what_routing_says():
     assert f"Of {named.sum()} no it finds {(named & told).sum()}; of {told.sum()} that" in words
     worst = max(leaf.test.rows - leaf.test.right for leaf in found.leaves)
     assert f"there {worst} of" in words
+
+
+def test_thresholds_are_told_with_how_far_they_may_move():
+    run = solve(table(), depth=2, time_limit=30).needed
+    page = report_html(run, "run")
+    spans = threshold_spans(run)
+    assert spans
+    for low, high in spans.values():
+        assert f"<td>{low:.4g} to {high:.4g}</td>" in page
+    limited = solve(table(), depth=2, constraints={"max_leaves": 3}, time_limit=30)
+    assert "may move" not in report_html(limited, "a limit ties both sides of a split together")
 
 
 @pytest.mark.parametrize(

@@ -99,11 +99,3 @@ def test_the_first_that_passes(good: NearOptimalTrees) -> None:
     short = good.first(lambda tree: False, most=3)
     assert short.tree is None
     assert short.bound == pytest.approx(good.objective(trees[3]))
-    apart = {tree.predict_codes(good.prepared.problem.X).tobytes() for tree in trees}
-    seen: list[bytes] = []
-    good.first(
-        lambda tree: seen.append(tree.predict_codes(good.prepared.problem.X).tobytes()) or False,
-        distinct="partition",
-    )
-    assert set(seen) == apart
-    assert len(seen) <= len(trees)

@@ -10,7 +10,8 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
-from octcore.solving.column_values import ThresholdValue, span_within
+from octcore.solving.column_values import threshold_spans
+from octcore.solving.threshold_span import ThresholdValue, own_column, span_within
 from tests.stages import later
 
 PRICE = 0.02
@@ -175,6 +176,24 @@ def test_a_threshold_moves_as_far_as_every_step_is_good_enough() -> None:
     assert span_within(points, 9.0, 0.0) is None
     apart = [ThresholdValue(0, 1, 0.9, True), ThresholdValue(2, 3, 0.9, True)]
     assert span_within(apart, 0.5, 0.8) == (0, 1)  # no tree splits between 1 and 2
+
+
+def test_thresholds_of_a_tree_move_as_far_as_trees_stay_good(table: Dataset) -> None:
+    """Every step is the optimum with the split moved there, the rest of the tree kept."""
+    run = octcore.solve(table, "threshold-search", depth=2, params={"leaf_penalty": PRICE}).needed
+    spans = threshold_spans(run)
+    numbers = {node for node in run.tree.splits if own_column(run, node) != "colour"}
+    assert set(spans) == numbers
+    for node, span in spans.items():
+        assert span is not None
+        points = run.curve(own_column(run, node), node=node)
+        good = [p for p in points if p.value > run.objective - 0.01 + 1e-9]
+        inside = [p for p in points if span[0] <= p.low and p.high <= span[1]]
+        assert set(inside) <= set(good)
+        assert all(p.high != span[0] and p.low != span[1] for p in good)
+    without_time = threshold_spans(run, time_limit=0.0)  # an answer at once is one
+    assert all(span in (None, spans[node]) for node, span in without_time.items())
+    assert None in without_time.values()
 
 
 def test_what_has_no_curve_is_said(table: Dataset) -> None:

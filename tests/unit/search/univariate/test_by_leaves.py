@@ -56,15 +56,16 @@ def test_breakpoints_agree_with_single_searches(depth: int, kernel: str) -> None
     X = (rng.random((120, 6)) < 0.5).astype(np.uint8)
     y = (X[:, 0] ^ X[:, 1] ^ (X[:, 2] & X[:, 3]) ^ (rng.random(120) < 0.15)).astype(int)
     question = Question(X, y, 2, depth)
-    ranges = penalty_breakpoints(optimal_by_leaves(question))
-    assert ranges[0].high == np.inf
-    assert ranges[-1].low == 0.0
-    for part, after in zip(ranges, (*ranges[1:], None), strict=True):
-        assert part.low < part.high
-        assert after is None or after.high == part.low
-        penalty = part.low + 0.4 * (min(part.high, 1.0) - part.low)
+    optima = optimal_by_leaves(question)
+    accuracy = {optimum.leaves: optimum.accuracy for optimum in optima}
+    ranges = penalty_breakpoints(optima)
+    lows, highs = zip(*ranges.values(), strict=True)
+    assert (np.inf, *lows) == (*highs, 0.0)
+    for leaves, (low, high) in ranges.items():
+        assert low < high
+        penalty = low + 0.4 * (min(high, 1.0) - low)
         found = answer(replace(question, leaf_penalty=penalty))
-        expected = part.optimum.accuracy - penalty * part.optimum.leaves
+        expected = accuracy[leaves] - penalty * leaves
         assert found.objective == pytest.approx(expected, abs=1e-9)
 
 
