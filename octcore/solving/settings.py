@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.capabilities import Capability
 from octcore.constraints import FAIRNESS, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
@@ -260,7 +261,11 @@ def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:
 def _check_task(
     checked: Mapping[str, Any], constraints: Constraints, info: FormulationInfo
 ) -> None:
-    """Refuse costs where they cannot be expressed, or what is about errors beside them."""
+    """Refuse costs where they cannot be expressed, alone or beside what is about predictions.
+
+    Models see rows as copies by answer, and predictions of copies are no shares of rows; a search
+    that tests whole trees routes the rows themselves.
+    """
     asked = [parameter.name for parameter in TASK if checked[parameter.name] is not None]
     if not asked:
         return
@@ -271,13 +276,21 @@ def _check_task(
             f"{info.key} counts errors only, so it cannot take {asked[0]}; {', '.join(able)} can.",
             asked[0],
         )
-    about_errors = sorted(constraints.active & {"min_recall", "monotone", *FAIRNESS})
-    if about_errors:
+    about_shares = sorted(constraints.active & {"min_recall", *FAIRNESS})
+    if about_shares and Capability.THRESHOLD_SEARCH not in info.capabilities:
+        exact = (o for o in list_formulations() if Capability.THRESHOLD_SEARCH in o.capabilities)
         raise SettingsError(
             "COSTS_WITH_SHARES",
-            f"{about_errors[0]} is about predicted classes and cannot stand beside {asked[0]} yet; "
-            "leave one of them out.",
-            about_errors[0],
+            f"{info.key} cannot keep {about_shares[0]} beside {asked[0]}; "
+            f"{', '.join(other.key for other in exact)} can.",
+            about_shares[0],
+        )
+    if "monotone" in constraints.active and checked["refer"] is not None:
+        raise SettingsError(
+            "COSTS_WITH_SHARES",
+            "monotone orders the classes, and asking a person is none of them; leave refer or "
+            "monotone out.",
+            "monotone",
         )
 
 

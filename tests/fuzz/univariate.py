@@ -55,7 +55,7 @@ TABLED = frozenset(
 """Constraints that look at one leaf, or at the number of leaves."""
 PARITY = ("statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
 ABOUT_SHARES = frozenset({"min_recall", "conditional_parity", *PARITY})
-"""Constraints that cannot stand beside costs."""
+"""Constraints that cannot stand beside costs, but where whole trees are tested."""
 SUBJECTS = (
     {"max_leaves", "max_splits", "min_samples_leaf"},
     {"max_features", "forbidden_features", "forbidden_pairs", "root_feature",
@@ -509,7 +509,9 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     labels = sorted(set(y.tolist()))
     # The plain search takes no rows that leaf sizes do not count, as those of costs.
     takes_costs = key not in {"penalty-path", "plain-search"}
-    if takes_costs and not set(constraints) & ABOUT_SHARES and rng.random() < 0.4:
+    tests_trees = key == "threshold-search"
+    may_stand = tests_trees or not set(constraints) & ABOUT_SHARES
+    if takes_costs and may_stand and rng.random() < 0.4:
         settings |= draw_task(rng, labels)
     total = float(n if weights is None else sum(weights))
     unit = 1.0 if weights is None else min((w for w in weights if w > 0), default=1.0)

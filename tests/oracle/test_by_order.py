@@ -52,18 +52,39 @@ def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int, float, 
     return X, y, depth, float(rng.choice([0.0, 0.01, 1 / 7, 0.2])), asked
 
 
+def draw_task(
+    rng: np.random.Generator, n_classes: int, is_monotone: bool
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """What answers cost, as a table and as it is asked; two cases in three count errors."""
+    costs, task = 1.0 - np.eye(n_classes), {}
+    if rng.random() < 0.34:
+        costs = rng.choice([0.0, 0.5, 1.0, 4.0], costs.shape) * costs
+        costs[0, -1] = 3.0
+        task["costs"] = {
+            str(k): {str(j): float(costs[k, j]) for j in range(n_classes) if j != k}
+            for k in range(n_classes)
+        }
+    least = costs[~np.eye(n_classes, dtype=bool)].min()
+    if rng.random() < 0.25 and least > 0 and not is_monotone:
+        task["refer"] = float(least) / 3  # a person costs less than guessing
+        costs = np.column_stack([costs, np.full(n_classes, task["refer"])])
+    return costs, task
+
+
 def check(seed: int, number: int) -> None:
     rng = np.random.default_rng((seed, number))
     X, y, depth, price, asked = draw(rng)
     if y.max() == 0:
         return
     names = [f"f{j}" for j in range(X.shape[1])]
-    truth = best(X, y, depth, price, names, asked)
+    costs, task = draw_task(rng, y.max() + 1, "monotone" in asked)
+    truth = best(X, y, depth, price, names, asked, costs)
     data = Dataset.from_arrays(pd.DataFrame(X, columns=names), y.tolist())
     run = octcore.solve(
-        data, "threshold-search", depth=depth, params={"leaf_penalty": price}, constraints=asked
-    )
-    case = (seed, number, asked)
+        data, "threshold-search", depth=depth, params={"leaf_penalty": price}, constraints=asked,
+        **task,
+    )  # fmt: skip
+    case = (seed, number, asked, task)
     assert run.certificate.verified is not False, (case, run.certificate)
     if truth is None:
         assert run.status == "infeasible", case

@@ -98,13 +98,16 @@ def keeps(
 
 def best(
     X: np.ndarray, y: np.ndarray, depth: int, price: float, names: list[str],
-    asked: Mapping[str, Any],
+    asked: Mapping[str, Any], costs: np.ndarray,
 ) -> float | None:  # fmt: skip
-    """Best accuracy minus price x leaves of a tree that keeps the constraints; None if none."""
+    """Best 1 - mean cost - price x leaves of a tree that keeps the constraints; None if none.
+
+    `costs`: (n_classes, n_answers), an answer behind the classes is a person's.
+    """
     found: float | None = None
     everything = np.ones(len(y), bool)
-    for tree in every_tree(X, int(y.max()) + 1, depth, everything):
-        value = float((predict(tree, X) == y).mean()) - price * len(paths(tree))
+    for tree in every_tree(X, costs.shape[1], depth, everything):
+        value = 1 - float(costs[y, predict(tree, X)].mean()) - price * len(paths(tree))
         if (found is None or value > found + 1e-12) and keeps(tree, X, y, names, asked):
             found = value
     return found
