@@ -51,7 +51,6 @@ INFO = FormulationInfo(
     reference=BERTSIMAS_DUNN,
     split_kind="univariate",
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=(
         *REGULARISERS,
         Flag(

@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
 from octcore.formulations.shared.rows import linear, score_terms
+from octcore.formulations.shared.tree_equations import add_within
 from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -90,18 +91,8 @@ class MMSVMModel:
             ),
             doc="1/2 ||w_t||^2 <= delta",
         )
-        model.plane_above = pyo.Constraint(
-            self.T,
-            features,
-            rule=lambda _, t, j: model.w[t, j] <= box * model.d[t],
-            doc="w_tj <= M_w d_t",
-        )
-        model.plane_below = pyo.Constraint(
-            self.T,
-            features,
-            rule=lambda _, t, j: model.w[t, j] >= -box * model.d[t],
-            doc="w_tj >= -M_w d_t",
-        )
+        docs = "w_tj <= M_w d_t", "w_tj >= -M_w d_t"
+        add_within(model, "plane", model.w, lambda t, j: box * model.d[t], docs)
         model.plane_below_plane = pyo.Constraint(
             self.inner, rule=lambda _, t: model.d[t] <= model.d[t // 2], doc="d_t <= d_parent"
         )

@@ -6,6 +6,7 @@ variables and the equation as it stands in the paper.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyomo.environ as pyo
@@ -49,3 +50,19 @@ def add_one_label(
         ),
         doc=doc,
     )
+
+
+def add_within(
+    model: Any, name: str, values: Any, most: Callable[..., Any], docs: tuple[str, str]
+) -> None:
+    """``v <= most`` and ``-v <= most`` for all members v, as ``NAME_above`` and ``NAME_below``.
+
+    `most`: what a member, by its index, is limited by.
+    """
+    for side, sign, doc in zip(("above", "below"), (1.0, -1.0), docs, strict=True):
+        rows = pyo.Constraint(
+            values.index_set(),
+            rule=lambda _, *at, sign=sign: sign * values[at] <= most(*at),
+            doc=doc,
+        )
+        model.add_component(f"{name}_{side}", rows)
