@@ -90,6 +90,15 @@ class Split:
         columns = list(self.features)
         return X[:, columns] @ np.array([value for _, value in self.weights])
 
+    @property
+    def norm(self) -> float:
+        """Euclidean norm of the weights."""
+        return float(np.linalg.norm([value for _, value in self.weights]))
+
+    def distance(self, X: np.ndarray) -> np.ndarray:
+        """Euclidean distance of every row to the plane, 0 without weights."""
+        return np.abs(self.project(X) - self.threshold) / (self.norm or 1.0)
+
     def goes_right(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Boolean array: which rows, or which of some, go to the right child."""
         return self.project(X, rows) > self.threshold

@@ -31,6 +31,16 @@ def add_split_below_split(model: Any, sets: TreeSets, splits: Any, doc: str) -> 
     )
 
 
+def add_right_without_split(model: Any, sets: TreeSets, ends: Any, splits: Any, doc: str) -> None:
+    """Without a split all rows go right: ``z[i, t] <= d[m]`` where t lies left of m."""
+    model.right_without_split = pyo.Constraint(
+        sets.I,
+        [(t, m) for t, m, side in sets.steps if side == 0],
+        rule=lambda _, i, t, m: (None, linear((1.0, -1.0), (ends[i, t], splits[m])), 0.0),
+        doc=doc,
+    )
+
+
 def add_one_terminal(model: Any, sets: TreeSets, ends: Any, doc: str) -> None:
     """Every row ends at one terminal node: ``sum_t z[i, t] = 1``."""
     ones = [1.0] * len(sets.L)
