@@ -366,3 +366,7 @@ class Program:
     """Remarks for the user about settings that are allowed and still doubtful."""
     capabilities: tuple[Capability, ...] = ()
     """Ways to solve it, where these are fewer than its formulation declares."""
+
+    def objective(self, value: float) -> float:
+        """Objective of a value of the model, or of the search."""
+        return self.scale * value + self.shift

@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 import platformdirs
 
-from octcore.errors import ModelFileError
+from octcore.errors import ModelFileError, SettingsError
 
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
 MAX_BYTES = 500_000_000
@@ -110,6 +110,19 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         os.replace(beside, place)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def in_words(path: str | Path) -> Iterator[None]:
+    """Say in a sentence why a file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise SettingsError(
+            "CANNOT_WRITE",
+            f"{path} cannot be written: {error.strerror}; choose another place.",
+            "output",
+        ) from error
 
 
 def write_file(path: str | Path, text: str | bytes) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from sklearn.model_selection import StratifiedKFold
 
 from octcore.bench.instance import COLUMNS, KEY, SELECTION_TEST_SIZE, Instance, Line
 from octcore.bench.machine import cpu_seconds, load, machine_words
@@ -17,8 +16,10 @@ from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
 from octcore.errors import OctError, SettingsError
 from octcore.selection.fits import Fit, in_parallel, judged
+from octcore.selection.protocols import Rows, folds
 from octcore.selection.selected_training import solve_selected
 from octcore.selection.tuning import choose
+from octcore.serial import in_words
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
@@ -99,7 +100,7 @@ def is_complete(row: Mapping[str, str | None]) -> bool:
 def _append(output: Path | None, line: Line) -> None:
     if output is None:
         return
-    try:
+    with in_words(output):
         before = output.read_bytes()[-1:] if output.exists() else b""
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8", newline="") as stream:
@@ -109,10 +110,6 @@ def _append(output: Path | None, line: Line) -> None:
             elif before != b"\n":  # the last run was cut off within a line
                 stream.write("\n")
             writer.writerow(line.cells())
-    except OSError as error:
-        raise SettingsError(
-            "CANNOT_WRITE", f"{output} cannot be written: {error.strerror}.", "output"
-        ) from error
 
 
 def _blank(suite: str, instance: Instance, limit: float) -> Line:
@@ -246,32 +243,19 @@ def _prepared(
     if instance.rows is None:
         return data, None, params
     train, validation, test = instance.rows
-    parts = _folds(data, train, instance.folds) if instance.folds else [(train, validation)]
+    parts: Sequence[tuple[Rows, Rows]] = [(train, validation)]
+    if instance.folds:
+        parts = folds(data.codes, np.array(train), instance.folds, 0)
     fits: list[Fit] = []
     for candidate in instance.grid:
         settings = {**instance.settings, "params": {**params, **candidate}}
         asked = replace(instance, settings=settings)
         for k, (first, second) in enumerate(parts):
-            run = solver(asked, _subset(data, first), limit)
+            run = solver(asked, data.subset(first), limit)
             fits.append(judged(run, data, (tuple(candidate.items()), 0, k, first, second)))
     if fits:
         params.update(choose(fits, "accuracy"))
-    return _subset(data, train + validation), _subset(data, test), params
-
-
-def _folds(
-    data: Dataset, rows: tuple[int, ...], count: int
-) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Pairs of training and validation rows, every row once in the second part."""
-    chosen = np.array(rows)
-    folds = StratifiedKFold(count, shuffle=True, random_state=0).split(chosen, data.codes[chosen])
-    return [(tuple(chosen[a].tolist()), tuple(chosen[b].tolist())) for a, b in folds]
-
-
-def _subset(data: Dataset, rows: tuple[int, ...]) -> Dataset:
-    mask = np.zeros(data.n_samples, dtype=bool)
-    mask[list(rows)] = True
-    return data.subset(mask)
+    return data.subset(sorted(train + validation)), data.subset(test), params
 
 
 def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:

@@ -14,10 +14,11 @@ from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Suite, get_suite, list_suites, of_datasets, pick
 from octcore.bench.summary import summary
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.output import ProgressLine, in_words, progress_text, write_text
+from octcore.cli.output import ProgressLine, progress_text, write_text
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
+from octcore.serial import in_words
 from octcore.solving.settings import check_settings
 from octcore.worker.job import Snapshot
 

@@ -9,12 +9,11 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from octcore.errors import SettingsError
-from octcore.serial import replacing, write_file
+from octcore.serial import in_words, replacing, write_file
 
 if TYPE_CHECKING:
     from octcore.worker.job import Snapshot
@@ -124,14 +123,3 @@ def write_all(files: Mapping[str, str | bytes], text: str, told: TextIO | None =
 def json_line(record: Any) -> str:
     """Write plain data as one line."""
     return json.dumps(record, allow_nan=False) + "\n"
-
-
-@contextlib.contextmanager
-def in_words(path: str | Path) -> Iterator[None]:
-    """Say in a sentence why a file cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise SettingsError(
-            "CANNOT_WRITE", f"{path} cannot be written: {error.strerror}; choose another place."
-        ) from error

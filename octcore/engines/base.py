@@ -149,9 +149,8 @@ def root_values(
     """
     return {
         "root_values": [
-            program.scale * float(value) + program.shift if np.isfinite(value) else None
-            for value in values
+            program.objective(float(value)) if np.isfinite(value) else None for value in values
         ],
         "root_values_exact": [bool(flag) for flag in exact],
-        "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
+        "leaf_value": None if leaf is None else program.objective(leaf),
     }

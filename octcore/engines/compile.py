@@ -97,7 +97,8 @@ def compile_model(model: pyo.ConcreteModel) -> CompiledModel:
         raise InfeasibleModelError(str(error)) from error
     kinds = np.fromiter((row.bound_type for row in form.rows), dtype=np.int64)
     rhs = np.asarray(form.rhs, dtype=np.float64)
-    lower, upper, integer = _domains(form.columns)
+    bounds = [variable.bounds for variable in form.columns]
+    lower, upper = np.array(bounds, dtype=np.float64).reshape(-1, 2).T  # NaN where open
     return CompiledModel(
         columns=CompiledColumns(form.columns),
         sense=Sense.MAXIMISE if form.objectives[0].sense == pyo.maximize else Sense.MINIMISE,
@@ -106,22 +107,11 @@ def compile_model(model: pyo.ConcreteModel) -> CompiledModel:
         matrix=csr_matrix(form.A),
         row_lower=np.where(kinds <= 0, rhs, -np.inf),
         row_upper=np.where(kinds >= 0, rhs, np.inf),
-        lower=lower,
-        upper=upper,
-        integer=integer,
+        lower=np.where(np.isnan(lower), -np.inf, lower),
+        upper=np.where(np.isnan(upper), np.inf, upper),
+        integer=np.array([variable.is_integer() for variable in form.columns], dtype=bool),
         variables=tuple(form.columns),
     )
-
-
-def _domains(variables: list[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    lower, upper = np.empty(len(variables)), np.empty(len(variables))
-    integer = np.empty(len(variables), dtype=bool)
-    for j, variable in enumerate(variables):
-        low, high = variable.bounds
-        lower[j] = -np.inf if low is None else low
-        upper[j] = np.inf if high is None else high
-        integer[j] = variable.is_integer()
-    return lower, upper, integer
 
 
 def with_rows(compiled: CompiledModel, cuts: list[Cuts]) -> CompiledModel:

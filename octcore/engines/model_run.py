@@ -155,6 +155,23 @@ class ModelRun:
             bound = objective
         self.recorder.bound(bound, nodes)
 
+    def see_bound(self, bound: float, nodes: int | None) -> None:
+        """Take up a bound of the solver, in the program's terms; the first one is of the root."""
+        if self.root_bound is None:
+            self.root_bound = bound
+        self.prove(bound, nodes)
+
+    def on_progress(self, bound: float | None, nodes: int | None) -> bool:
+        """Take up where a solver stands; returns whether it has to stop."""
+        if bound is not None:
+            self.see_bound(self.program.objective(bound), nodes)
+        self.recorder.progress(nodes=nodes)
+        return self.must_stop()
+
+    def must_stop(self) -> bool:
+        """Whether the gap is closed, or a stop was asked for."""
+        return self.limits.reached(self.recorder, self.cancel) is not None
+
     def compile(self, built: PyomoModel) -> CompiledModel:
         """Turn the model into matrices and report its size."""
         with self.phase("compile"):
@@ -166,10 +183,6 @@ class ModelRun:
         """Keep and report the counted size of the model."""
         self.size = size
         self.recorder.model(size.to_dict())
-
-    def objective(self, model_value: float) -> float:
-        """Objective of the program for a value of the model's objective."""
-        return self.program.scale * model_value + self.program.shift
 
     def outcome(self, reason: StopReason) -> Outcome:
         """Say why the solve ended, with what was counted so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,7 +63,7 @@ class _MonolithicRun(ModelRun):
         found: list[Cuts] = []
         last = None
         for round_number in range(ROOT_ROUNDS):
-            hooks = SolverHooks(lambda *_: None, lambda *_: self._must_stop(), lambda: None)
+            hooks = SolverHooks(lambda *_: None, lambda *_: self.must_stop(), lambda: None)
             result = relaxation.run(self._settings(self.limits.clock.remaining - budget), hooks)
             if (
                 result.status is not SolverStatus.OPTIMAL
@@ -70,7 +71,7 @@ class _MonolithicRun(ModelRun):
                 or result.bound is None
             ):
                 break
-            bound = self.objective(result.bound)
+            bound = self.program.objective(result.bound)
             self.prove(bound)
             self.root_bound = bound
             if last is not None and abs(last - bound) <= ROOT_STALL * max(1e-9, abs(last)):
@@ -79,10 +80,12 @@ class _MonolithicRun(ModelRun):
             cuts = self._separate(built, compiled, result.point, round_number)
             if not cuts:
                 break
+            counts = Counter[str]()
             for family in cuts:
                 relaxation.add_rows(family.matrix, np.full(len(family.rhs), -np.inf), family.rhs)
+                counts[family.kind] += len(family.rhs)
             found += cuts
-            self._count_cuts(cuts)
+            self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))
         return with_rows(compiled, found)
 
     def _separate(
@@ -97,12 +100,6 @@ class _MonolithicRun(ModelRun):
         point = Point(compiled.columns, x)
         return [cuts for sep in built.separators for cuts in sep.separate(point, state)]
 
-    def _count_cuts(self, cuts: list[Cuts]) -> None:
-        counts: dict[str, int] = {}
-        for family in cuts:
-            counts[family.kind] = counts.get(family.kind, 0) + len(family.rhs)
-        self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))
-
     # --- branch and bound ------------------------------------------------------------------
 
     def _branch_and_bound(self, built: PyomoModel, compiled: CompiledModel) -> SolverResult:
@@ -111,13 +108,13 @@ class _MonolithicRun(ModelRun):
             self._offer(built, compiled, self.recorder.tree)
         hooks = SolverHooks(
             lambda x, value: self._receive(built, compiled, x, value),
-            self._progress,
+            self.on_progress,
             lambda: self._queued.pop() if self._queued else None,
         )
         result = solver.run(self._settings(self.limits.clock.remaining), hooks)
         if result.bound is not None:
-            bound = self.objective(result.bound)
-            self._see_bound(bound, result.nodes)
+            bound = self.program.objective(result.bound)
+            self.see_bound(bound, result.nodes)
             is_root_done = result.status is SolverStatus.NODE_LIMIT and (result.nodes or 0) <= 1
             if is_root_done and self.root_bound is None:
                 self.root_bound = bound  # even where the program knew a better one
@@ -145,7 +142,7 @@ class _MonolithicRun(ModelRun):
         """Read, route and record one point of the solver; polish it if the program can."""
         tree = built.read_tree(Point(compiled.columns, x))
         value = offer(self.program, self.recorder, tree, "solver")
-        claimed = self.objective(model_value)
+        claimed = self.program.objective(model_value)
         if value is None or self._exceeds(claimed, value):
             self._deny(claimed, value)
         if self.program.improve is None:
@@ -178,13 +175,7 @@ class _MonolithicRun(ModelRun):
             routed=value,
         )
 
-    def _progress(self, bound: float | None, nodes: int | None) -> bool:
-        if bound is not None:
-            self._see_bound(self.objective(bound), nodes)
-        self.recorder.progress(nodes=nodes)
-        return self._must_stop()
-
-    def _see_bound(self, bound: float, nodes: int | None) -> None:
+    def see_bound(self, bound: float, nodes: int | None) -> None:
         known = self.program.bound
         # Before its first LP the solver reports a bound from presolve alone, which says nothing.
         is_of_an_lp = known is None or not self.program.sense.better(bound, known)
@@ -207,9 +198,6 @@ class _MonolithicRun(ModelRun):
     def _is_tiny(self, objective: float) -> bool:
         """Whether a claim says nothing about an objective that is only computed to some digits."""
         return self.program.tolerance > 0.0 and 0.0 < abs(objective) < SMALLEST_OBJECTIVE
-
-    def _must_stop(self) -> bool:
-        return self.limits.reached(self.recorder, self.cancel) is not None
 
     # --- verdict ---------------------------------------------------------------------------
 

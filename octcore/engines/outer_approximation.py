@@ -103,11 +103,12 @@ class _Rounds(ModelRun):
         found: list[np.ndarray] = []
         hooks = SolverHooks(
             lambda x, _: found.append(x),
-            self._progress,
+            self.on_progress,
             lambda: starts.pop() if starts else None,
         )
         result = master.run(self._settings(), hooks)
-        self._see_bound(result.bound, result.nodes)
+        if result.bound is not None:
+            self.see_bound(self.program.objective(result.bound), result.nodes)
         if result.point is not None:
             found.append(result.point)
         points = [self._offer(built, compiled, x) for x in found[-3:]]
@@ -130,19 +131,6 @@ class _Rounds(ModelRun):
             threads=self.limits.threads,
             seed=self.limits.seed,
         )
-
-    def _progress(self, bound: float | None, nodes: int | None) -> bool:
-        self._see_bound(bound, nodes)
-        self.recorder.progress(nodes=nodes)
-        return self.limits.reached(self.recorder, self.cancel) is not None
-
-    def _see_bound(self, bound: float | None, nodes: int | None) -> None:
-        if bound is None or not np.isfinite(bound):
-            return
-        bound = self.objective(bound)
-        if self.root_bound is None:
-            self.root_bound = bound
-        self.prove(bound, nodes)
 
     def _offer(
         self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray

@@ -134,7 +134,7 @@ class _Run(ModelRun):
         """Record bound and tree; returns what the solver claims."""
         bound = finite(results.objective_bound)
         if bound is not None:
-            self.prove(self.objective(bound))
+            self.prove(self.program.objective(bound))
         claimed = finite(results.incumbent_objective)
         if claimed is None:
             return None
@@ -146,7 +146,7 @@ class _Run(ModelRun):
             self.recorder.note(
                 "A tree of the solver breaks a side constraint when rows are routed."
             )
-        return self.objective(claimed)
+        return self.program.objective(claimed)
 
     def _conclude(self, results: Results, claimed: float | None) -> Outcome:
         objective, bound = self.recorder.objective, self.recorder.best_bound

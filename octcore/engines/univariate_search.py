@@ -7,9 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
+from octcore.engines.base import (
+    Outcome,
+    SolveLimits,
+    StopReason,
+    TimeUpError,
+    make_guard,
+    offer,
+    root_values,
+)
 from octcore.engines.events import Recorder
-from octcore.errors import TooLargeError
+from octcore.errors import CancelledError, TooLargeError
 from octcore.program import Program
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
@@ -36,11 +44,9 @@ class PathSearchEngine:
             if report.kind == "started":
                 recorder.phase("search")
             if report.tree is not None:
-                objective = program.evaluate(report.tree)
-                if objective is not None:
-                    recorder.incumbent(objective, report.tree, "search")
+                offer(program, recorder, report.tree, "search")
             if report.bound is not None:
-                recorder.bound(program.scale * report.bound + program.shift, report.subtrees)
+                recorder.bound(program.objective(report.bound), report.subtrees)
             nonlocal due
             now = limits.clock.elapsed
             moment = report.latest() if now >= due else None
@@ -51,7 +57,7 @@ class PathSearchEngine:
         found = answer(question, receive, cancel, limits.clock.remaining)
         reason = StopReason(found.status)
         if found.bound is not None:
-            recorder.bound(program.scale * found.bound + program.shift, found.subtrees)
+            recorder.bound(program.objective(found.bound), found.subtrees)
         claims = (PLAIN_CLAIM,) if found.plain else ()
         refused = found.tree is not None and program.evaluate(found.tree) is None
         if reason is StopReason.OPTIMAL and refused:
@@ -91,10 +97,6 @@ def _by_root(program: Program, found: Answer) -> dict[str, object]:
     return root_values(program, found.root_values, np.zeros_like(found.root_exact), None)
 
 
-class _StoppedError(Exception):
-    """The listing has to end; says why."""
-
-
 def _search_sets(
     program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
     cancel: Callable[[], bool],
@@ -105,15 +107,15 @@ def _search_sets(
     for mask in program.listing.sets:
         question: Question = replace(program.search, forbidden=mask, threads=limits.threads)
         one = answer(question, None, cancel, limits.clock.remaining)
-        if one.tree is not None and (objective := program.evaluate(one.tree)) is not None:
-            recorder.incumbent(objective, one.tree, "search")
+        if one.tree is not None:
+            offer(program, recorder, one.tree, "search")
         if one.status not in {"optimal", "infeasible"}:
             return StopReason(one.status)
         best = max(best, -np.inf if one.bound is None else one.bound)
         recorder.progress(found.subtrees + one.subtrees, None)
     if best == -np.inf:
         return StopReason.INFEASIBLE
-    recorder.bound(program.scale * best + program.shift, found.subtrees)
+    recorder.bound(program.objective(best), found.subtrees)
     return StopReason.OPTIMAL
 
 
@@ -133,11 +135,10 @@ def _list(
     assert found.tree is not None
     recorder.phase("list")
 
+    must_go_on = make_guard(limits, cancel)
+
     def guard(done: int) -> None:
-        if cancel():
-            raise _StoppedError(StopReason.CANCELLED)
-        if limits.clock.remaining <= 0:
-            raise _StoppedError(StopReason.TIME_LIMIT)
+        must_go_on()
         recorder.progress(found.subtrees + done, None)
 
     try:
@@ -150,14 +151,14 @@ def _list(
         stage = None
         for stage in stages:
             if stage.tree is not None:
-                objective = program.evaluate(stage.tree)
-                assert objective is not None
-                recorder.incumbent(objective, stage.tree, "search")
+                offer(program, recorder, stage.tree, "search")
             if not stage.is_complete or recorder.tree is not None:
                 value = 1.0 - float(stage.lower / instance.total)
-                recorder.bound(program.scale * value + program.shift, found.subtrees)
-    except _StoppedError as stop:
-        return StopReason(stop.args[0])
+                recorder.bound(program.objective(value), found.subtrees)
+    except CancelledError:
+        return StopReason.CANCELLED
+    except TimeUpError:
+        return StopReason.TIME_LIMIT
     except (TooLargeError, TooManyVariantsError):
         recorder.note(
             "More trees cost less than the first one that keeps the side constraints than fit into "
@@ -177,8 +178,8 @@ def _plain(program: Program, moment: Moment, columns: int | None = None) -> dict
     shown = list(moment.open.items())[:columns]
     return {
         "seconds": moment.seconds,
-        "value": program.scale * moment.value + program.shift,
-        "bound": program.scale * moment.bound + program.shift,
+        "value": program.objective(moment.value),
+        "bound": program.objective(moment.bound),
         "root": None if moment.root is None else list(moment.root),
         "open": {str(j): [list(run) for run in runs] for j, runs in shown},
     }

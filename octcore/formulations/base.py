@@ -46,6 +46,13 @@ BERTSIMAS_DUNN = Reference(
     "Machine Learning 106, 1039-1082",
     "10.1007/s10994-017-5633-9",
 )
+STRONG_TREES = Reference(
+    "Aghaei, S., Gómez, A., Vayanos, P.",
+    2025,
+    "Strong Optimal Classification Trees",
+    "Operations Research",
+    "10.1287/opre.2021.0034",
+)
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,9 @@ class FormulationInfo:
     """``"univariate"`` or ``"oblique"``."""
     needs_binary_features: bool = False
     """Whether all encoded columns must be 0 or 1."""
-    default_encoding: str = "scaled"
-    """What ``encoding="auto"`` means."""
+    default_encoding: str = ""
+    """What ``encoding="auto"`` means; ``"QT-5"`` where columns must be binary, else ``"scaled"``,
+    unless it says otherwise."""
     hyperparameters: tuple[Parameter, ...]
     constraints: frozenset[str]
     """Side constraints that it can express."""
@@ -113,10 +121,13 @@ class FormulationInfo:
     """``params -> (sense, words)`` where hyperparameters change what is optimised."""
 
     def __post_init__(self) -> None:
-        """Make the name of the class from the key where none is given."""
+        """Fill in what follows from the rest where it is not given."""
         if not self.class_name:
             words = "".join(part.capitalize() for part in self.key.split("-"))
             object.__setattr__(self, "class_name", f"{words}Classifier")
+        if not self.default_encoding:
+            key = "QT-5" if self.needs_binary_features else "scaled"
+            object.__setattr__(self, "default_encoding", key)
         if self.has_costs is None:
             object.__setattr__(self, "has_costs", self.split_kind == "univariate")
 

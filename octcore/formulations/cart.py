@@ -16,7 +16,7 @@ from octcore.formulations.base import FormulationInfo, Reference, TeachingText, 
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Choice, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, grown
 from octcore.warmstart.greedy import prune
 
 INFO = FormulationInfo(
@@ -118,16 +118,12 @@ def from_sklearn(
     `columns`: encoded column of every column that the model saw.
     """
     inner = model.tree_
-    splits: dict[int, Split] = {}
-    labels: dict[int, int] = {}
-    stack = [(0, 1)]
-    while stack:
-        position, node = stack.pop()
+
+    def part(position: int) -> int | tuple[Split, int, int]:
         left, right = int(inner.children_left[position]), int(inner.children_right[position])
         if left < 0:
-            labels[node] = int(model.classes_[int(inner.value[position][0].argmax())])
-            continue
+            return int(model.classes_[int(inner.value[position][0].argmax())])
         feature = int(columns[inner.feature[position]])
-        splits[node] = Split.on_feature(feature, float(inner.threshold[position]))
-        stack += [(left, 2 * node), (right, 2 * node + 1)]
-    return Tree(splits, labels, n_features, n_classes)
+        return Split.on_feature(feature, float(inner.threshold[position])), left, right
+
+    return Tree(*grown(0, part), n_features, n_classes)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.class_cuts import ClassCuts
@@ -59,16 +59,9 @@ INFO = FormulationInfo(
     title="FlowOCT",
     summary="Correctly classified rows flow from the root to a leaf; a mixed-integer program finds "
     "the tree with the largest flow. Its relaxation is stronger than those of OCT and BinOCT.",
-    reference=Reference(
-        "Aghaei, S., Gómez, A., Vayanos, P.",
-        2025,
-        "Strong Optimal Classification Trees",
-        "Operations Research",
-        "10.1287/opre.2021.0034",
-    ),
+    reference=STRONG_TREES,
     split_kind="univariate",
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=(
         *REGULARISERS,
         Flag(

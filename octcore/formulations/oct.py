@@ -214,7 +214,7 @@ class OCT:
         equations.add_one_label(model, sets, model.c, doc="sum_k c_tk = l_t", used=model.l)
 
     def _thresholds(self, model: Any, guard: Callable[[], None]) -> None:
-        a, beta, d, z = model.a, model.beta, model.d, model.z
+        a, beta, z = model.a, model.beta, model.z
         I, J, X = self.sets.I, self.sets.columns, self.sets.rows.X
         left_steps = [(t, m) for t, m, s in self.sets.steps if s == 0]
         right_steps = [(t, m) for t, m, s in self.sets.steps if s == 1]
@@ -245,12 +245,8 @@ class OCT:
             rule=right,
             doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)",
         )
-        model.right_without_split = pyo.Constraint(
-            I,
-            left_steps,
-            rule=lambda _, i, t, m: (None, linear((1.0, -1.0), (z[i, t], d[m])), 0.0),
-            doc="z_it <= d_m left of m (missing in the paper)",
-        )
+        doc = "z_it <= d_m left of m (missing in the paper)"
+        equations.add_right_without_split(model, self.sets, z, model.d, doc)
 
     def _both_sides(self, model: Any) -> None:
         """Keep thresholds between the values: no split for show, no leaf without rows."""

@@ -51,7 +51,6 @@ INFO = FormulationInfo(
     reference=BERTSIMAS_DUNN,
     split_kind="univariate",
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=(
         *REGULARISERS,
         Flag(
@@ -187,7 +186,7 @@ class OCTBinary:
         )
 
     def _route_by_feature(self, model: Any, guard: Callable[[], None]) -> None:
-        b, d, z, sets = model.b, model.d, model.z, self.sets
+        b, z, sets = model.b, model.z, self.sets
 
         def follows(_, i, t, m, s, f):
             guard()
@@ -202,12 +201,8 @@ class OCTBinary:
             rule=follows,
             doc="(3) z_it <= 1 - b_mf where f sends row i the other way",
         )
-        model.right_without_split = pyo.Constraint(
-            sets.I,
-            [(t, m) for t, m, s in sets.steps if s == 0],
-            rule=lambda _, i, t, m: (None, linear((1.0, -1.0), (z[i, t], d[m])), 0.0),
-            doc="z_it <= d_m left of m: without a split all rows go right",
-        )
+        doc = "z_it <= d_m left of m: without a split all rows go right"
+        equations.add_right_without_split(model, sets, z, model.d, doc)
 
     def _objective(self, model: Any) -> None:
         price = self.objective.penalty

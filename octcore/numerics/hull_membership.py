@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
-from octcore.errors import EngineError
-from octcore.numerics.linear import linear_program, quiet_solver, run, solved, sparse_rows
+from octcore.numerics.linear import linear_program, optimum, quiet_solver, run, sparse_rows
 
 FloatArray = NDArray[np.float64]
 
@@ -101,17 +100,12 @@ class _HullModel:
         self.d = d
         ones = identity(d)
         matrix = csr_matrix(vstack([hstack([ones, -ones]), csr_matrix((1, 2 * d))]))
-        self._highs = quiet_solver()
-        self._highs.setOptionValue("presolve", "off")
-        self._highs.passModel(
+        zero = np.zeros(d + 1)
+        self._highs = quiet_solver(
             linear_program(
-                np.ones(2 * d),
-                np.zeros(2 * d),
-                np.full(2 * d, 1e3),
-                matrix,
-                np.zeros(d + 1),
-                np.zeros(d + 1),
-            )
+                np.ones(2 * d), np.zeros(2 * d), np.full(2 * d, 1e3), matrix, zero, zero
+            ),
+            presolve="off",
         )
         self._rows = np.arange(d + 1, dtype=np.int32)
 
@@ -124,14 +118,12 @@ class _HullModel:
         """Multipliers of the known vertices (None if x is outside), and the dual direction."""
         for j, value in enumerate(np.append(x, 1.0)):
             self._highs.changeRowBounds(j, float(value), float(value))
-        status = solved(self._highs)
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status.name}.")
-        solution = self._highs.getSolution()
-        direction = np.array(solution.row_dual[: self.d])
+        found = optimum(self._highs, "hull")
+        assert found is not None, "a known vertex and the distance to it are a combination"
+        direction = np.array(self._highs.getSolution().row_dual[: self.d])
         if self._highs.getInfo().objective_function_value > INSIDE:
             return None, direction
-        return np.array(solution.col_value[2 * self.d :]), direction
+        return found[2 * self.d :], direction
 
 
 def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray[np.int64]:
@@ -154,9 +146,7 @@ def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray
         Positions of the selected points (a = 1).
     """
     n = len(X)
-    highs = quiet_solver()
-    highs.setOptionValue("solver", "choose")
-    highs.passModel(_balanced_program(X, epsilon))
+    highs = quiet_solver(_balanced_program(X, epsilon), solver="choose")
     run(highs)
     relaxed = np.array(highs.getSolution().col_value)
     b = relaxed[n : 2 * n]

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bmat, csr_matrix, identity
 
-from octcore.errors import EngineError
-from octcore.numerics.linear import linear_program, quiet_solver, solved
+from octcore.numerics.linear import linear_program, optimum, quiet_solver
 
 FloatArray = NDArray[np.float64]
 
@@ -72,8 +70,7 @@ class HullDistance:
         mirrored = np.column_stack([-difference, -np.ones(p)])
         sums = np.zeros((2, count + 1))
         sums[0, :n_left] = sums[1, n_left:count] = 1.0
-        self._highs = quiet_solver()
-        self._highs.passModel(
+        self._highs = quiet_solver(
             linear_program(
                 np.append(np.zeros(count), 1.0),
                 np.zeros(count + 1),
@@ -83,20 +80,12 @@ class HullDistance:
                 np.append(np.zeros(2 * p), [1.0, 1.0]),
             )
         )
-        self._solve()
-        self.distance = float(self._x[count])
-        self.multipliers = self._x[:count]
+        found = optimum(self._highs, "hull")
+        assert found is not None, "every choice of multipliers has a distance"
+        self.distance = float(found[count])
+        self.multipliers = found[:count]
         duals = np.array(self._highs.getSolution().row_dual)
         self._normal = duals[:p] - duals[p : 2 * p]
-
-    def _solve(self) -> bool:
-        status = solved(self._highs)
-        if status == highspy.HighsModelStatus.kOptimal:
-            self._x = np.array(self._highs.getSolution().col_value)
-            return True
-        if status == highspy.HighsModelStatus.kInfeasible:
-            return False
-        raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status.name}.")
 
     def gap(self) -> Gap:
         """Return the widest gap between the sets; it is the distance when that is positive."""
@@ -114,7 +103,8 @@ class HullDistance:
         self._highs.changeColsCost(
             count + 1, np.arange(count + 1, dtype=np.int32), np.append(prices, 0.0)
         )
-        return self._x[:count] if self._solve() else None
+        found = optimum(self._highs, "hull")
+        return None if found is None else found[:count]
 
 
 def gap_along(weights: FloatArray, left: FloatArray, right: FloatArray) -> Gap:
@@ -165,8 +155,7 @@ def soft_margin_plane(
     norm = csr_matrix(np.append(np.ones(2 * p), 0.0)[None, :])
     rows = csr_matrix(bmat([[scores, identity(n)], [norm, None]]))
     reach = largest_norm * max(1.0, float(np.abs(X).max())) + 1.0
-    highs = quiet_solver()
-    highs.passModel(
+    highs = quiet_solver(
         linear_program(
             np.concatenate([np.zeros(2 * p + 1), weights]),
             np.concatenate([np.zeros(2 * p), [-reach], np.zeros(n)]),
@@ -176,8 +165,6 @@ def soft_margin_plane(
             np.append(np.full(n, np.inf), largest_norm),
         )
     )
-    status = solved(highs)
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise EngineError("LP_FAILED", f"HiGHS ended a margin problem with {status.name}.")
-    x = np.array(highs.getSolution().col_value)
+    x = optimum(highs, "margin")
+    assert x is not None, "slack allows every plane"
     return x[:p] - x[p : 2 * p], float(x[2 * p])

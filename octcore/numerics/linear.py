@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from octcore.errors import EngineError
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -45,17 +47,33 @@ def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
     return highs.getModelStatus()
 
 
-def quiet_solver() -> highspy.Highs:
-    """Make a silent, single-threaded HiGHS that returns vertices at tight tolerances."""
+def optimum(highs: highspy.Highs, what: str) -> FloatArray | None:
+    """Columns of the optimum of a small problem; None where nothing is feasible.
+
+    `EngineError`, which says what problem it was, if HiGHS has no answer.
+    """
+    status = solved(highs)
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return None
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise EngineError("LP_FAILED", f"HiGHS ended a {what} problem with {status.name}.")
+    return np.array(highs.getSolution().col_value)
+
+
+def new_solver(**options: float | str) -> highspy.Highs:
+    """Make a silent HiGHS with some options."""
     highs = highspy.Highs()
-    for name, value in {
-        "output_flag": False,
-        "threads": 1,
-        "solver": "simplex",
-        "primal_feasibility_tolerance": _TOLERANCE,
-        "dual_feasibility_tolerance": _TOLERANCE,
-    }.items():
+    for name, value in {"output_flag": False, **options}.items():
         highs.setOptionValue(name, value)
+    return highs
+
+
+def quiet_solver(lp: highspy.HighsLp | None = None, **options: float | str) -> highspy.Highs:
+    """Make a single-threaded HiGHS, for a program, that returns vertices at tight tolerances."""
+    tight = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
+    highs = new_solver(**{"threads": 1, "solver": "simplex", **tight, **options})
+    if lp is not None:
+        highs.passModel(lp)
     return highs
 
 

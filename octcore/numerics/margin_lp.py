@@ -157,13 +157,7 @@ class _DualProgram:
         self._places = np.zeros(0, dtype=np.int32)
         box = np.vstack([np.zeros((1, 2 * p)), np.hstack([np.eye(p), -np.eye(p)])])
         limits = np.concatenate([[0.0], np.full(p, prices.norm)])
-        self._highs = quiet_solver()
-        for name, value in {
-            "presolve": "off",
-            "simplex_strategy": DUAL_SIMPLEX if distance is None else PRIMAL_SIMPLEX,
-        }.items():
-            self._highs.setOptionValue(name, value)
-        self._highs.passModel(
+        self._highs = quiet_solver(
             linear_program(
                 np.full(2 * p, WEIGHT_BOX / prices.margin),
                 np.zeros(2 * p),
@@ -171,7 +165,9 @@ class _DualProgram:
                 csr_matrix(box),
                 -limits,
                 limits,
-            )
+            ),
+            presolve="off",
+            simplex_strategy=DUAL_SIMPLEX if distance is None else PRIMAL_SIMPLEX,
         )
         self._add_rows(np.flatnonzero(self._inside))
 

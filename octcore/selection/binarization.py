@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Cancel
-from octcore.errors import SettingsError
+from octcore.parameters import unknown_name
 from octcore.serial import jsonable
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
@@ -172,7 +172,13 @@ def binarization_path(
     SettingsError
         If a family is unknown or a setting is not allowed.
     """
-    keys = _encodings(tuple(quantiles), tuple(families), class_change)
+    families, quantiles = tuple(families), tuple(quantiles)
+    for family in families:
+        if family not in FAMILIES:
+            raise unknown_name("UNKNOWN_CHOICE", "family", family, FAMILIES, "binarization_path")
+    # All thresholds first, so that others have a price.
+    keys: list[tuple[str, int | None]] = [(ALL, None), *[(CLASS_CHANGE, None)] * class_change]
+    keys += [(f"{family}-{q}", q) for family in families for q in quantiles]
     points: list[BinarizationPoint] = []
     for key, q in keys:
         if cancel is not None and cancel():
@@ -197,21 +203,6 @@ def binarization_path(
     return BinarizationPath(
         tuple(points), data.name, depth, leaf_penalty, test_size, len(points) == len(keys)
     )
-
-
-def _encodings(
-    quantiles: Sequence[int], families: Sequence[str], class_change: bool
-) -> list[tuple[str, int | None]]:
-    """Keys with their numbers of parts; all thresholds first, so that others have a price."""
-    unknown = [family for family in families if family not in FAMILIES]
-    if unknown:
-        raise SettingsError(
-            "UNKNOWN_CHOICE",
-            f"families must be of {', '.join(FAMILIES)}, but {unknown[0]!r} was given.",
-            "families",
-        )
-    fixed: list[tuple[str, int | None]] = [(ALL, None), *[(CLASS_CHANGE, None)] * class_change]
-    return fixed + [(f"{family}-{q}", q) for family in families for q in quantiles]
 
 
 def _point(encoding: str, q: int | None, run: Run) -> BinarizationPoint:

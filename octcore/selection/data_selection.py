@@ -300,9 +300,7 @@ class _Picker:
         distance = np.full(len(X), np.inf)
         node = leaf // 2
         while node:
-            split = tree.splits[node]
-            norm = float(np.linalg.norm([value for _, value in split.weights])) or 1.0
-            distance = np.minimum(distance, np.abs(split.project(X) - split.threshold) / norm)
+            distance = np.minimum(distance, tree.splits[node].distance(X))
             node //= 2
         return distance
 

@@ -78,9 +78,7 @@ def signed_distance(tree: Tree, X: np.ndarray, positive: int) -> np.ndarray:
     for leaf, label in tree.labels.items():
         here = leaves == leaf
         if leaf > 1:
-            split = tree.splits[leaf // 2]
-            norm = float(np.linalg.norm([value for _, value in split.weights])) or 1.0
-            distance[here] = np.abs(split.project(X[here]) - split.threshold) / norm
+            distance[here] = tree.splits[leaf // 2].distance(X[here])
         distance[here] *= 1.0 if label == positive else -1.0
     return distance
 

@@ -40,7 +40,8 @@ class Protocol:
     """``(y, seed) -> tuple of OuterSplit``."""
 
 
-def _folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Rows, Rows], ...]:
+def folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Rows, Rows], ...]:
+    """Pairs of training and validation rows, every row once in the second part."""
     smallest = int(np.bincount(y[rows])[np.unique(y[rows])].min())
     if smallest < k:
         raise SettingsError(
@@ -49,15 +50,17 @@ def _folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Ro
             "classes or take another protocol.",
             "protocol",
         )
-    folds = StratifiedKFold(k, shuffle=True, random_state=seed).split(rows, y[rows])
-    return tuple((_rows(rows[a]), _rows(rows[b])) for a, b in folds)
+    pairs = StratifiedKFold(k, shuffle=True, random_state=seed).split(rows, y[rows])
+    return tuple((ordered(rows[a]), ordered(rows[b])) for a, b in pairs)
 
 
-def _rows(rows: np.ndarray) -> Rows:
+def ordered(rows: np.ndarray) -> Rows:
+    """Row numbers, ascending."""
     return tuple(int(row) for row in np.sort(rows))
 
 
-def _cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Split rows by class, in the order of the draw; the second part is the share."""
     try:
         first, second = train_test_split(
             rows, test_size=share, shuffle=True, random_state=seed, stratify=y[rows]
@@ -72,7 +75,7 @@ def _cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.n
 def _k_fold(k: int) -> Make:
     def make(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
         rows = np.arange(len(y))
-        return (OuterSplit(_folds(y, rows, k, seed), _rows(rows), ()),)
+        return (OuterSplit(folds(y, rows, k, seed), ordered(rows), ()),)
 
     return make
 
@@ -81,17 +84,17 @@ def _repeated(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
     """Split 50/25/25 five times; the chosen candidate is trained on the first 75 %."""
     outer = []
     for repeat in range(5):
-        both, test = _cut(y, np.arange(len(y)), 0.25, seed + repeat)
-        fit, validate = _cut(y, both, 1 / 3, seed + repeat)
-        outer.append(OuterSplit(((_rows(fit), _rows(validate)),), _rows(both), _rows(test)))
+        both, test = cut(y, np.arange(len(y)), 0.25, seed + repeat)
+        fit, validate = cut(y, both, 1 / 3, seed + repeat)
+        outer.append(OuterSplit(((ordered(fit), ordered(validate)),), ordered(both), ordered(test)))
     return tuple(outer)
 
 
 def _nested(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
     """Three outer folds; two folds inside each."""
     outer = []
-    for train, test in _folds(y, np.arange(len(y)), 3, seed):
-        inner = _folds(y, np.array(train), 2, seed)
+    for train, test in folds(y, np.arange(len(y)), 3, seed):
+        inner = folds(y, np.array(train), 2, seed)
         outer.append(OuterSplit(inner, train, test))
     return tuple(outer)
 
@@ -102,8 +105,8 @@ def _cuts(share: float, repeats: int, k: int) -> Make:
     def make(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
         outer = []
         for own in range(seed, seed + repeats):
-            train, test = _cut(y, np.arange(len(y)), share, own)
-            outer.append(OuterSplit(_folds(y, train, k, own), _rows(train), _rows(test)))
+            train, test = cut(y, np.arange(len(y)), share, own)
+            outer.append(OuterSplit(folds(y, train, k, own), ordered(train), ordered(test)))
         return tuple(outer)
 
     return make

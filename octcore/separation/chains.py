@@ -143,8 +143,7 @@ class _Program:
     def __init__(self, counts: FloatArray, hits: IntArray) -> None:
         n, size = len(counts), len(hits)
         one = csr_matrix((np.ones(size), (hits[:, 0], np.arange(size))), (n, size))
-        self._highs = quiet_solver()
-        self._highs.passModel(
+        self._highs = quiet_solver(
             linear_program(
                 -counts[tuple(hits.T)],
                 np.zeros(size),

@@ -83,6 +83,11 @@ class TreePath:
             for side, rows in ((0, ~right), (1, right))
         )  # type: ignore[return-value]
 
+    def picture(self, instance: Instance) -> dict[str, object]:
+        """Steps in encoded columns, and the end."""
+        steps = [(m, int(instance.feature[f]), side) for m, f, side in self.steps]
+        return {"path": steps, "node": self.end}
+
 
 def relaxation_terms(
     path: TreePath, layout: TreeLayout, free_levels: int
@@ -103,10 +108,20 @@ def relaxation_terms(
             values.append(1.0)
         positions.append(layout.branch(node, feature))
         values.append(-1.0)
-    for level in layout.levels(path.end)[free_levels + 1 :]:
-        positions += [layout.leaf(m) for m in level]
-        values += [1.0] * len(level)
+    deep = layout.leaf(layout.below(path.end, free_levels + 1))
+    positions += deep.tolist()
+    values += [1.0] * len(deep)
     return constant, np.array(positions, np.int64), np.array(values)
+
+
+def open_relaxed(
+    builder: RowBuilder, rhs: float, factor: float, relax: tuple[float, np.ndarray, np.ndarray]
+) -> int:
+    """Open the row ``... <= rhs + factor * relax``."""
+    constant, positions, values = relax
+    row = builder.open_row(rhs + factor * constant)
+    builder.add(row, positions, -factor * values)
+    return row
 
 
 @dataclass(frozen=True)
@@ -171,44 +186,30 @@ class PathBoundCuts:
                 builder.pictures.append(self._picture(path, best))
         return builder.finish(self.kind, LIFE)
 
-    @staticmethod
-    def _close(
-        builder: RowBuilder,
-        rhs: float,
-        factor: float,
-        relax: tuple[float, np.ndarray, np.ndarray],
-    ) -> int:
-        """Open the row ``... <= rhs + factor * relax``."""
-        constant, positions, values = relax
-        row = builder.open_row(rhs + factor * constant)
-        builder.add(row, positions, -factor * values)
-        return row
-
     def _objective(self, builder: RowBuilder, path: TreePath, best: Subtree, relax: tuple) -> None:
         hits = np.flatnonzero(path.rows)
         total = float(self.instance.weight[hits].sum())
-        row = self._close(builder, best.value, total - best.value, relax)
+        row = open_relaxed(builder, best.value, total - best.value, relax)
         builder.add(row, self.layout.hit(hits), self.instance.weight[hits])
-        below = np.array([m for level in self.layout.levels(path.end) for m in level])
-        builder.add(row, self.layout.leaf(below), -self.penalty)
+        builder.add(row, self.layout.leaf(self.layout.below(path.end)), -self.penalty)
 
     def _negative(self, builder: RowBuilder, best: Subtree, relax: tuple) -> None:
         if not len(best.wrong):
             return
         weight = self.instance.weight[best.wrong]
-        row = self._close(builder, 0.0, float(weight.sum()), relax)
+        row = open_relaxed(builder, 0.0, float(weight.sum()), relax)
         builder.add(row, self.layout.hit(best.wrong), weight)
 
     def _basic(self, builder: RowBuilder, path: TreePath, best: Subtree, relax: tuple) -> None:
         hits = np.flatnonzero(path.rows)
         weight = self.instance.weight[hits]
         wrong = float(self.instance.weight[best.wrong].sum())
-        row = self._close(builder, float(weight.sum()) - wrong, wrong, relax)
+        row = open_relaxed(builder, float(weight.sum()) - wrong, wrong, relax)
         builder.add(row, self.layout.hit(hits), weight)
 
     def _structure(self, builder: RowBuilder, end: int, tree: PathTree, relax: tuple) -> None:
         nodes = list(_walk(tree, end))
-        row = self._close(builder, 0.0, float(len(nodes)), relax)
+        row = open_relaxed(builder, 0.0, float(len(nodes)), relax)
         for m, part in nodes:
             builder.add(row, *self._deviation(m, part))
 
@@ -225,11 +226,9 @@ class PathBoundCuts:
         return np.array(places), np.array(values)
 
     def _picture(self, path: TreePath, best: Subtree) -> dict[str, object]:
-        columns = self.instance.feature
         samples = np.unique(self.instance.sample[self.instance.pattern[path.rows]])
         return {
-            "path": [(m, int(columns[f]), side) for m, f, side in path.steps],
-            "node": path.end,
+            **path.picture(self.instance),
             "value": best.value,
             "samples": samples[:50].tolist(),
         }
@@ -244,11 +243,7 @@ class PathBoundCuts:
         while queue and len(found) < self.MOST_PATHS and looked < self.MOST_SUBTREES:
             path, relax = queue.pop(0)
             if path.steps and path.rows.any():
-                deep = sum(
-                    float(point.leaf[m - 1])
-                    for level in self.layout.levels(path.end)[3:]
-                    for m in level
-                )
+                deep = float(point.leaf[self.layout.below(path.end, 3) - 1].sum())
                 if relax + deep < 1 - self.LEAST_MASS:
                     looked += 1
                     if self._is_violated(point, path, relax + deep, tolerance):
@@ -276,9 +271,7 @@ class PathBoundCuts:
         total = float(weight[path.rows].sum())
         gained = float((weight * point.hit)[path.rows].sum())
         if self.forms.objective:
-            below = sum(
-                float(point.leaf[m - 1]) for level in self.layout.levels(path.end) for m in level
-            )
+            below = float(point.leaf[self.layout.below(path.end) - 1].sum())
             limit = best.value + (total - best.value) * relax
             if gained - self.penalty * below > limit + 0.1 * tolerance * max(10.0, total):
                 return True

@@ -92,9 +92,10 @@ class TreeLayout:
         """Levels below a node."""
         return self.depth - node.bit_length() + 1
 
-    def levels(self, node: int) -> list[range]:
-        """Nodes of the full subtree at a node, level by level."""
-        return [range(node << k, (node + 1) << k) for k in range(self.height(node) + 1)]
+    def below(self, node: int, skip: int = 0) -> np.ndarray:
+        """Nodes of the full subtree at a node, level by level, without the first levels."""
+        levels = range(skip, self.height(node) + 1)
+        return np.array([m for k in levels for m in range(node << k, (node + 1) << k)], np.int64)
 
 
 @dataclass(frozen=True, eq=False)

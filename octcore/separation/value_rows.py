@@ -18,7 +18,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from octcore.program import Cuts
-from octcore.separation.path_bound import TreePath, decided, paths_along, relaxation_terms
+from octcore.separation.path_bound import (
+    TreePath,
+    decided,
+    open_relaxed,
+    paths_along,
+    relaxation_terms,
+)
 from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 REACH = 3
@@ -79,19 +85,11 @@ class ValueRows:
         # Where the path is not taken the left side is at most the weight of the rows, and the
         # values on the right side may be negative.
         big = total - min(0.0, leaf, float(values.min(initial=0.0)))
-        constant, positions, factors = relaxation_terms(path, layout, height)
-        row = builder.open_row(big * constant)
-        builder.add(row, positions, -big * factors)
+        row = open_relaxed(builder, 0.0, big, relaxation_terms(path, layout, height))
         builder.add(row, layout.hit(hits), weight[hits])
-        below = np.array([node for level in layout.levels(m) for node in level])
-        builder.add(row, layout.leaf(below), -self.penalty)
+        builder.add(row, layout.leaf(layout.below(m)), -self.penalty)
         if height:
             builder.add(row, layout.branch(m, np.arange(layout.n_features)), -values)
         builder.add(row, layout.leaf(m), -leaf)
-        builder.pictures.append(
-            {
-                "path": [(q, int(self.instance.feature[f]), side) for q, f, side in path.steps],
-                "node": m,
-                "best_value": max(leaf, float(values.max(initial=-np.inf))),
-            }
-        )
+        best = max(leaf, float(values.max(initial=-np.inf)))
+        builder.pictures.append({**path.picture(self.instance), "best_value": best})

@@ -11,7 +11,7 @@ from octcore.capabilities import Capability
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import Program, PyomoModel
-from octcore.serial import write_file
+from octcore.serial import in_words, write_file
 from octcore.solving.prepare import problem_of
 
 if TYPE_CHECKING:
@@ -56,14 +56,10 @@ def write_model(run: Run, path: str | Path, most_nonzeros: int = MOST_NONZEROS) 
         )
     files = model_files(run, (path.suffix,), most_nonzeros)
     written = {path.with_suffix(suffix): text for suffix, text in files.items()}
-    try:
+    with in_words(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         for place, text in written.items():
             write_file(place, text)
-    except OSError as error:
-        raise SettingsError(
-            "CANNOT_WRITE", f"{path} cannot be written: {error.strerror}; choose another place."
-        ) from error
     return tuple(written)
 
 

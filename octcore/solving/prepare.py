@@ -11,7 +11,7 @@ import numpy as np
 
 from octcore.constraints import ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
-from octcore.encoding.base import Encoding
+from octcore.encoding.base import Encoding, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
@@ -119,7 +119,11 @@ def make_problem(
         # Weights of classes are in the weights of the rows; they rule out no tree.
         constraints=replace(settings.constraints, class_weight=None),
         context=_context(settings, train, encoding, X),
-        categorical=_categorical(encoding),
+        categorical=tuple(
+            tuple(positions)
+            for positions in group_slices(encoding).values()
+            if encoding.columns[positions[0]].kind == "level"
+        ),
         seed=settings.seed,
     )
 
@@ -257,11 +261,3 @@ def _context(
     return ConstraintContext(
         X, train.codes, encoding.groups, encoding.raw_features, train.classes, attributes, positive
     )
-
-
-def _categorical(encoding: Encoding) -> tuple[tuple[int, ...], ...]:
-    by_raw: dict[str, list[int]] = {}
-    for j, column in enumerate(encoding.columns):
-        if column.kind == "level":
-            by_raw.setdefault(column.raw, []).append(j)
-    return tuple(tuple(positions) for positions in by_raw.values())

@@ -27,6 +27,7 @@ from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeEr
 from octcore.formulations.shared.question import in_copies, leaf_share
 from octcore.program import Problem
 from octcore.search.near_optimal.instance import common_unit
+from octcore.serial import in_words
 from octcore.solving.column_values import refuse_other_questions, univariate_question
 from octcore.tree.tree import Tree
 
@@ -406,7 +407,7 @@ def _opened(path: Path, mode: str) -> IO[str]:
 @contextmanager
 def _replaced(folder: Path) -> Iterator[Path]:
     """A folder beside, whose files replace those of the folder once all are written."""
-    try:
+    with in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".proof-") as beside:
             yield Path(beside)
@@ -414,10 +415,6 @@ def _replaced(folder: Path) -> Iterator[Path]:
                 (folder / name).unlink(missing_ok=True)
             for path in Path(beside).iterdir():
                 os.replace(path, folder / path.name)
-    except OSError as error:
-        raise SettingsError(
-            "CANNOT_WRITE", f"{folder} cannot be written: {error.strerror}; choose another place."
-        ) from error
 
 
 def _readme(run: Run, case: Case, tree: Nested, name: str) -> str:

@@ -289,8 +289,7 @@ float or None
         """
         if self.objective is None or self.is_optimal or self.certificate.verified is False:
             return self
-        info = get_formulation(self.formulation).info
-        sense = info.sense if info.objective_with is None else info.objective_with(self.params)[0]
+        sense, _ = get_formulation(self.formulation).info.objective_of(self.params)
         room = bound - self.objective if sense is Sense.MAXIMISE else self.objective - bound
         slack = CLOSED * max(1.0, abs(self.objective))
         is_looser = self.bound is not None and room >= abs(self.bound - self.objective)

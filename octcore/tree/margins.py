@@ -95,7 +95,7 @@ def _unit_margin(
     node: int, split: Split, rows: npt.NDArray[np.int64], projected: Floats, signs: Floats | None
 ) -> NodeMargin:
     scores = projected + split.solved_offset
-    length = _length(split)
+    length = split.norm
     side = np.where(projected > split.threshold, 1.0, -1.0) if signs is None else signs
     value = side * scores
     slack = np.zeros(len(rows)) if signs is None else np.maximum(0.0, 1.0 - value)
@@ -110,7 +110,7 @@ def _geometric_margin(
     right = projected > split.threshold
     low = float(projected[~right].max()) if not right.all() else -np.inf
     high = float(projected[right].min()) if right.any() else np.inf
-    length = _length(split)
+    length = split.norm
     near = SUPPORT_TOLERANCE * max(1.0, length)
     support = np.where(right, projected <= high + near, projected >= low - near)
     distances = (projected - split.threshold) / length
@@ -123,10 +123,6 @@ def _geometric_margin(
 def _unit_lines(split: Split) -> tuple[float, float]:
     """Values of ``w.x`` where ``w.x + b`` is -1 and 1."""
     return -1.0 - split.solved_offset, 1.0 - split.solved_offset
-
-
-def _length(split: Split) -> float:
-    return float(np.linalg.norm([value for _, value in split.weights]))
 
 
 def split_lines(

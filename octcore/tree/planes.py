@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from octcore.tree import topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, grown
 
 SCORE_TOLERANCE = 1e-12
 """A score of exactly 0 goes right; rounding must not send it left."""
@@ -62,16 +62,13 @@ def drop_pass_through(tree: Tree) -> Tree:
     Models that keep a perfect tree mark an unused branch node by a zero plane; the result routes
     alike and has no such node.
     """
-    splits: dict[int, Split] = {}
-    labels: dict[int, int] = {}
-    stack = [(1, 1)]
-    while stack:
-        old, new = stack.pop()
-        while old in tree.splits and not tree.splits[old].weights:
-            old = 2 * old + int(tree.splits[old].threshold < 0)
-        if old in tree.labels:
-            labels[new] = tree.labels[old]
-        else:
-            splits[new] = tree.splits[old]
-            stack += [(2 * old, 2 * new), (2 * old + 1, 2 * new + 1)]
+
+    def part(node: int) -> int | tuple[Split, int, int]:
+        while node in tree.splits and not tree.splits[node].weights:
+            node = 2 * node + int(tree.splits[node].threshold < 0)
+        if node in tree.labels:
+            return tree.labels[node]
+        return tree.splits[node], 2 * node, 2 * node + 1
+
+    splits, labels = grown(1, part)
     return replace(tree, splits=splits, labels=labels)

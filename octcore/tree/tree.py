@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from octcore.tree import topology
 
 FORMAT = "octcore-tree"
 VERSION = 1
+Place = TypeVar("Place")
+Test = TypeVar("Test")
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,15 @@ class Split:
             return np.zeros(len(X))
         columns = list(self.features)
         return X[:, columns] @ np.array([value for _, value in self.weights])
+
+    @property
+    def norm(self) -> float:
+        """Euclidean norm of the weights."""
+        return float(np.linalg.norm([value for _, value in self.weights]))
+
+    def distance(self, X: np.ndarray) -> np.ndarray:
+        """Euclidean distance of every row to the plane, 0 without weights."""
+        return np.abs(self.project(X) - self.threshold) / (self.norm or 1.0)
 
     def goes_right(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Boolean array: which rows, or which of some, go to the right child."""
@@ -352,3 +363,24 @@ def labels_array(labels: Sequence[Any]) -> np.ndarray:
     found = np.asarray(labels)
     is_mixed = found.dtype.kind in "US" and not all(isinstance(label, str) for label in labels)
     return np.array(labels, dtype=object) if is_mixed else found
+
+
+def grown(
+    root: Place, part: Callable[[Place], int | tuple[Test, Place, Place]]
+) -> tuple[dict[int, Test], dict[int, int]]:
+    """Tests and labels by node of a tree that is described part by part.
+
+    `part`: ``place -> label``, or ``place -> (test, left place, right place)``.
+    """
+    tests: dict[int, Test] = {}
+    labels: dict[int, int] = {}
+    pending = [(root, 1)]
+    while pending:
+        place, node = pending.pop()
+        found = part(place)
+        if isinstance(found, tuple):
+            tests[node], left, right = found
+            pending += [(left, 2 * node), (right, 2 * node + 1)]
+        else:
+            labels[node] = found
+    return tests, labels

@@ -137,15 +137,9 @@ def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
         raise NotProvenError("too many pairs of features are forbidden")
     left_out = {frozenset(choice) for choice in itertools.product(*pairs)}
     remaining = [[raw for raw in free if raw not in out] for out in left_out]
-    if most is None:
-        sets = remaining
-        count = len(sets)
-        chosen = iter(sets)
-    else:
-        sizes = [min(int(most), len(raws)) for raws in remaining]
-        count = sum(math.comb(len(raws), size) for raws, size in zip(remaining, sizes, strict=True))
-        chosen = itertools.chain.from_iterable(map(itertools.combinations, remaining, sizes))
-    for raws in chosen:
+    sizes = [len(raws) if most is None else min(int(most), len(raws)) for raws in remaining]
+    count = sum(math.comb(len(raws), size) for raws, size in zip(remaining, sizes, strict=True))
+    for raws in itertools.chain.from_iterable(map(itertools.combinations, remaining, sizes)):
         yield count, np.array(list(raws), dtype=int)
 
 

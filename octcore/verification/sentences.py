@@ -99,13 +99,17 @@ def _is_coded(stated: Stated, negative: str, positive: str) -> bool:
     return (negative, positive) == tuple(map(str, classes))
 
 
-def _is_price(stated: Stated, name: str, said: str) -> bool:
-    """Whether a fraction is what a hyperparameter means, to within rounding."""
-    given = stated.claim.params.get(name)
-    if given is None:
-        return False
-    read = float(said.removeprefix("the double ")) if "double" in said else Fraction(said)
-    return abs(float(read) - given) <= AS_READ * abs(given)
+def _price_of(name: str) -> Holds:
+    """The fraction is what a hyperparameter means, to within rounding."""
+
+    def is_price(stated: Stated, said: str) -> bool:
+        given = stated.claim.params.get(name)
+        if given is None:
+            return False
+        read = float(said.removeprefix("the double ")) if "double" in said else Fraction(said)
+        return abs(float(read) - given) <= AS_READ * abs(given)
+
+    return is_price
 
 
 def _asks_for_levels(stated: Stated, named: str) -> bool:
@@ -165,12 +169,8 @@ COMMON: Mapping[str, Holds] = {
     r"optimal among all axis-parallel trees of depth (\d+) on these rows( that keep the side "
     r"constraints)?": _on_all_thresholds,
     r"closed to a relative gap of (\S+)": lambda stated, gap: float(gap) == stated.known.closed,
-    rf"the price of a leaf is {_READ}": lambda stated, said: _is_price(
-        stated, "leaf_penalty", said
-    ),
-    rf"the weight of the splits is {_READ}": lambda stated, said: _is_price(
-        stated, "split_weight", said
-    ),
+    rf"the price of a leaf is {_READ}": _price_of("leaf_penalty"),
+    rf"the weight of the splits is {_READ}": _price_of("split_weight"),
     r"questions on (.+) ask for one level at a time": _asks_for_levels,
     r"optimal to within 1e-0[69] of the total weight of the rows": _is_optimal,
     r"optimal to within (\S+) in the objective": _is_within,
@@ -212,7 +212,7 @@ OF_FORMULATION: Mapping[str, Mapping[str, Holds]] = {
         r"otherwise": _price
     },
     "oct": {
-        r"the price of a split is (.+)": lambda stated, said: _is_price(stated, "alpha", said),
+        r"the price of a split is (.+)": _price_of("alpha"),
         r"Thresholds lie between values of a scaled column that differ by (\S+) at least; closer "
         r"rows count as inseparable\.": lambda stated, gap: float(gap) == SMALLEST_OCT_GAP,
     },

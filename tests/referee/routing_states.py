@@ -16,7 +16,7 @@ from octcore.search.margot.below import width_of
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.nested import NestedSearch, full_node
-from octcore.search.margot.start import is_above, node_membership
+from octcore.search.margot.start import node_membership
 from tests.referee.node_qp import solve_node_qp_reference
 
 VARIABLE = "OCTCORE_CHECK"
@@ -59,9 +59,18 @@ def _in_hand(search: RoutingSearch, node: int) -> tuple[np.ndarray, float]:
     return sides, float(search.below[side].value[below, 0])
 
 
+def _is_above(prefix: np.ndarray, routing: np.ndarray) -> np.ndarray:
+    """Whether the nodes of ``prefix`` lie on the ways of a complete routing, or are their ends."""
+    ways, inside = routing, np.zeros(np.broadcast_shapes(prefix.shape, routing.shape), np.bool_)
+    while (ways >= 0).any():
+        inside |= ways == prefix
+        ways = np.where(ways >= 0, (ways - 1) // 2, ways)
+    return inside
+
+
 def _holds(search: RoutingSearch, routing: np.ndarray) -> bool:
     """Whether a complete routing is one of those of the current state, and of its sides."""
-    here = bool(is_above(search.prefix, routing).all())
+    here = bool(_is_above(search.prefix, routing).all())
     if not isinstance(search, NestedSearch):
         return here
     return here and all(_side_holds(search, side, routing) for side in (0, 1))
@@ -72,7 +81,7 @@ def _side_holds(search: NestedSearch, side: int, routing: np.ndarray) -> bool:
     nodes = states.rows[:, :: width_of(n_upper)].copy()
     nodes[np.arange(len(states.order)) >= states.known[:, None]] = 0
     full = np.array([full_node(side, node) for node in range(n_upper)])
-    return bool(is_above(full[nodes], routing[states.order]).all(axis=1).any())
+    return bool(_is_above(full[nodes], routing[states.order]).all(axis=1).any())
 
 
 def _incumbent(search: RoutingSearch) -> None:

@@ -9,6 +9,7 @@ every penalty that occurs in the published rows, the paper's 1620 instances amon
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from octcore.bench.suite import Suite
 
 Settings = Mapping[str, Any]
 Plans = Mapping[str, tuple[str, Settings]]
+Case = tuple[str, str, int, float]
+"""Data set, encoding, depth and penalty."""
 ACCELERATED = "accelerated-bend-oct"
 ABLATION: Plans = {
     "all techniques": (ACCELERATED, {}),
@@ -70,55 +73,47 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
     wanted: Plans = {key: (key, {}) for key in formulations}
     plans = STUDIES.get(study, wanted)
     return [
-        Instance(
-            dataset=row["dataset"],
-            encoding=row["encoding"],
-            formulation=key,
-            depth=int(row["depth"]),
-            load=encoded(folder, row["dataset"], row["encoding"]),
-            settings={
-                "encoding": "none",
-                "params": {"leaf_penalty": float(row["lambda"]), **params},
-            },
-            label=name if study in STUDIES else "",
-            published=_reference(row),
-        )
+        replace(_instance(folder, _case(row), key, params, row), label=name * (study in STUDIES))
         for row in published("accelerated")
         for name, (key, params) in plans.items()
     ]
 
 
-def _reference(row: Mapping[str, str]) -> Published:
-    return Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"]))
+def _case(row: Mapping[str, str]) -> Case:
+    return row["dataset"], row["encoding"], int(row["depth"]), float(row["lambda"])
+
+
+def _instance(
+    folder: Path, case: Case, key: str, params: Settings, row: Mapping[str, str] | None
+) -> Instance:
+    dataset, encoding, depth, penalty = case
+    reference = Published()
+    if row is not None:
+        reference = Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"]))
+    return Instance(
+        dataset=dataset,
+        encoding=encoding,
+        formulation=key,
+        depth=depth,
+        load=encoded(folder, dataset, encoding),
+        settings={"encoding": "none", "params": {"leaf_penalty": penalty, **params}},
+        published=reference,
+    )
 
 
 def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every encoded set with every depth and penalty; optima where they are published."""
     rows = list(published("accelerated"))
-    known = {
-        (row["dataset"], row["encoding"], int(row["depth"]), float(row["lambda"])): row
-        for row in rows
-    }
+    known = {_case(row): row for row in rows}
     penalties = sorted({float(row["lambda"]) for row in rows}) if study == PENALTIES else [0.01]
-    found = []
-    for (dataset, encoding), depth, penalty in itertools.product(
-        encoded_sets(), (3, 4) if study == PENALTIES else (5,), penalties
-    ):
-        row = known.get((dataset, encoding, depth, penalty))
-        reference = Published() if row is None else _reference(row)
-        found += [
-            Instance(
-                dataset=dataset,
-                encoding=encoding,
-                formulation=key,
-                depth=depth,
-                load=encoded(folder, dataset, encoding),
-                settings={"encoding": "none", "params": {"leaf_penalty": penalty}},
-                published=reference,
-            )
-            for key in formulations
-        ]
-    return found
+    depths = (3, 4) if study == PENALTIES else (5,)
+    cases = [
+        (*names, depth, penalty)
+        for names, depth, penalty in itertools.product(encoded_sets(), depths, penalties)
+    ]
+    return [
+        _instance(folder, case, key, {}, known.get(case)) for case in cases for key in formulations
+    ]
 
 
 SUITE = Suite(

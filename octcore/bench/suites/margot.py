@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from octcore.bench.data_files import table
 from octcore.bench.instance import Instance, Published
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
+from octcore.selection.protocols import cut, ordered
 
 FILES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Breast Cancer D.": ("breast_cancer_diagnostic", {"drop": (0,)}),
@@ -96,10 +96,8 @@ def loader(folder: Path, dataset: str, **layout: Any) -> Callable[[], Dataset]:
 def split(folder: Path, dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Training and test rows of the paper: stratified by the label as it stands in the file."""
     raw = loader(folder, dataset, two_classes=False)()
-    train, test = train_test_split(
-        np.arange(raw.n_samples), test_size=0.2, shuffle=True, random_state=0, stratify=raw.y
-    )
-    return tuple(int(i) for i in np.sort(train)), tuple(int(i) for i in np.sort(test))
+    train, test = cut(raw.codes, np.arange(raw.n_samples), 0.2, 0)
+    return ordered(train), ordered(test)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
@@ -126,7 +124,11 @@ def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> I
     )
     threads = (os.cpu_count() or 1) if key == "margot" else 1
     used = figure(10, dataset, model, "n_distinct_features") if study == "features" else None
-    params = {n: _whole(n, v) for n, v in values.items() if v is not None}
+    params = {
+        name: int(value) if name.startswith("budget") else value
+        for name, value in values.items()
+        if value is not None
+    }
     return Instance(
         dataset=dataset,
         encoding="scaled",
@@ -138,10 +140,6 @@ def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> I
         published=figures if depth == 2 else Published(),
         rows=(train, (), test),
     )
-
-
-def _whole(name: str, value: float) -> float | int:
-    return int(value) if name.startswith("budget") else value
 
 
 SUITE = Suite(

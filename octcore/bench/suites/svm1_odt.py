@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from octcore.bench.data_files import table
 from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Published
@@ -24,6 +23,7 @@ from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
 from octcore.selection.data_selection import Thresholds
+from octcore.selection.protocols import cut, ordered
 
 FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
     "Balance-scale": ("raw/balance-scale.data", 0, {}),
@@ -142,7 +142,7 @@ def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
 
 def _on_all_rows(n_samples: int, formulation: str) -> Instance:
     load = partial(three_regions, n_samples)
-    train, test = _parts(load, np.arange(n_samples), SELECTION_TEST_SIZE, 0)
+    train, test = _parts(load(), SELECTION_TEST_SIZE, 0)
     return OfDepth(
         dataset=f"three-regions-{n_samples}x{COLUMNS}",
         formulation=formulation,
@@ -165,18 +165,13 @@ def three_regions(n_samples: int, n_features: int = COLUMNS) -> Dataset:
 
 def splits(load: Callable[[], Dataset]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Five stratified 75/25 splits."""
-    rows = np.arange(load().n_samples)
-    return [_parts(load, rows, 0.25, seed) for seed in range(REPEATS)]
+    data = load()
+    return [_parts(data, 0.25, seed) for seed in range(REPEATS)]
 
 
-def _parts(
-    load: Callable[[], Dataset], rows: np.ndarray, share: float, seed: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Split rows by class; the second part is the share."""
-    first, second = train_test_split(
-        rows, test_size=share, random_state=seed, stratify=load().codes[rows]
-    )
-    return tuple(map(int, np.sort(first))), tuple(map(int, np.sort(second)))
+def _parts(data: Dataset, share: float, seed: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    train, test = cut(data.codes, np.arange(data.n_samples), share, seed)
+    return ordered(train), ordered(test)
 
 
 SUITE = Suite(

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from octcore.errors import EngineError
-from octcore.numerics.linear import add_rows, run
+from octcore.numerics.linear import add_rows, new_solver, run
 
 INFINITY = highspy.kHighsInf
 SLICE_SECONDS = 1.0
@@ -63,7 +63,13 @@ class PersistentLp:
         self.solves = 0
         self.value = -np.inf
         self.x = np.zeros(self.n_columns)
-        self._highs = _new_solver(threads, seed)
+        self._highs = new_solver(
+            threads=threads,
+            random_seed=seed,
+            presolve="off",
+            solver="simplex",
+            simplex_strategy=1,
+        )
         self._highs.passModel(lp)
 
     @property
@@ -173,18 +179,3 @@ class PersistentLp:
     def reduced_costs(self) -> np.ndarray:
         """Reduced costs of the columns at the last optimum."""
         return np.array(self._solution.col_dual)
-
-
-def _new_solver(threads: int, seed: int) -> highspy.Highs:
-    highs = highspy.Highs()
-    options = {
-        "output_flag": False,
-        "threads": threads,
-        "random_seed": seed,
-        "presolve": "off",
-        "solver": "simplex",
-        "simplex_strategy": 1,
-    }
-    for name, value in options.items():
-        highs.setOptionValue(name, value)
-    return highs

@@ -48,7 +48,6 @@ INFO = FormulationInfo(
     ),
     split_kind="univariate",
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, *ACCELERATIONS, PROBING, *STRENGTHENINGS),
     constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),

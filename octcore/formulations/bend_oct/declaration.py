@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.benders import (
     ReducedProblem,
@@ -42,16 +42,9 @@ INFO = FormulationInfo(
         "FlowOCT without its flow variables: the model guesses which rows are classified correctly "
         "and a cut corrects every guess that the tree denies. Small, but plain cuts are weak."
     ),
-    reference=Reference(
-        "Aghaei, S., Gómez, A. and Vayanos, P.",
-        2025,
-        "Strong optimal classification trees",
-        "Operations Research",
-        "10.1287/opre.2021.0034",
-    ),
+    reference=STRONG_TREES,
     split_kind="univariate",
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=REGULARISERS,
     constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),

@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.shared.rows import linear, score_terms
+from octcore.formulations.shared.tree_equations import add_within
 from octcore.formulations.shared.two_classes import GAP
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
@@ -170,18 +171,8 @@ class MargotModel:
     def _budgets(self, model: Any, box: float) -> None:
         family, features = self.family, range(self.family.rows.X.shape[1])
         model.s = pyo.Var(family.T, features, domain=pyo.Binary, doc="s_tj: plane t uses feature j")
-        model.use_above = pyo.Constraint(
-            family.T,
-            features,
-            rule=lambda _, t, j: model.w[t, j] <= box * model.s[t, j],
-            doc="(11) w_tj <= M_w s_tj",
-        )
-        model.use_below = pyo.Constraint(
-            family.T,
-            features,
-            rule=lambda _, t, j: -box * model.s[t, j] <= model.w[t, j],
-            doc="(11) -M_w s_tj <= w_tj",
-        )
+        docs = "(11) w_tj <= M_w s_tj", "(11) -M_w s_tj <= w_tj"
+        add_within(model, "use", model.w, lambda t, j: box * model.s[t, j], docs)
         if family.variant == "sfs":
             model.u = pyo.Var(family.T, domain=pyo.NonNegativeReals, doc="u_t: features beyond B_t")
         model.budget = pyo.Constraint(
@@ -204,12 +195,8 @@ class MargotModel:
         size: Any
         if family.is_linear:
             model.a = pyo.Var(family.T, features, domain=pyo.NonNegativeReals, doc="|w_tj|")
-            model.a_above = pyo.Constraint(
-                family.T, features, rule=lambda _, t, j: model.a[t, j] >= model.w[t, j]
-            )
-            model.a_below = pyo.Constraint(
-                family.T, features, rule=lambda _, t, j: model.a[t, j] >= -model.w[t, j]
-            )
+            docs = "|w_tj| >= w_tj", "|w_tj| >= -w_tj"
+            add_within(model, "a", model.w, lambda t, j: model.a[t, j], docs)
             size = 0.5 * pyo.quicksum(model.a.values())
         else:
             size = pyo.quicksum(0.5 * model.w[t, j] ** 2 for t in family.T for j in features)

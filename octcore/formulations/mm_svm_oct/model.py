@@ -12,9 +12,10 @@ import pyomo.environ as pyo
 
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
 from octcore.formulations.shared.rows import linear, score_terms
+from octcore.formulations.shared.tree_equations import add_within
 from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, grown
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +91,8 @@ class MMSVMModel:
             ),
             doc="1/2 ||w_t||^2 <= delta",
         )
-        model.plane_above = pyo.Constraint(
-            self.T,
-            features,
-            rule=lambda _, t, j: model.w[t, j] <= box * model.d[t],
-            doc="w_tj <= M_w d_t",
-        )
-        model.plane_below = pyo.Constraint(
-            self.T,
-            features,
-            rule=lambda _, t, j: model.w[t, j] >= -box * model.d[t],
-            doc="w_tj >= -M_w d_t",
-        )
+        docs = "w_tj <= M_w d_t", "w_tj >= -M_w d_t"
+        add_within(model, "plane", model.w, lambda t, j: box * model.d[t], docs)
         model.plane_below_plane = pyo.Constraint(
             self.inner, rule=lambda _, t: model.d[t] <= model.d[t // 2], doc="d_t <= d_parent"
         )
@@ -206,16 +197,14 @@ class MMSVMModel:
         p = self.judge.rows.X.shape[1]
         w = point.table(model.w, len(self.T), p)
         b, d = point.array(model.b), point.array(model.d)
-        planes, leaves, pending = {}, {}, [1]
-        while pending:
-            t = pending.pop()
+
+        def part(t: int) -> int | tuple[tuple[np.ndarray, float], int, int]:
             if t not in self.T or d[t - 1] < 0.5 or not np.abs(w[t - 1]).max() > 1e-9:
                 side = b[t - 1] >= 0 if t in self.T else t % 2 == 1
-                leaves[t] = self.judge.positive if side else 1 - self.judge.positive
-                continue
-            planes[t] = w[t - 1].copy(), float(b[t - 1])
-            pending += topology.children(t)
-        return self.judge.tree(planes, leaves)
+                return self.judge.positive if side else 1 - self.judge.positive
+            return (w[t - 1].copy(), float(b[t - 1])), *topology.children(t)
+
+        return self.judge.tree(*grown(1, part))
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""

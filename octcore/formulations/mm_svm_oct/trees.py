@@ -15,7 +15,7 @@ from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.start import local_svm
 from octcore.tree import topology
 from octcore.tree.planes import tree_from_planes
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, grown
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
@@ -256,28 +256,26 @@ class MMSVMTrees(TwoClassTrees):
 
     def adopt(self, tree: Tree) -> Tree:
         """Turn the splits of any tree so that the second class tends to the right."""
-        visited, planes, leaves = tree.node_rows(self.X), {}, {}
-        pending = [(1, 1)]
-        while pending:
-            old, new = pending.pop()
-            if old in tree.labels:
-                leaves[new] = tree.labels[old]
-                continue
-            split, children = tree.splits[old], [2 * old, 2 * old + 1]
+        visited = tree.node_rows(self.X)
+
+        def part(node: int) -> int | tuple[tuple[np.ndarray, float], int, int]:
+            if node in tree.labels:
+                return tree.labels[node]
+            split, (left, right) = tree.splits[node], topology.children(node)
             weights, offset = split.dense(self.X.shape[1]), -split.threshold
             share = [
                 self.signs[visited[child]].mean() if len(visited[child]) else 0.0
-                for child in children
+                for child in (left, right)
             ]
             if share[0] > share[1]:
-                weights, offset, children = -weights, -offset, children[::-1]
+                weights, offset, left, right = -weights, -offset, right, left
             # the nearest row gets a score of 1 in absolute value
-            scores = self.X[visited[old]] @ weights + offset
+            scores = self.X[visited[node]] @ weights + offset
             nearest = float(np.abs(scores).min(initial=np.inf))
             scale = 1.0 / nearest if 0 < nearest < np.inf else 1.0
-            planes[new] = weights * scale, offset * scale
-            pending += [(children[0], 2 * new), (children[1], 2 * new + 1)]
-        return self.tree(planes, leaves)
+            return (weights * scale, offset * scale), left, right
+
+        return self.tree(*grown(1, part))
 
     def recentred(self, tree: Tree) -> Tree:
         """Same routing, every plane with its own widest margin: for pictures only.

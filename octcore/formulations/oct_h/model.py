@@ -102,12 +102,8 @@ class OCTHModel:
             rule=lambda _, m: pyo.quicksum(size[m, j] for j in J) <= d[m],
             doc="sum_j |a_mj| <= d_m",
         )
-        model.size_above = pyo.Constraint(
-            B, J, rule=lambda _, m, j: size[m, j] >= a[m, j], doc="|a_mj| >= a_mj"
-        )
-        model.size_below = pyo.Constraint(
-            B, J, rule=lambda _, m, j: size[m, j] >= -a[m, j], doc="|a_mj| >= -a_mj"
-        )
+        docs = "|a_mj| >= a_mj", "|a_mj| >= -a_mj"
+        equations.add_within(model, "size", a, lambda m, j: size[m, j], docs)
         model.use = pyo.Constraint(
             B, J, rule=lambda _, m, j: size[m, j] <= s[m, j], doc="|a_mj| <= s_mj"
         )
@@ -119,12 +115,8 @@ class OCTHModel:
             rule=lambda _, m: pyo.quicksum(s[m, j] for j in J) >= d[m],
             doc="sum_j s_mj >= d_m",
         )
-        model.threshold_above = pyo.Constraint(
-            B, rule=lambda _, m: b[m] <= self.judge.reach * d[m], doc="b_m <= d_m"
-        )
-        model.threshold_below = pyo.Constraint(
-            B, rule=lambda _, m: b[m] >= -self.judge.reach * d[m], doc="b_m >= -d_m"
-        )
+        docs = "b_m <= d_m", "b_m >= -d_m"
+        equations.add_within(model, "threshold", b, lambda m: self.judge.reach * d[m], docs)
 
     def _structure(self, model: Any) -> None:
         d, sets = model.d, self.sets

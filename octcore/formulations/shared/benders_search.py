@@ -150,6 +150,6 @@ class TopDownBranching:
         if feature < 0:
             return np.array([*above, *others]), np.array([layout.leaf(node)])
         # A second test of the same feature further down separates nothing.
-        below = [layout.branch(m, feature) for level in layout.levels(node)[1:-1] for m in level]
+        below = [layout.branch(m, feature) for m in layout.below(node, 1) if m <= layout.n_branch]
         taken = np.array([*above, layout.leaf(node), *others, *below])
         return taken, np.array([layout.branch(node, feature)])

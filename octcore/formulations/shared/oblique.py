@@ -17,6 +17,7 @@ import pyomo.environ as pyo
 
 from octcore.constraints import violations
 from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.tree_equations import add_within
 from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
 from octcore.parameters import FloatRange
 from octcore.program import Problem, Sense
@@ -36,9 +37,10 @@ from octcore.warmstart.points import (
 from octcore.warmstart.svm_tree import TreeSearch
 from octcore.warmstart.tree_gaps import GAP_SLACK
 
+USUAL_EPSILON = 0.005
 EPSILON = FloatRange(
     "epsilon",
-    0.005,
+    USUAL_EPSILON,
     r"\varepsilon",
     "Smallest gap between the two sides of a split, for weights of 1-norm 1 on columns in [0, 1]. "
     "1e-5 stands for any strict separation.",
@@ -144,23 +146,18 @@ class CountObjective:
         """Gaps of a tree, and whether they reach epsilon; goes to the run's values."""
         gaps = self.gaps(tree)
         smallest = min(gaps.values(), default=None)
+        is_wide = smallest is None or smallest >= USUAL_EPSILON * (1 - GAP_SLACK)
         return {
             "node_gaps": {str(node): gap for node, gap in gaps.items()},
             "smallest_gap": smallest,
-            "separability": self._kind(smallest),
+            "separability": "epsilon-feasible" if is_wide else "separable",
             "thin_nodes": [node for node, gap in gaps.items() if gap < SEPARABLE_GAP],
         }
-
-    def _kind(self, smallest: float | None) -> str:
-        reference = EPSILON.default
-        assert isinstance(reference, float)
-        wide = smallest is None or smallest >= reference * (1 - GAP_SLACK)
-        return "epsilon-feasible" if wide else "separable"
 
 
 def describe_in_words(described: dict[str, Any]) -> tuple[str, ...]:
     """Sentences for the certificate about the gaps of the final tree."""
-    smallest, reference = described["smallest_gap"], EPSILON.default
+    smallest, reference = described["smallest_gap"], USUAL_EPSILON
     if smallest is None:
         return ()
     if described["separability"] == "epsilon-feasible":
@@ -245,12 +242,7 @@ def add_big_m(
         rule=lambda m, t: pyo.quicksum(m.a_size[t, j] for j in features) <= 1,
         doc="(5a) ||a_t||_1 <= 1",
     )
-    model.size_above = pyo.Constraint(
-        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= m.a[t, j], doc="(5b)"
-    )
-    model.size_below = pyo.Constraint(
-        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= -m.a[t, j], doc="(5c)"
-    )
+    add_within(model, "size", model.a, lambda t, j: model.a_size[t, j], ("(5b)", "(5c)"))
 
     def left(m: Any, i: int, t: int) -> Any:
         guard()

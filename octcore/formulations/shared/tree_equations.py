@@ -6,6 +6,7 @@ variables and the equation as it stands in the paper.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyomo.environ as pyo
@@ -30,6 +31,16 @@ def add_split_below_split(model: Any, sets: TreeSets, splits: Any, doc: str) -> 
     )
 
 
+def add_right_without_split(model: Any, sets: TreeSets, ends: Any, splits: Any, doc: str) -> None:
+    """Without a split all rows go right: ``z[i, t] <= d[m]`` where t lies left of m."""
+    model.right_without_split = pyo.Constraint(
+        sets.I,
+        [(t, m) for t, m, side in sets.steps if side == 0],
+        rule=lambda _, i, t, m: (None, linear((1.0, -1.0), (ends[i, t], splits[m])), 0.0),
+        doc=doc,
+    )
+
+
 def add_one_terminal(model: Any, sets: TreeSets, ends: Any, doc: str) -> None:
     """Every row ends at one terminal node: ``sum_t z[i, t] = 1``."""
     ones = [1.0] * len(sets.L)
@@ -49,3 +60,19 @@ def add_one_label(
         ),
         doc=doc,
     )
+
+
+def add_within(
+    model: Any, name: str, values: Any, most: Callable[..., Any], docs: tuple[str, str]
+) -> None:
+    """``v <= most`` and ``-v <= most`` for all members v, as ``NAME_above`` and ``NAME_below``.
+
+    `most`: what a member, by its index, is limited by.
+    """
+    for side, sign, doc in zip(("above", "below"), (1.0, -1.0), docs, strict=True):
+        rows = pyo.Constraint(
+            values.index_set(),
+            rule=lambda _, *at, sign=sign: sign * values[at] <= most(*at),
+            doc=doc,
+        )
+        model.add_component(f"{name}_{side}", rows)

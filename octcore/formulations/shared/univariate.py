@@ -26,7 +26,7 @@ from octcore.formulations.shared.constraint_kinds import fixes_labels
 from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Problem, Program, Sense
 from octcore.tree import metrics, topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, grown
 
 LEAF_PENALTY = FloatRange(
     "leaf_penalty",
@@ -225,16 +225,14 @@ def decode(
     `label_of`: class index of a leaf.
     `threshold_of`: threshold of a branch node; by default that between 0 and 1.
     """
-    splits, labels, open_nodes = {}, {}, [1]
-    while open_nodes:
-        node = open_nodes.pop()
+
+    def part(node: int) -> int | tuple[Split, int, int]:
         feature = feature_of(node) if topology.node_depth(node) < problem.depth else None
         if feature is None:
-            labels[node] = label_of(node)
-        else:
-            splits[node] = Split.on_feature(feature, threshold_of(node))
-            open_nodes += topology.children(node)
-    return Tree(splits, labels, problem.n_features, problem.n_classes)
+            return label_of(node)
+        return Split.on_feature(feature, threshold_of(node)), *topology.children(node)
+
+    return Tree(*grown(1, part), problem.n_features, problem.n_classes)
 
 
 def tidy(tree: Tree, problem: Problem) -> Tree:
@@ -279,19 +277,15 @@ def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
     """
     kept_root = problem.constraints.root_feature is not None
     rows = tree.node_rows(problem.X)
-    splits: dict[int, Split] = {}
-    labels: dict[int, int] = {}
-    pending = [(1, 1)]
-    while pending:
-        old, new = pending.pop()
-        while old in tree.splits and not (old == 1 and kept_root):
-            filled = [child for child in topology.children(old) if len(rows[child])]
+
+    def part(node: int) -> int | tuple[Split, int, int]:
+        while node in tree.splits and not (node == 1 and kept_root):
+            filled = [child for child in topology.children(node) if len(rows[child])]
             if len(filled) != 1:
                 break
-            old = filled[0]
-        if old in tree.labels:
-            labels[new] = tree.labels[old]
-        else:
-            splits[new] = tree.splits[old]
-            pending += [(2 * old, 2 * new), (2 * old + 1, 2 * new + 1)]
-    return tidy(Tree(splits, labels, tree.n_features, tree.n_classes), problem)
+            node = filled[0]
+        if node in tree.labels:
+            return tree.labels[node]
+        return tree.splits[node], *topology.children(node)
+
+    return tidy(Tree(*grown(1, part), tree.n_features, tree.n_classes), problem)

@@ -38,10 +38,12 @@ class ClassTransversalCuts:
         n = len(self.rows)
         c, e = point.array(self.c), point.table(self.e, n, self.n_leaves)
         at_c, at_e = point.columns.of(self.c), point.columns.of(self.e).reshape(n, self.n_leaves)
+        of_class = [np.flatnonzero(self.rows.y == k) for k in range(self.n_classes)]
         found: list[tuple[list[int], list[float]]] = []
         for leaf in range(self.n_leaves):
             worth = e[:, leaf] - c
-            chosen = [i for i in self._best_by_class(worth) if worth[i] > 0]
+            best = [int(rows[worth[rows].argmax()]) for rows in of_class if len(rows)]
+            chosen = [i for i in best if worth[i] > 0]
             if sum(worth[i] for i in chosen) > 1 + VIOLATION:
                 columns = [*(int(at_e[i, leaf]) for i in chosen), *(int(at_c[i]) for i in chosen)]
                 found.append((columns, [1.0] * len(chosen) + [-1.0] * len(chosen)))
@@ -50,10 +52,6 @@ class ClassTransversalCuts:
         columns, values = zip(*found, strict=True)
         matrix = sparse_rows(columns, point.columns.n_columns, values)
         return [Cuts(self.kind, matrix, np.ones(len(found)))]
-
-    def _best_by_class(self, worth: np.ndarray) -> list[int]:
-        of_class = [np.flatnonzero(self.rows.y == k) for k in range(self.n_classes)]
-        return [int(rows[worth[rows].argmax()]) for rows in of_class if len(rows)]
 
 
 def add_class_size_rows(

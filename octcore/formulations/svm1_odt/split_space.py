@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, grown
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +57,14 @@ class SplitSpace:
 
     def with_subsets(self, tree: Tree) -> Tree:
         """Same tree with every test of a single indicator written as a subset, mirrored."""
-        splits: dict[int, Split] = {}
-        labels: dict[int, int] = {}
-        pending = [(1, 1)]
-        while pending:
-            old, new = pending.pop()
-            if old in tree.labels:
-                labels[new] = tree.labels[old]
-                continue
-            split, left, right = tree.splits[old], 2 * old, 2 * old + 1
+
+        def part(node: int) -> int | tuple[Split, int, int]:
+            if node in tree.labels:
+                return tree.labels[node]
+            split = tree.splits[node]
             if self.group_of(split) is not None and split.is_univariate:
-                weights, offset = self.subset_plane([split.features[0]])
-                split, left, right = Split.on_plane(weights, offset), right, left
-            splits[new] = split
-            pending += [(left, 2 * new), (right, 2 * new + 1)]
-        return Tree(splits, labels, tree.n_features, tree.n_classes)
+                plane = self.subset_plane([split.features[0]])
+                return Split.on_plane(*plane), 2 * node + 1, 2 * node
+            return split, 2 * node, 2 * node + 1
+
+        return Tree(*grown(1, part), tree.n_features, tree.n_classes)

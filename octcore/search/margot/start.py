@@ -108,15 +108,6 @@ def node_membership(routing: NDArray[np.int64], node: int) -> NDArray[np.int8]:
     return sides
 
 
-def is_above(prefix: NDArray[np.int64], routing: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the nodes of ``prefix`` lie on the ways of a complete routing, or are their ends."""
-    ways, inside = routing, np.zeros(np.broadcast_shapes(prefix.shape, routing.shape), np.bool_)
-    while (ways >= 0).any():
-        inside |= ways == prefix
-        ways = np.where(ways >= 0, (ways - 1) // 2, ways)
-    return inside
-
-
 def tree_objective(problem: RoutingProblem, planes: Planes, routing: NDArray[np.int64]) -> float:
     """True objective of planes and routing (0-based last-level nodes), feature prices included.
 

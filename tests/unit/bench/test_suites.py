@@ -20,7 +20,7 @@ from octcore.bench.profiles import (
     solved_against_time,
 )
 from octcore.bench.published_figures import published
-from octcore.bench.runner import _folds, existing_keys, in_this_process, run_suite
+from octcore.bench.runner import existing_keys, in_this_process, run_suite
 from octcore.bench.suite import get_suite, list_suites, of_datasets, pick
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
@@ -30,6 +30,7 @@ from octcore.cli import main
 from octcore.cli.benching import _seeded
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError, SettingsError
+from octcore.selection.protocols import folds
 from octcore.solving.settings import check_settings
 from tests.bench.rivals.peers import PEERS, Peer, run_peer
 
@@ -243,9 +244,9 @@ def test_prices_are_chosen_without_test_rows(reference: Path):
         assert now.rows == before.rows
         assert len(now.grid) == 8
         assert (before.n_solves, now.n_solves) == (1, 8 * 5 + 1)
-        folds = _folds(now.load(), now.rows[0], now.folds)
-        assert sorted(i for _, held in folds for i in held) == list(now.rows[0])
-        assert all(sorted((*kept, *held)) == list(now.rows[0]) for kept, held in folds)
+        pairs = folds(now.load().codes, np.array(now.rows[0]), now.folds, 0)
+        assert sorted(i for _, held in pairs for i in held) == list(now.rows[0])
+        assert all(sorted((*kept, *held)) == list(now.rows[0]) for kept, held in pairs)
 
 
 def test_a_seed_is_named_in_the_line_and_refused_if_it_is_none():

@@ -77,5 +77,5 @@ def test_the_command_prints_prices(tmp_path, capsys) -> None:
 
 
 def test_an_unknown_family_is_refused() -> None:
-    with pytest.raises(SettingsError, match="families must be of"):
+    with pytest.raises(SettingsError, match="binarization_path has no family"):
         binarization_path(octcore.load_sample("iris"), families=("QX",))
