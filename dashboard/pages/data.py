@@ -7,8 +7,6 @@ from dashboard.views.data import (
     column_editor,
     dataset_input,
     encoding_preview,
-    first_lines,
-    gaps,
     repairs,
     target_choice,
 )
@@ -24,12 +22,12 @@ with left:
     dataset_input.draw()
     if session.state().problem:
         inputs.say(session.state().problem)
-    first_lines.draw_refused()
+    dataset_input.draw_refused()
     dataset_input.describe_source()
 data = session.dataset()
 with right:
     target_choice.draw()
-    gaps.draw()
+    repairs.draw_gaps()
     ready = target_choice.is_ready()
     start_button("Find an optimal tree", key="start_from_data", is_ready=ready)
     if ready and suits_margins(data):

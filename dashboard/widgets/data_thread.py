@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -79,12 +80,8 @@ def strip(view: JobView) -> None:
 
 def button(view: JobView) -> None:
     """Draw the button that loads the data and settings of a run."""
-    if not st.button(
-        "Continue with these data",
-        key=session.widget_key("continue", view.id),
-        icon=":material/database:",
-        width="stretch",
-    ):
+    key = session.widget_key("continue", view.id)
+    if not inputs.wide_button("Continue with these data", "database", key, is_first=False):
         return
     data = jobs.rows(view)
     if data is None:

@@ -8,8 +8,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.job_view import JobView
-from dashboard.server.naming import HELPER
+from dashboard.server.job_view import HELPER, JobView
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text

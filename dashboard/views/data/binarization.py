@@ -65,11 +65,8 @@ def _form() -> tuple[dict[str, Any], bool]:
         persist_state="session",
         help="In shares of the rows: 0.01 asks for one more row in a hundred right per leaf.",
     )
-    pressed = places[2].button(
-        "Compare encodings",
-        icon=":material/compare_arrows:",
-        key="binarization_start",
-        width="stretch",
+    pressed = inputs.wide_button(
+        "Compare encodings", "compare_arrows", "binarization_start", places[2], is_first=False
     )
     settings = {
         "depth": int(depth),

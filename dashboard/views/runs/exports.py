@@ -10,7 +10,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.views.compare.report import MOST_ENTRIES
 from dashboard.views.explore.node_panel import node_rows
-from dashboard.views.solve.greedy import ON_NUMBERS
+from dashboard.views.solve.new_rows import ON_NUMBERS
 from dashboard.widgets import inputs, proofs
 from dashboard.widgets.component import make_component
 from octcore.data.export import frame_to_csv

@@ -10,8 +10,7 @@ from statistics import fmean, pstdev
 import pandas as pd
 import streamlit as st
 
-from dashboard.server.job_view import JobView
-from dashboard.server.naming import setting_words
+from dashboard.server.job_view import JobView, setting_words
 from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.solving.settings import Asked

@@ -23,20 +23,17 @@ def draw(selected: Sequence[JobView]) -> None:
         st.subheader(f"{len(selected)} runs selected", anchor=False)
         left, middle, _ = st.columns([2, 2, 3])
         comparable = [entry for entry in selected if entry.is_final]
-        if left.button(
+        if inputs.wide_button(
             "Compare side by side",
-            key="compare_selected",
-            type="primary",
-            icon=":material/compare:",
-            width="stretch",
+            "compare",
+            "compare_selected",
+            left,
             disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
             help=f"Two to {session.MOST_COMPARED} runs that have ended.",
         ):
             session.compare([entry.id for entry in comparable])
             session.open_page("compare")
-        if middle.button(
-            "Delete", key="delete_selected", icon=":material/delete:", width="stretch"
-        ):
+        if inputs.wide_button("Delete", "delete", "delete_selected", middle, is_first=False):
             _confirm(selected)
 
 
@@ -48,19 +45,15 @@ def _one(entry: JobView) -> None:
     solved = None if view is None else view.solved
     first, second, third, fourth = st.columns(4)
     page, label = ("explore", "Open in Explore") if entry.is_final else ("solve", "Watch it")
-    if first.button(
-        label, key="open_run", type="primary", icon=":material/account_tree:", width="stretch"
-    ):
+    if inputs.wide_button(label, "account_tree", "open_run", first):
         session.open_page(page, entry.id)
     with second.popover("Rename", icon=":material/edit:", width="stretch"):
         _rename(entry)
     with third.popover("Export", icon=":material/download:", width="stretch", disabled=not solved):
         if solved is not None:
             exports.draw(entry.id, name_of(entry), solved)
-    if fourth.button(
-        "Delete", key="delete_run", icon=":material/delete:", width="stretch",
-        disabled=not entry.is_final,
-    ):  # fmt: skip
+    goes_on = not entry.is_final
+    if inputs.wide_button("Delete", "delete", "delete_run", fourth, False, disabled=goes_on):
         _confirm([entry])
     if view is not None:
         data_thread.button(view)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice, greedy, new_rows
+from dashboard.views.solve import advice, new_rows
 from dashboard.views.solve.advice import given_settings
 from dashboard.widgets import chart, live, proofs, run_summary, start
 from octcore.plotting import text
@@ -24,7 +24,7 @@ def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     """
     run_summary.headline(view.id, run)
     run_summary.small_tree(view.id, run)
-    numbers = cached.greedy_baseline(view.id, run, greedy.ON_NUMBERS)
+    numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
     _what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))

@@ -115,9 +115,7 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
         given = Asked.of(settings)
         depth, seed = given.depth, given.seed
         train, *_ = split_rows(data, given.test_size, seed)
-        pressed = right.button(
-            "Select", key="select_start", icon=":material/play_arrow:", width="stretch"
-        )
+        pressed = inputs.wide_button("Select", "play_arrow", "select_start", right, is_first=False)
         wanted = {"rule": rule, "depth": depth, "seed": seed, "time_limit": SELECT_SECONDS}
         question = (families.SELECT_TASK, cached.data_token(train), train, wanted)
         task = live.answer(*question, pressed=pressed, draw=_selected, doing="Selecting rows")

@@ -9,9 +9,7 @@ from dashboard import cached, session
 from dashboard.views.data import target_choice
 from dashboard.views.solve import advice, rows_form
 from dashboard.views.solve.rows_form import Rows
-from dashboard.widgets import cost_form, inputs, settings_form
-from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
-from dashboard.widgets.constraint_form import input_key as constraint_key
+from dashboard.widgets import constraint_form, inputs, settings_form
 from dashboard.widgets.parameter_form import input_key, parameter_form
 from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset
@@ -63,13 +61,13 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     with place_of_rows:  # which rows are held out depends on the seed
         rows = rows_form.draw(info, data, settings)
     with place_of_constraints.expander("Constraints", icon=":material/rule:"):
-        constraints = constraint_form(info, rows.data) if info.constraints else {}
+        constraints = constraint_form.constraint_form(info, rows.data) if info.constraints else {}
         if not info.constraints:
             st.caption("This formulation takes no side constraints.")
     if constraints:
         settings["constraints"] = constraints
     with place_of_costs.expander("Errors cost different amounts", icon=":material/balance:"):
-        settings |= cost_form.cost_form(info, rows.data)
+        settings |= constraint_form.cost_form(info, rows.data)
     return settings, place, rows
 
 
@@ -95,8 +93,10 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
             key = input_key(session.form_key(owner), parameter.name)
             values[key] = given.get(parameter.name, parameter.default)
     limits = offered.get("constraints", {})
-    values |= {constraint_key(p.name): limits.get(p.name) for p in WHOLE_NUMBERS}
-    st.session_state.update(values | cost_form.filled_in(offered, data))
+    values |= {
+        constraint_form.input_key(p.name): limits.get(p.name) for p in constraint_form.WHOLE_NUMBERS
+    }
+    st.session_state.update(values | constraint_form.costs_filled_in(offered, data))
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
@@ -107,14 +107,7 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
         return False
     estimate = cached.size_estimate(data, settings)
     refused = isinstance(estimate, str)
-    pressed = st.button(
-        "Find the optimal tree",
-        type="primary",
-        icon=":material/play_arrow:",
-        width="stretch",
-        key="solve",
-        disabled=refused,
-    )
+    pressed = inputs.wide_button("Find the optimal tree", "play_arrow", "solve", disabled=refused)
     if isinstance(estimate, str):
         inputs.say(estimate)
         return pressed

@@ -68,14 +68,7 @@ def grow_button(lesson: Lesson) -> None:
     if all(run_view(lesson, key) is not None for key in lesson.formulations):
         st.caption(":material/check: The trees of these points are grown; press Next.")
         return
-    st.button(
-        "Grow the trees",
-        type="primary",
-        icon=":material/park:",
-        width="stretch",
-        key="grow",
-        on_click=_grow_and_step,
-    )
+    inputs.wide_button("Grow the trees", "park", "grow", on_click=_grow_and_step)
 
 
 def _grow_and_step() -> None:

@@ -151,13 +151,8 @@ def start_button(data: Dataset, plan: Plan) -> bool:
     work = inputs.tried(lambda: work_of(plan, data))
     if work is None:
         return False
-    pressed = st.button(
-        f"Try {text.count(work.candidates, 'candidate')}",
-        key="tune_start",
-        type="primary",
-        icon=":material/play_arrow:",
-        width="stretch",
-    )
+    label = f"Try {text.count(work.candidates, 'candidate')}"
+    pressed = inputs.wide_button(label, "play_arrow", "tune_start")
     st.caption(work_words(work, _known_seconds(plan.formulation, data)))
     return pressed
 
