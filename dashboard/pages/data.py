@@ -14,7 +14,7 @@ from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
 from dashboard.widgets.start import MARGIN_SETTINGS, start_button, suits_margins
-from octcore.plotting.class_bars import class_bars, class_bars_figure
+from octcore.plotting.rows_plot import class_bars, class_bars_figure
 
 draw_title("Data")
 left, right = st.columns([3, 2], gap="large")

@@ -15,7 +15,7 @@ from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.binarization import LEVELS, MEASURES, binarization_data, binarization_figure
-from octcore.plotting.encoding_plot import (
+from octcore.plotting.rows_plot import (
     EncodingPlot,
     encoding_plot_data,
     encoding_plot_figure,

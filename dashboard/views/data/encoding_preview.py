@@ -8,7 +8,7 @@ from dashboard.widgets import chart
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.keys import encoding_keys
 from octcore.plotting import text
-from octcore.plotting.encoding_plot import encoding_plot_data, encoding_plot_figure
+from octcore.plotting.rows_plot import encoding_plot_data, encoding_plot_figure
 
 TABS, TAB = "data_tabs", "Encoding"
 """Key of the tabs of the page Data, and the label of this one."""

@@ -15,7 +15,7 @@ from dashboard.widgets import chart, constraint_form, inputs, live, run_summary,
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.penalty_path import penalty_path_figure, winners_figure
+from octcore.plotting.price_paths import penalty_path_figure, winners_figure
 from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
 from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
 from octcore.solving.prepare import split_rows

@@ -11,7 +11,7 @@ from dashboard.views.solve import advice, new_rows
 from dashboard.views.solve.advice import given_settings
 from dashboard.widgets import chart, live, proofs, run_summary, start
 from octcore.plotting import text
-from octcore.plotting.refer_plot import refer_figure
+from octcore.plotting.price_paths import refer_figure
 from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
 from octcore.tasks import REFER
