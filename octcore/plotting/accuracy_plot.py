@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark
+from octcore.plotting.layout import BREAK, base_layout, curve, mark
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import SHAPES
 from octcore.solving.run import Run
@@ -61,7 +61,7 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
                 _marks(figure, values, index + shift, look, f"{name}, {kind}", palette)
     for kind, suffix in (("training rows", "-open"), ("held-out rows", "")):
         look = {"symbol": f"circle{suffix}", "size": 11, "color": palette.text}
-        figure.add_scatter(x=[None], y=[None], mode="markers", name=kind, marker=look)
+        curve(figure, [BREAK], kind, marker=look)
     figure.update_yaxes(
         tickvals=list(range(len(records))),
         ticktext=names,
@@ -84,14 +84,8 @@ def _marks(
     palette: Palette,
 ) -> None:
     """Draw every split as a mark, and their mean as an upright line."""
-    figure.add_scatter(
-        x=list(values),
-        y=[height] * len(values),
-        mode="markers",
-        marker=marker,
-        showlegend=False,
-        hovertemplate="%{x:.2%}<extra>" + name + "</extra>",
-    )
+    points = [(value, height) for value in values]
+    curve(figure, points, hover="%{x:.2%}", extra=name, marker=marker, showlegend=False)
     if len(values) > 1:
         mean = sum(values) / len(values)
         figure.add_shape(

@@ -26,7 +26,7 @@ from octcore.bench.published_figures import number
 from octcore.engines.events import relative_gap
 from octcore.errors import DataError
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, ruler
+from octcore.plotting.layout import base_layout, curve, ruler
 from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.race import DASHES, SHAPES
 
@@ -105,19 +105,8 @@ def profile_figure(record: Panels, palette: Palette) -> go.Figure:
             ),
             start=1,
         ):
-            x, y = _steps(profile, start, end)
-            figure.add_scatter(
-                x=x,
-                y=y,
-                mode="lines",
-                line=line,
-                name=name,
-                legendgroup=name,
-                showlegend=column == 1,
-                hovertemplate=f"{hover}<extra>{name}</extra>",
-                row=1,
-                col=column,
-            )
+            look = {"line": line, "legendgroup": name, "showlegend": column == 1}
+            curve(figure, _steps(profile, start, end), name, hover, name, **look, row=1, col=column)
     axis = layout.to_plotly_json()["xaxis"]
     figure.update_xaxes(axis)
     figure.update_yaxes(axis)
@@ -128,15 +117,11 @@ def profile_figure(record: Panels, palette: Palette) -> go.Figure:
     return figure
 
 
-def _steps(profile: Profile, start: float, end: float) -> tuple[list[float], list[float]]:
+def _steps(profile: Profile, start: float, end: float) -> list[tuple[float, float]]:
     """Points of a staircase over a whole axis; what lies before its start counts there."""
-    x, y = [start], [0.0]
-    for value, proven in zip(profile.x, profile.y, strict=True):
-        x.append(max(value, start))
-        y.append(proven / profile.total)
-    x.append(max(end, x[-1]))
-    y.append(y[-1])
-    return x, y
+    pairs = zip(profile.x, profile.y, strict=True)
+    steps = [(start, 0.0), *((max(x, start), y / profile.total) for x, y in pairs)]
+    return [*steps, (max(end, steps[-1][0]), steps[-1][1])]
 
 
 MEASURES = {
@@ -238,10 +223,8 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
 def _add_marks(
     figure: go.Figure, pairs: Sequence[Pair], axes: tuple[str, str], name: str, **marker: Any
 ) -> None:
-    x, y = ([getattr(pair, axis) for pair in pairs] for axis in axes)
-    words = [pair.words for pair in pairs]
-    look = {"mode": "markers", "marker": marker, "hovertemplate": "%{text}<extra></extra>"}
-    figure.add_scatter(x=x, y=y, name=name, text=words, **look)
+    points = [(getattr(pair, axes[0]), getattr(pair, axes[1])) for pair in pairs]
+    curve(figure, points, name, "%{text}", text=[pair.words for pair in pairs], marker=marker)
 
 
 def _add_against(
@@ -249,9 +232,8 @@ def _add_against(
 ) -> None:
     """One mark per pair; below the diagonal ours is smaller."""
     values = [v for mine in by_model.values() for p in mine for v in (p.ours, p.published)]
-    ends = [min(values), max(values)]
-    line = {"color": palette.muted, "dash": "dot"}
-    figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="equal", hoverinfo="skip")
+    ends = [(end, end) for end in (min(values), max(values))]
+    curve(figure, ends, "equal", line={"color": palette.muted, "dash": "dot"})
     for index, (name, mine) in enumerate(by_model.items()):
         look = {"color": palette.class_colour(index), "symbol": SHAPES[index % len(SHAPES)]}
         _add_marks(figure, mine, ("published", "ours"), name, size=8, opacity=0.7, **look)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark
+from octcore.plotting.layout import base_layout, curve, mark
 from octcore.plotting.palette import Palette
 from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath
 
@@ -61,26 +61,20 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
         colour = palette.class_colour(k)
         parts, values, proofs = zip(*points, strict=True)
         fills = [colour if proven else palette.background for proven in proofs]
-        figure.add_scatter(
-            x=parts,
-            y=values,
-            mode="lines+markers",
+        curve(
+            figure,
+            zip(parts, values, strict=True),
+            NAMES[family],
+            f"{family}-%{{x}}: {form}, %{{customdata}}",
             line={"color": colour, "width": 2.5},
             marker=mark(palette.class_marker(k), 9, fills, colour, 2),
-            name=NAMES[family],
             customdata=["proven" if proven else "not proven" for proven in proofs],
-            hovertemplate=f"{family}-%{{x}}: {form}, %{{customdata}}<extra></extra>",
         )
     ends = [q for points in record.curves.values() for q, _, _ in points] or [2, 20]
     for k, (key, (value, proven)) in enumerate(record.levels.items(), len(record.curves)):
-        figure.add_scatter(
-            x=[min(ends), max(ends)],
-            y=[value, value],
-            mode="lines",
-            line={"color": palette.class_colour(k), "width": 2.5, "dash": DASHES[key]},
-            name=LEVELS[key] + ("" if proven else " (not proven)"),
-            hovertemplate=f"{text.plotly(LEVELS[key])}: {form}<extra></extra>",
-        )
+        line = {"color": palette.class_colour(k), "width": 2.5, "dash": DASHES[key]}
+        name, words = LEVELS[key] + ("" if proven else " (not proven)"), text.plotly(LEVELS[key])
+        curve(figure, [(min(ends), value), (max(ends), value)], name, f"{words}: {form}", line=line)
     figure.update_xaxes(title_text="quantile parts of a column", dtick=2)
     figure.update_yaxes(title_text=MEASURES[record.measure])
     if is_share:

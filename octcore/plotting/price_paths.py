@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark, silent
+from octcore.plotting.layout import base_layout, curve, mark, silent
 from octcore.plotting.palette import ASK_COLOUR, CLASS_COLOURS, Palette
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.selection.refer_path import ReferPoint
@@ -29,38 +29,35 @@ def penalty_path_figure(
     for k, (label, path) in enumerate(paths.items()):
         points, colour, name = path.steps, palette.class_colour(k), text.plotly(label)
         fills = [colour if p.wins else palette.background for p in points]
-        figure.add_scatter(
-            x=[p.leaves for p in points],
-            y=[p.worth for p in points],
-            mode="lines+markers",
+        curve(
+            figure,
+            [(p.leaves, p.worth) for p in points],
+            f"{name}, training",
+            "%{x} leaves: %{y:.2%}<br>%{customdata[2]}",
             line={"color": colour, "width": 2.5},
             marker=mark(palette.class_marker(k % 4), 12, fills, colour, 2),
-            name=f"{name}, training",
             customdata=[[label, p.leaves, p.range_words] for p in points],
-            hovertemplate="%{x} leaves: %{y:.2%}<br>%{customdata[2]}<extra></extra>",
         )
         tested = [p for p in points if p.test_worth is not None]
         if tested:
-            figure.add_scatter(
-                x=[p.leaves for p in tested],
-                y=[p.test_worth for p in tested],
-                mode="lines+markers",
+            curve(
+                figure,
+                [(p.leaves, p.test_worth) for p in tested],
+                f"{name}, held out",
+                "%{x} leaves: %{y:.2%} of the held-out rows",
                 line={"color": colour, "width": 1.8, "dash": "dot"},
                 marker={"symbol": "x", "size": 7},
-                name=f"{name}, held out",
                 customdata=[[label, p.leaves] for p in tested],
-                hovertemplate="%{x} leaves: %{y:.2%} of the held-out rows<extra></extra>",
             )
     if sizes:
-        figure.add_scatter(
-            x=[size.leaves for size in sizes],
-            y=[size.worth for size in sizes],
+        curve(
+            figure,
+            [(size.leaves, size.worth) for size in sizes],
+            "held out, mean and standard error of further splits",
+            "%{x} leaves: %{y:.2%} of new rows",
             error_y={"array": [size.error for size in sizes], "width": 5, "thickness": 1.5},
-            mode="markers",
             marker={"symbol": "line-ew-open", "size": 12, "color": palette.text},
-            name="held out, mean and standard error of further splits",
             customdata=[[next(iter(paths)), size.leaves] for size in sizes],
-            hovertemplate="%{x} leaves: %{y:.2%} of new rows<extra></extra>",
         )
     if selected is not None:
         label, leaves = selected
@@ -80,15 +77,10 @@ def winners_figure(paths: Mapping[str, PenaltyPath], palette: Palette) -> go.Fig
     top = 1.25 * max(ends, default=0.1)
     for k, (label, path) in enumerate(paths.items()):
         wins = sorted((p for p in path.steps if p.low is not None), key=lambda p: p.low or 0.0)
-        dash = "solid" if k == 0 else "dash"
-        figure.add_scatter(
-            x=[end for p in wins for end in (p.low, top if p.high is None else p.high)],
-            y=[leaves for p in wins for leaves in (p.leaves, p.leaves)],
-            mode="lines",
-            line={"color": palette.class_colour(k), "width": 2.5, "dash": dash},
-            name=text.plotly(label),
-            hovertemplate="leaf penalty %{x:.4g}: %{y} leaves<extra></extra>",
-        )
+        line = {"color": palette.class_colour(k), "width": 2.5, "dash": "dash" if k else "solid"}
+        ends = [(end, p.leaves) for p in wins for end in (p.low, top if p.high is None else p.high)]
+        words = "leaf penalty %{x:.4g}: %{y} leaves"
+        curve(figure, ends, text.plotly(label), words, line=line)
     figure.update_xaxes(title_text="leaf penalty", range=[0, top])
     figure.update_yaxes(title_text="leaves of the optimal tree", rangemode="tozero", dtick=1)
     return figure
@@ -105,18 +97,15 @@ def refer_figure(
         ("mean cost", [p.mean_cost for p in points], CLASS_COLOURS[1], "diamond", ".3f"),
     )
     for name, values, colour, symbol, form in lines:
-        figure.add_scatter(
-            x=[p.refer for p in points],
-            y=values,
-            mode="lines+markers",
+        symbols = [symbol if p.is_proven else f"{symbol}-open" for p in points]
+        curve(
+            figure,
+            zip([p.refer for p in points], values, strict=True),
+            name,
+            f"asking costs %{{x:.3g}}: %{{y:{form}}} {name}",
             line={"color": colour, "width": 2},
-            marker={
-                "size": 8,
-                "symbol": [symbol if p.is_proven else f"{symbol}-open" for p in points],
-            },
-            name=name,
+            marker={"size": 8, "symbol": symbols},
             yaxis="y2" if name == "mean cost" else "y",
-            hovertemplate=f"asking costs %{{x:.3g}}: %{{y:{form}}} {name}<extra></extra>",
         )
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.muted, "dash": "dot", "width": 1.5})

@@ -113,9 +113,8 @@ def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
         Ground of the figure.
     """
     proven = run.objective if run.is_optimal else None
-    record = convergence_data(
-        run.trace, run.formulation, objective_words(run.settings), proven, run.is_optimal
-    )
+    words = objective_words(run.settings)
+    record = convergence_data(run.trace, words, proven, run.is_optimal, run.formulation)
     return convergence_figure(record, palette_for(theme), absolute)
 
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import BREAK, base_layout, curve
 from octcore.plotting.palette import Palette
 
 MOST_BINS = 40
@@ -97,14 +97,9 @@ def _add_others(figure: go.Figure, record: EncodingPlot, palette: Palette) -> No
     colours = (palette.text, palette.muted, palette.incumbent)
     for k, (name, cuts) in enumerate(record.others):
         style = LINES[k % len(LINES)] | {"color": colours[k % len(colours)]}
-        figure.add_scatter(
-            x=[v for cut in cuts for v in (cut, cut, None)],
-            y=[v for _ in cuts for v in (0, HEIGHTS[k % len(HEIGHTS)] * top, None)],
-            mode="lines",
-            line=style,
-            name=text.plotly(name),
-            hovertemplate=f"{text.plotly(name)}: %{{x:.6g}}<extra></extra>",
-        )
+        height, words = HEIGHTS[k % len(HEIGHTS)] * top, text.plotly(name)
+        pieces = [end for cut in cuts for end in ((cut, 0), (cut, height), BREAK)]
+        curve(figure, pieces, words, f"{words}: %{{x:.6g}}", line=style)
 
 
 def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark, silent
+from octcore.plotting.layout import base_layout, curve, mark, silent
 from octcore.plotting.palette import Palette
 from octcore.selection.tuning import Candidate, Fit
 
@@ -125,12 +125,12 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
             mode="markers",
             marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
         )
-        figure.add_scatter(
-            x=at,
-            y=[s.mean for s in ordered],
+        curve(
+            figure,
+            zip(at, [s.mean for s in ordered], strict=True),
+            name,
+            "%{customdata[0]}<br>%{y:.2%} ± %{customdata[1]:.2%} over %{customdata[2]} splits",
             error_y=_bars([s.spread for s in ordered], colour),
-            mode="lines+markers",
-            name=name,
             showlegend=has_legend,
             line={"color": colour, "width": 2},
             marker=mark(palette.class_marker(index), 10, colour, palette.outline),
@@ -138,8 +138,6 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
                 [text.plotly(candidate_words(s.candidate), 90), s.spread, len(s.values)]
                 for s in ordered
             ],
-            hovertemplate="%{customdata[0]}<br>%{y:.2%} ± %{customdata[1]:.2%} over "
-            "%{customdata[2]} splits<extra></extra>",
         )
         for place, score in zip(at, ordered, strict=True):
             if score.candidate == record.best:
@@ -166,17 +164,15 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
         silent(figure, score.values, [index] * len(score.values), mode="markers", marker=look)
         if score.candidate == record.best:
             _star(figure, score.mean, index, palette)
-    figure.add_scatter(
-        x=[s.mean for s in best],
-        y=list(range(len(best))),
+    curve(
+        figure,
+        [(s.mean, index) for index, s in enumerate(best)],
+        hover="%{text}<br>%{x:.2%} ± %{customdata[0]:.2%} over %{customdata[1]} splits",
         error_x=_bars([s.spread for s in best], palette.class_colour(0)),
-        mode="markers",
         showlegend=False,
         marker=mark("circle", 10, palette.class_colour(0), palette.outline),
         customdata=[[s.spread, len(s.values)] for s in best],
         text=names,
-        hovertemplate="%{text}<br>%{x:.2%} ± %{customdata[0]:.2%} over %{customdata[1]} splits"
-        "<extra></extra>",
     )
     figure.update_yaxes(
         tickvals=list(range(len(best))), ticktext=names, range=[len(best) - 0.4, -0.6],

@@ -106,7 +106,7 @@ def _plane(run: Run) -> str:
 
 def _convergence(run: Run) -> str:
     objective = objective_words(run.settings)
-    record = convergence_data(run.trace, "gap", objective, closed=run.is_optimal)
+    record = convergence_data(run.trace, objective, closed=run.is_optimal)
     charts = [
         figure_svg(convergence_figure(record, LIGHT, absolute), f"{words} over time")
         for absolute, words in ((False, "relative gap"), (True, objective))

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.widgets import chart, inputs, open_thresholds
 from octcore.plotting import text
+from octcore.plotting.layout import curve, mark
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
@@ -104,9 +105,6 @@ def _mark(
     # The first point once more closes the line around three and more of them.
     wanted = [*rows, *(rows[:1] if len(rows) > 2 else ())]
     dots = np.concatenate([np.flatnonzero(record.dots.row == row) for row in wanted])
-    figure.add_scatter(
-        x=record.dots.x[dots], y=record.dots.y[dots],
-        mode="lines+markers", name=name, hoverinfo="skip",
-        line={"color": colour, "width": 2, "dash": "dash" if "square" in symbol else "solid"},
-        marker={"symbol": symbol, "size": 20, "color": colour, "line": {"width": 3}},
-    )  # fmt: skip
+    points = zip(record.dots.x[dots].tolist(), record.dots.y[dots].tolist(), strict=True)
+    line = {"color": colour, "width": 2, "dash": "dash" if "square" in symbol else "solid"}
+    curve(figure, points, name, line=line, marker=mark(symbol, 20, colour, width=3))

@@ -8,7 +8,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.views.compare.race_view import problem_of
 from dashboard.widgets import chart, inputs, run_summary
-from octcore.formulations.base import get_formulation, objective_words
+from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
@@ -73,8 +73,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"gap {text.gap(frame.gap)}"
     )
     optimum, _ = known_optimum(run_id, run)
-    objective = get_formulation(run.formulation).info.objective
-    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
+    record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     absolute = not any(gap is not None for gap in record.gap)
     chart.show(
         convergence_figure(record, session.palette(), absolute, frame.seconds, GAP_HEIGHT),
@@ -135,9 +134,7 @@ def convergence(run_id: str, run: Run) -> None:
     scales = ["relative gap (log)", "incumbent and bound"]
     absolute = inputs.switch("Scale", scales, "gap_scale") == scales[1]
     optimum, by = known_optimum(run_id, run)
-    record = convergence_data(
-        run.trace, "gap", objective_words(run.settings), optimum, run.is_optimal
-    )
+    record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     if not absolute and not any(g is not None for g in record.gap):
         st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")
         absolute = True

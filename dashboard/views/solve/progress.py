@@ -123,7 +123,7 @@ def _chart(view: JobView) -> None:
     absolute = inputs.switch("Chart", ["gap", "incumbent and bound"], "live_scale") != "gap"
     objective = objective_words(view.settings)
     closed = view.run is not None and view.run.is_optimal
-    record = convergence_data(view.trace, "gap", objective, closed=closed)
+    record = convergence_data(view.trace, objective, closed=closed)
     if not any(g is not None for g in record.gap):
         st.caption("The chart starts with the first tree and the first bound.")
         return

@@ -20,6 +20,7 @@ from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import baseline, list_formulations, of_common_objective
 from octcore.plotting import text
+from octcore.plotting.layout import BREAK, curve
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import plane_figure
 from octcore.selection.alternatives import Alternatives
@@ -155,15 +156,10 @@ def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figu
     levels = {s: int((n / len(record.trees)) ** 0.5 * LEVELS) for s, n in counts.items()}
     for k in range(LEVELS):
         own = [s for s, level in levels.items() if min(LEVELS - 1, level) == k]
-        figure.add_scatter(
-            x=[v for (a, b) in own for v in (a[0], b[0], None)],
-            y=[v for (a, b) in own for v in (a[1], b[1], None)],
-            mode="lines",
-            name="boundaries",
-            opacity=FAINTEST + (1 - FAINTEST) * k / (LEVELS - 1),
-            line={"color": palette.accent, "width": 2},
-            hoverinfo="skip",
-        )
+        pieces = [point for ends in own for point in (*ends, BREAK)]
+        opacity = FAINTEST + (1 - FAINTEST) * k / (LEVELS - 1)
+        line = {"color": palette.accent, "width": 2}
+        curve(figure, pieces, "boundaries", opacity=opacity, line=line)
     return figure
 
 
