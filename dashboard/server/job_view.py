@@ -103,7 +103,7 @@ def setting_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
     usual = {parameter.name: parameter.default for parameter in asked.info.hyperparameters}
     for name, value in asked.params.items():
         if value is not None and usual.get(name) != value:
-            words.append(f"{name.replace('_', ' ')} {_short(value)}")
+            words.append(f"{name.replace('_', ' ')} {text.value(value)[:40]}")
     words += [_constraint(name, v) for name, v in asked.constraints.items()]
     return tuple(words)
 
@@ -117,12 +117,4 @@ def _constraint(name: str, value: Any) -> str:
         return f"at most {value} leaves"
     if name == "min_samples_leaf":
         return f"at least {value} rows in a leaf"
-    return f"{name.replace('_', ' ')} {_short(value)}"
-
-
-def _short(value: Any) -> str:
-    if value is True:
-        return "on"
-    if value is False:
-        return "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)[:40]
+    return f"{name.replace('_', ' ')} {text.value(value)[:40]}"

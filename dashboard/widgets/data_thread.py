@@ -43,7 +43,7 @@ def link() -> None:
     """Put the data into the URL, so that a reload finds them; the first sample needs no link."""
     now = session.state()
     name = ""
-    if now.choice is not None and now.choice != session.first_choice():
+    if now.choice is not None and now.choice != session.choice_of_sample(session.FIRST_SAMPLE):
         name = jobs.tables().link(now.table.sha256, now.choice)
     if name == st.query_params.get(session.DATA_PARAMETER, ""):
         return

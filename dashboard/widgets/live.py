@@ -144,6 +144,11 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: bo
     until(lambda: jobs.task(key).is_final, part)
 
 
+def no_result(job: JobView, otherwise: str) -> None:
+    """Say why a job that has ended has no result; `otherwise` where it does not know."""
+    st.warning(text.markdown(job.error.message if job.error else otherwise, 500))
+
+
 def stop(job: JobView, words: str = "", width: Any = "content") -> None:
     """Draw the button that stops a job; `words` say what is kept."""
     if st.button(

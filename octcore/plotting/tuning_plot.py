@@ -145,7 +145,7 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
     figure.update_xaxes(
         title_text=record.across.replace("_", " "),
         tickvals=list(range(len(record.values))),
-        ticktext=[text.plotly(value_words(value)) for value in record.values],
+        ticktext=[text.plotly(text.value(value)) for value in record.values],
         range=[-0.5, len(record.values) - 0.5],
         showgrid=False,
     )
@@ -202,11 +202,4 @@ def _span(record: TuningPlot) -> list[float]:
 
 def candidate_words(candidate: Candidate) -> str:
     """Name a candidate: its settings in words."""
-    return ", ".join(f"{name.replace('_', ' ')} {value_words(value)}" for name, value in candidate)
-
-
-def value_words(value: Any) -> str:
-    """A value of the grid in words."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
+    return ", ".join(f"{name.replace('_', ' ')} {text.value(value)}" for name, value in candidate)

@@ -159,8 +159,7 @@ def _none(
         if view is None or not view.is_final:
             st.caption(f"Searching the best tree {text.markdown(words, 200)} …")
         elif (run := view.solved) is None or run.objective is None:
-            message = view.error.message if view.error else "No such tree was found in the time."
-            st.warning(text.markdown(message, 400))
+            live.no_result(view, "No such tree was found in the time.")
         else:
             loss = record.optimum - run.objective
             below = points_words(max(loss, 0.0))

@@ -1,5 +1,6 @@
 """Finished runs beside each other: what differs, trees, planes, accuracy; and their report."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from dashboard.views.compare.report import comparison_html, paper_files
 from dashboard.views.compare.table import COVERS, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, live, run_summary
-from octcore.errors import OctError, SettingsError, StoreError
+from octcore.errors import SettingsError, StoreError
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
@@ -281,15 +282,12 @@ def _submit_more(
 ) -> tuple[tuple[str, ...], ...]:
     """Queue as many as the queue takes: the first split of every run, then the second, …."""
     found = [list(row) for row in rows]
-    try:
+    # Where the queue is full, the next look goes on from here.
+    with inputs.said(), contextlib.suppress(SettingsError):
         for split in range(len(rows[0])):
             for position, entry in enumerate(runs):
                 if not found[position][split]:
                     found[position][split] = _submit(entry, split, share)
-    except SettingsError:
-        pass  # The queue is full: the next look goes on from here.
-    except OctError as error:
-        inputs.say(error)
     session.state().repeats[ids] = (share, tuple(map(tuple, found)))
     return session.state().repeats[ids][1]
 

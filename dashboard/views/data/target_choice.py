@@ -13,14 +13,10 @@ MOST_TARGETS, MOST_CLASSES = 500, 50
 
 def is_ready() -> bool:
     """Whether there are classes to predict: a target, and not a measurement."""
-    return session.dataset().y is not None and not _is_measured()
-
-
-def _is_measured() -> bool:
     choice = session.choice()
-    if choice.target is None or choice.target_bins is not None:
-        return False
-    return is_continuous(session.table().column(choice.target))
+    if choice.target is not None and choice.target_bins is None:
+        return not is_continuous(session.table().column(choice.target))
+    return session.dataset().y is not None
 
 
 def draw() -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.explore import split_actions, why_split
+from dashboard.views.explore import why_split
 from dashboard.widgets import chart
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -33,7 +33,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         )
     if node in run.tree.splits and why_split.is_known(run):
         why_split.draw(run_id, run, node)
-    split_actions.draw(run_id, run, node)
+    why_split.actions(run_id, run, node)
     draw_shares(run_id, run, node)
     key = session.widget_key("rows", run_id, node)
     file = ("Rows as CSV", f"node-{node}.csv", frame)

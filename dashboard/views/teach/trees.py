@@ -22,7 +22,6 @@ from dashboard.teaching.drawing import (
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
-from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.plane_plot import plane_figure
@@ -51,16 +50,14 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
 
     `keys`: formulations; by default all of the lesson.
     """
-    try:
+    with inputs.said():
         data = lessons.lesson_data(lesson)
         for key in keys or lesson.formulations:
             if run_view(lesson, key) is None:
                 run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
                 session.state().lesson_runs[lessons.run_key(lesson, key)] = run
-    except OctError as error:
-        inputs.say(error)
-        return False
-    return True
+        return True
+    return False
 
 
 def grow_button(lesson: Lesson) -> None:
@@ -153,8 +150,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         return
     run = view.solved
     if run is None:
-        message = view.error.message if view.error else "This ended without a tree."
-        st.warning(text.markdown(message, 400))
+        live.no_result(view, "This ended without a tree.")
         return
     palette = session.palette()
     record = lesson_plane(run.tree, run.encoding, run.train)

@@ -165,8 +165,7 @@ def _values(run_id: str, run: SolvedRun) -> None:
             icon=":material/filter_alt_off:",
         )
     elif not values:
-        message = reference.error.message if reference.error else "No value was proven in the time."
-        st.warning(text.markdown(message, 400))
+        live.no_result(reference, "No value was proven in the time.")
         if st.button("Search again", icon=":material/refresh:", key=f"again:{reference.id}"):
             jobs.followers().pop(("reference", run_id), None)
             st.rerun()
@@ -227,8 +226,7 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         st.error("No tree of this depth can keep to these conditions; this is proven.")
         return
     if after is None:
-        message = answer.error.message if answer.error else "There is no tree to compare with yet."
-        st.warning(text.markdown(message, 400))
+        live.no_result(answer, "There is no tree to compare with yet.")
         return
     if before is None:
         st.warning("There is no optimum under your run's own constraints to count the price from.")

@@ -18,8 +18,7 @@ from dashboard.server.tunings import (
     values_of,
     work_of,
 )
-from dashboard.views.tune.form import work_words
-from dashboard.views.tune.view import progress_words, shown_table
+from dashboard.views.tune.view import progress_words, shown_table, work_words
 from octcore.data.samples import load_sample
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation, list_formulations
