@@ -14,8 +14,8 @@ from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import escaped, page, table
-from octcore.reports.paper import bibtex, latex
 from octcore.reports.run_report import plane_picture
+from octcore.reports.tables import bibtex, latex
 from octcore.serial import versions
 from octcore.solving.model_file import model_files
 from octcore.solving.report import export_tree

@@ -16,7 +16,7 @@ from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError
 from octcore.plotting import text
-from octcore.plotting.binarization import LEVELS, MEASURES, binarization_data, binarization_figure
+from octcore.plotting.price_paths import LEVELS, MEASURES, binarization_data, binarization_figure
 from octcore.plotting.rows_plot import (
     EncodingPlot,
     encoding_plot_data,

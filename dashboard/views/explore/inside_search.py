@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart, inputs, open_thresholds
+from dashboard.widgets import chart, inputs, thresholds
 from octcore.plotting import text
 from octcore.plotting.layout import curve, mark
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
@@ -24,10 +24,10 @@ from octcore.solving.run import SolvedRun
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw what a search knew on its way, as far as it kept that."""
-    has_moments = open_thresholds.has_moments(run)
+    has_moments = thresholds.has_moments(run)
     if has_moments:
         st.subheader("What was still open", anchor=False)
-        st.fragment(open_thresholds.draw)(run_id, run)
+        st.fragment(thresholds.draw_moments)(run_id, run)
     if cut_counts(run.trace):
         train = run.train
         X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))

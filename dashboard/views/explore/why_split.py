@@ -18,7 +18,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.what_if import questions
 from dashboard.views.what_if import view as what_if_view
-from dashboard.widgets import chart, live, threshold_curve
+from dashboard.widgets import chart, live, thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
@@ -57,7 +57,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     from octcore.solving.column_values import ColumnValue
 
     values = [ColumnValue.from_dict(record) for record in (job.result or {})["values"]]
-    own = threshold_curve.own_column(run, node)
+    own = thresholds.own_column(run, node)
     others = [v for v in values if v.column != own and v.value is not None]
     words = [*_threshold_words(run, node, own)]
     if others:
@@ -73,15 +73,15 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
             key=session.widget_key("node_values", run_id, node),
             alt=f"Best objective by feature at {place}; the best is {record[0].feature}",
         )
-    if own in threshold_curve.ordered_columns(run):
-        threshold_curve.draw_on_press(run_id, run, node)
+    if own in thresholds.ordered_columns(run):
+        thresholds.draw_on_press(run_id, run, node)
 
 
 def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
     """Between which values any threshold does the same, and the rows that hold it there."""
     if run.train.column(column).kind != "numeric":
         return
-    rows, values, right = threshold_curve.sides(run, node)
+    rows, values, right = thresholds.sides(run, node)
     low, high = (
         f"{text.number(end, 6)} ({lines_words(run.train, rows[values == end])})"
         for end in (values[~right].max(), values[right].min())

@@ -18,10 +18,10 @@ from dashboard.widgets import (
     data_thread,
     inputs,
     live,
-    open_thresholds,
     proofs,
     run_summary,
     start,
+    thresholds,
 )
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
@@ -111,7 +111,7 @@ def _running(view: JobView) -> None:
     columns[2].metric("Gap", text.gap(last.gap if last else None))
     columns[3].metric("Trees found", len(view.trace.incumbents))
     _chart(view)
-    open_thresholds.draw_live(view)
+    thresholds.draw_live(view)
     _incumbent_tree(view)
 
 

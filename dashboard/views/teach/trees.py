@@ -21,7 +21,7 @@ from dashboard.teaching.drawing import (
 )
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
+from dashboard.widgets import chart, inputs, live, run_summary, thresholds
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.plane_plot import plane_figure
@@ -109,9 +109,9 @@ def _one(lesson: Lesson, key: str) -> None:
     with left:
         _legend(lesson)
         _picture(lesson, key, view)
-    if shown is not None and open_thresholds.has_moments(shown):
+    if shown is not None and thresholds.has_moments(shown):
         st.subheader("Which thresholds were still open", anchor=False)
-        open_thresholds.draw(view.id, shown)
+        thresholds.draw_moments(view.id, shown)
 
 
 def side_by_side(lesson: Lesson) -> None:

@@ -17,7 +17,7 @@ from dashboard.widgets import (
     live,
     proofs,
     run_summary,
-    threshold_curve,
+    thresholds,
 )
 from octcore.constraints import ACCEPTED, Constraints, ParityLimit
 from octcore.data.dataset import Dataset
@@ -196,7 +196,7 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     """Draw what every threshold of a chosen column is worth at the root."""
     column = st.selectbox(
         "Every threshold of",
-        threshold_curve.ordered_columns(run),
+        thresholds.ordered_columns(run),
         index=None,
         placeholder="choose a column",
         key=session.widget_key("curve_of", run_id),
@@ -204,7 +204,7 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     )
     if column is None:
         return
-    threshold_curve.draw(run_id, run, column, 1)
+    thresholds.draw(run_id, run, column, 1)
 
 
 def _answer(run_id: str, run: SolvedRun) -> None:
