@@ -8,7 +8,6 @@ from dashboard.views.data import (
     dataset_input,
     encoding_preview,
     repairs,
-    target_choice,
 )
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
@@ -26,9 +25,9 @@ with left:
     dataset_input.describe_source()
 data = session.dataset()
 with right:
-    target_choice.draw()
+    column_editor.draw_target()
     repairs.draw_gaps()
-    ready = target_choice.is_ready()
+    ready = column_editor.is_ready()
     start_button("Find an optimal tree", key="start_from_data", is_ready=ready)
     if ready and suits_margins(data):
         start_button("Find a tree with margins", "start_margins", MARGIN_SETTINGS, is_first=False)

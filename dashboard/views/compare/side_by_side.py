@@ -10,8 +10,7 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_view import entrants_of, swatch
-from dashboard.views.compare.report import comparison_html, paper_files
-from dashboard.views.compare.table import COVERS, comparison_data
+from dashboard.views.compare.report import COVERS, comparison_data, comparison_html, paper_files
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.errors import SettingsError, StoreError

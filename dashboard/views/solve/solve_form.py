@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import families, jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.data import target_choice
+from dashboard.views.data import column_editor
 from dashboard.views.solve import advice
 from dashboard.widgets import constraint_form, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of, parameter_form
@@ -256,7 +256,7 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     """Draw the estimate of the model and the button; returns whether it was pressed."""
-    if data.y is None or not target_choice.is_ready():
+    if data.y is None or not column_editor.is_ready():
         st.warning("Say on the Data page first what is predicted.")
         st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
         return False

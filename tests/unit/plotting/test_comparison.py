@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from dashboard.views.compare.table import comparison_data
+from dashboard.views.compare.report import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
