@@ -134,15 +134,11 @@ def _take(chosen: DataChoice, read: RawTable, data: Dataset, content: bytes = b"
 
 def choose_sample(name: str) -> None:
     """Load a sample with its own target and kinds."""
-    _load(_of_sample(name), read_sample_table(name))
+    _load(choice_of_sample(name), read_sample_table(name))
 
 
-def first_choice() -> DataChoice:
-    """What a new session starts with."""
-    return _of_sample(FIRST_SAMPLE)
-
-
-def _of_sample(name: str) -> DataChoice:
+def choice_of_sample(name: str) -> DataChoice:
+    """How the columns of a sample are meant at first."""
     info = sample_info(name)
     return DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
 

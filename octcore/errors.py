@@ -16,6 +16,8 @@
 from __future__ import annotations
 
 import copyreg
+from collections.abc import Callable
+from typing import Any
 
 
 class OctError(Exception):
@@ -89,3 +91,12 @@ class ProofError(OctError):
 
 class EngineError(OctError):
     """A solver failed in a way that is not a result."""
+
+
+def refusal(call: Callable[..., object], *args: Any) -> str:
+    """Say in a sentence why a call is refused; empty if it is not."""
+    try:
+        call(*args)
+    except OctError as error:
+        return error.message
+    return ""

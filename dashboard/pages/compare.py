@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare import profile_upload, race_form, race_view, repeats
+from dashboard.views.compare import profile_upload, race_form, race_view
 from dashboard.views.compare import side_by_side as beside
 from dashboard.views.compare.race_view import labels_of
 from dashboard.views.data import encoding_preview
@@ -53,7 +53,7 @@ else:
                     "Trees": lambda: beside.trees(runs),
                     "Planes": lambda: beside.planes(runs),
                     "Features": lambda: beside.features(runs),
-                    "Accuracy": lambda: repeats.draw(runs),
+                    "Accuracy": lambda: beside.accuracy(runs),
                     "Certificates": lambda: beside.certificates(runs),
                 },
                 key="compare_tabs",

@@ -7,16 +7,13 @@ from dashboard.views.data import (
     column_editor,
     dataset_input,
     encoding_preview,
-    first_lines,
-    gaps,
     repairs,
-    target_choice,
 )
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
 from dashboard.widgets.start import MARGIN_SETTINGS, start_button, suits_margins
-from octcore.plotting.class_bars import class_bars, class_bars_figure
+from octcore.plotting.rows_plot import class_bars, class_bars_figure
 
 draw_title("Data")
 left, right = st.columns([3, 2], gap="large")
@@ -24,13 +21,13 @@ with left:
     dataset_input.draw()
     if session.state().problem:
         inputs.say(session.state().problem)
-    first_lines.draw_refused()
+    dataset_input.draw_refused()
     dataset_input.describe_source()
 data = session.dataset()
 with right:
-    target_choice.draw()
-    gaps.draw()
-    ready = target_choice.is_ready()
+    column_editor.draw_target()
+    repairs.draw_gaps()
+    ready = column_editor.is_ready()
     start_button("Find an optimal tree", key="start_from_data", is_ready=ready)
     if ready and suits_margins(data):
         start_button("Find a tree with margins", "start_margins", MARGIN_SETTINGS, is_first=False)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import history, jobs
-from dashboard.views.runs import history_table, run_actions
+from dashboard.views.runs import history_table
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 from octcore.errors import OctError
@@ -41,5 +41,5 @@ else:
             "Tick runs in the first column to choose others: one to open it, two to four to "
             f"compare them, any number to delete them. Shown below: {which}."
         )
-    run_actions.draw(selected)
-run_actions.storage_line(supervisor)
+    history_table.draw_actions(selected)
+history_table.storage_line(supervisor)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.solve import progress, rows_form, solve_form
+from dashboard.views.solve import progress, solve_form
 from dashboard.widgets.frame import RESULT_FIRST, draw_title
 
 draw_title("Solve")
@@ -17,6 +17,6 @@ with left:
     settings, place, rows = solve_form.draw(data)
     with place:
         pressed = solve_form.solve_button(rows.data, settings)
-    if pressed and rows_form.start(rows, settings):
+    if pressed and solve_form.start(rows, settings):
         st.rerun()
     solve_form.copy_as(settings, rows)

@@ -6,6 +6,7 @@ from string import Template
 import streamlit as st
 
 from dashboard import session
+from dashboard.widgets import inputs
 from dashboard.widgets.frame import stay_in_app
 from dashboard.widgets.start import start_button
 
@@ -22,7 +23,7 @@ with left:
         "Load a table, watch the proof, ask what other trees would cost."
     )
     start_button("See a proven tree", key="start_from_start")
-    if st.button("Teach with points", key="start_teach", icon=":material/school:", width="stretch"):
+    if inputs.wide_button("Teach with points", "school", "start_teach", is_first=False):
         st.switch_page("pages/teach.py")
     st.page_link("pages/data.py", label="Use my own table", icon=":material/upload:")
 with right:  # an illustration, not a result; its colours are those of the theme

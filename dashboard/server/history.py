@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from dashboard.server.job_view import JobView
-from dashboard.server.naming import HELPER, title_of
+from dashboard.server.job_view import HELPER, JobView, title_of
 from dashboard.server.supervisor import Supervisor
 from octcore.errors import OctError, StoreError
 from octcore.solving.settings import question

@@ -1,4 +1,4 @@
-"""One job of a server, a solve or a task, as every page sees it."""
+"""One job of a server, a solve or a task, as every page sees it, and what it is called."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.settings import Asked
 
 QUEUED = "queued"
 PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
@@ -81,3 +82,39 @@ class JobView:
     def words(self) -> str:
         """What it does now, and for how long."""
         return self.doing if self.position else f"{self.doing}, {text.seconds(self.elapsed)}"
+
+
+HELPER = "(helper) "
+"""Beginning of the names of runs that a page needs for itself; lists leave them out."""
+
+
+def title_of(settings: Mapping[str, Any], data_name: str) -> str:
+    """Name a run by formulation, data, depth and everything that is not as usual."""
+    title = Asked.of(settings).info.title
+    return ", ".join((f"{title} on {data_name}", *setting_words(settings)))
+
+
+def setting_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say depth, encoding, hyperparameters and constraints, as far as they are not as usual."""
+    asked = Asked.of(settings)
+    words = [f"depth {asked.depth}"]
+    if asked.chosen_encoding != asked.info.default_encoding:
+        words.append(asked.encoding)
+    usual = {parameter.name: parameter.default for parameter in asked.info.hyperparameters}
+    for name, value in asked.params.items():
+        if value is not None and usual.get(name) != value:
+            words.append(f"{name.replace('_', ' ')} {text.value(value)[:40]}")
+    words += [_constraint(name, v) for name, v in asked.constraints.items()]
+    return tuple(words)
+
+
+def _constraint(name: str, value: Any) -> str:
+    if name == "forbidden_features":
+        return f"without {', '.join(map(str, value))}"
+    if name == "root_feature":
+        return f"starting with {value}"
+    if name == "max_leaves":
+        return f"at most {value} leaves"
+    if name == "min_samples_leaf":
+        return f"at least {value} rows in a leaf"
+    return f"{name.replace('_', ' ')} {text.value(value)[:40]}"

@@ -14,8 +14,7 @@ import streamlit as st
 from dashboard import views
 from dashboard.server import history
 from dashboard.server.families import Family
-from dashboard.server.job_view import JobView
-from dashboard.server.naming import title_of
+from dashboard.server.job_view import JobView, title_of
 from dashboard.server.supervisor import Supervisor
 from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of

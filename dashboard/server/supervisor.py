@@ -5,7 +5,6 @@ No page and no Streamlit in here; the app keeps one `Supervisor` as a cached res
 
 import atexit
 import contextlib
-import logging
 import os
 import threading
 import time
@@ -17,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.server.families import Family
-from dashboard.server.job_view import QUEUED, JobView
-from dashboard.server.naming import title_of
+from dashboard.server.job_view import QUEUED, JobView, title_of
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import EngineError, OctError, SettingsError, StoreError
@@ -43,8 +41,6 @@ DRAIN_SECONDS = 2.0
 VERIFY_TASK = "verify"
 NICENESS = 5
 """How far solves stand back behind the server: pages stay quick while all cores work."""
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)

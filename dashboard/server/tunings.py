@@ -13,7 +13,7 @@ from dashboard.server.job_view import JobView
 from octcore.constraints import SIDE_CONSTRAINTS
 from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
-from octcore.errors import OctError, SettingsError
+from octcore.errors import SettingsError, refusal
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
 from octcore.selection.protocols import get_protocol
@@ -152,17 +152,9 @@ def _numbers(axis: FloatRange) -> tuple[tuple[str, ...], tuple[str, ...]]:
         base = default or 1.0
         numbers = {base * 10.0**power for power in range(-3, 4)} | {default}
         wanted = {base / 10, base, base * 10}
-    allowed = sorted(value for value in numbers if _fits(axis, value))
+    allowed = sorted(value for value in numbers if not refusal(axis.check, value))
     chosen = [value for value in allowed if value in wanted] or allowed[:1]
     return tuple(f"{v:g}" for v in allowed), tuple(f"{v:g}" for v in chosen)
-
-
-def _fits(axis: Parameter, value: object) -> bool:
-    try:
-        axis.check(value)
-    except OctError:
-        return False
-    return True
 
 
 def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:

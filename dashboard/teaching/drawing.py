@@ -14,7 +14,7 @@ from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import Encoding
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import BREAK, base_layout, curve, mark
 from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
@@ -183,13 +183,9 @@ def proof_figure(
             faint = (at > cut.low) & (at < cut.high)
     for code, name in enumerate(data.classes):
         for part, opacity in ((~faint, 1.0), (faint, 0.25)):
-            chosen = part & (data.codes == code)
-            figure.add_scatter(
-                x=points[chosen, 0], y=points[chosen, 1], mode="markers", name=str(name),
-                opacity=opacity, hoverinfo="skip",
-                marker={"color": palette.class_colour(code), "size": 10,
-                        "symbol": palette.class_marker(code)},
-            )  # fmt: skip
+            chosen = points[part & (data.codes == code)].tolist()
+            marker = {"color": palette.class_colour(code), "symbol": palette.class_marker(code)}
+            curve(figure, chosen, str(name), opacity=opacity, marker=marker | {"size": 10})
     figure.update_xaxes(range=BOX, title_text="x")
     figure.update_yaxes(range=BOX, title_text="y")
     return figure
@@ -198,24 +194,11 @@ def proof_figure(
 def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
     """Lay the true lines over a plane and ring the points whose label was turned over."""
     if truth.segments:
-        figure.add_scatter(
-            x=[v for start, end in truth.segments for v in (start[0], end[0], None)],
-            y=[v for start, end in truth.segments for v in (start[1], end[1], None)],
-            mode="lines",
-            name="truth",
-            line={"color": palette.optimum, "width": 3, "dash": "dash"},
-            hoverinfo="skip",
-        )
+        pieces = [point for ends in truth.segments for point in (*ends, BREAK)]
+        curve(figure, pieces, "truth", line={"color": palette.optimum, "width": 3, "dash": "dash"})
     if truth.flipped:
-        figure.add_scatter(
-            x=[p[0] for p in truth.flipped],
-            y=[p[1] for p in truth.flipped],
-            mode="markers",
-            name="label turned over",
-            hoverinfo="skip",
-            marker={"symbol": "diamond-open", "size": 16, "color": palette.optimum,
-                    "line": {"width": 2}},
-        )  # fmt: skip
+        look = mark("diamond-open", 16, palette.optimum, width=2)
+        curve(figure, truth.flipped, "label turned over", marker=look)
     return figure
 
 

@@ -1,7 +1,7 @@
-"""Inputs for side constraints and class weights, drawn from their declarations."""
+"""Inputs for side constraints, class weights and what answers cost, from their declarations."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,18 @@ from octcore.parameters import (
     Parameter,
 )
 from octcore.plotting import text
+from octcore.tasks import COSTS, LARGEST, ORDINAL, REFER
 
 MOST_PAIR_FEATURES = 20
 MOST_CLASSES = 12
+MOST_COSTED = 4
+"""More classes make a table of too many inputs."""
+ORDER = "order"
 OWN_WEIGHTS = "one for every class"
 Key = Callable[..., str]
 """Makes the key of an input from the name of the constraint and further parts."""
 
 WHOLE_NUMBERS = tuple(p for p in SIDE_CONSTRAINTS if isinstance(p, IntRange))
-FAIRNESS = tuple(p for p in SIDE_CONSTRAINTS if isinstance(p, ParityLimit))
 
 
 def constraint_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
@@ -196,15 +199,8 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
     stamp = _columns_stamp(data)
     left, right = st.columns(2)
     attribute = left.selectbox("Groups", grouping, key=key("fairness_attribute", stamp))
-    gap = right.number_input(
-        label_of(MAX_GAP),
-        value=0.1,
-        min_value=MAX_GAP.low,
-        max_value=MAX_GAP.high,
-        step=0.01,
-        help=MAX_GAP.help,
-        key=key("fairness_gap"),
-    )
+    with right:
+        gap = parameter_input(MAX_GAP, key("fairness_gap"), step=0.01)
     asked: dict[str, Any] = {"attribute": attribute, "max_gap": gap}
     if limit.has_given:
         others = [name for name in grouping if name != attribute]
@@ -213,3 +209,75 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
             return {}
         asked["given"] = st.selectbox("Within every level of", others, key=key("given", stamp))
     return {limit.name: asked}
+
+
+def cost_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
+    """Draw the inputs; returns `costs` and `refer` where they are not as usual."""
+    if not info.has_costs:
+        st.caption("This formulation counts errors only.")
+        return {}
+    asked: dict[str, Any] = {}
+    in_order = data.n_classes > 2 and st.toggle(
+        "The further apart the classes, the dearer",
+        key=cost_key(ORDER),
+        persist_state="session",
+        help=help_of(COSTS),
+    )
+    table = {} if in_order else _cost_table(data)
+    refer = parameter_input(REFER, cost_key(REFER.name), none="nobody is asked", step=0.05)
+    if in_order or table:
+        asked[COSTS.name] = ORDINAL if in_order else table
+    if refer is not None:
+        asked[REFER.name] = refer
+    return asked
+
+
+def _cost_table(data: Dataset) -> dict[str, dict[str, float]]:
+    """Draw one line for every true class with the costs of the other answers."""
+    if data.n_classes > MOST_COSTED:
+        st.caption(
+            f"A table of {data.n_classes} classes is given in Python (`costs=`) or on the command "
+            "line (`--costs`)."
+        )
+        return {}
+    table: dict[str, dict[str, float]] = {}
+    per_line = data.n_classes - 1
+    columns = st.columns(max(1, per_line), vertical_alignment="bottom")
+    for place, (true, answer) in enumerate(permutations(data.classes, 2)):
+        cost = columns[place % per_line].number_input(
+            f"{text.markdown(true, 24)} called {text.markdown(answer, 24)}",
+            value=1.0,
+            min_value=0.0,
+            max_value=LARGEST,
+            step=0.5,
+            format="%g",
+            key=_cell_key(data, true, answer),
+            persist_state="session",
+        )
+        if cost != 1:
+            table.setdefault(str(true), {})[str(answer)] = cost
+    return table
+
+
+def cost_key(*parts: object) -> str:
+    """Key of an input of costs."""
+    return session.form_key("costs", *parts)
+
+
+def _cell_key(data: Dataset, true: object, answer: object) -> str:
+    """Key of a cell of the table: a stale number must not meet new classes."""
+    return cost_key(data.classes.index(true), data.classes.index(answer), hash(data.classes))
+
+
+def costs_filled_in(offered: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+    """Values of the inputs by key for settings that another page offers."""
+    costs = offered.get(COSTS.name)
+    table = costs if isinstance(costs, Mapping) else {}
+    return {
+        cost_key(ORDER): costs == ORDINAL,
+        cost_key(REFER.name): offered.get(REFER.name),
+        **{
+            _cell_key(data, true, answer): float(table.get(str(true), {}).get(str(answer), 1.0))
+            for true, answer in permutations(data.classes, 2)
+        },
+    }

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -42,7 +43,7 @@ def link() -> None:
     """Put the data into the URL, so that a reload finds them; the first sample needs no link."""
     now = session.state()
     name = ""
-    if now.choice is not None and now.choice != session.first_choice():
+    if now.choice is not None and now.choice != session.choice_of_sample(session.FIRST_SAMPLE):
         name = jobs.tables().link(now.table.sha256, now.choice)
     if name == st.query_params.get(session.DATA_PARAMETER, ""):
         return
@@ -79,12 +80,8 @@ def strip(view: JobView) -> None:
 
 def button(view: JobView) -> None:
     """Draw the button that loads the data and settings of a run."""
-    if not st.button(
-        "Continue with these data",
-        key=session.widget_key("continue", view.id),
-        icon=":material/database:",
-        width="stretch",
-    ):
+    key = session.widget_key("continue", view.id)
+    if not inputs.wide_button("Continue with these data", "database", key, is_first=False):
         return
     data = jobs.rows(view)
     if data is None:

@@ -26,6 +26,18 @@ def download(
     st.download_button(label, make, file_name, kind, key, on_click="ignore", **look)
 
 
+def wide_button(
+    label: str, icon: str, key: str, place: Any = st, is_first: bool = True, **look: Any
+) -> bool:
+    """Draw a button as wide as its place; returns whether it was pressed.
+
+    `icon`: name of a Material symbol.
+    `is_first`: whether it is what most people want.
+    """
+    look["type"] = "primary" if is_first else "secondary"
+    return place.button(label, key, icon=f":material/{icon}:", width="stretch", **look)
+
+
 def packed(files: Mapping[str, str]) -> bytes:
     """A zip of texts by file name."""
     content = io.BytesIO()

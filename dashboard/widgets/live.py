@@ -8,8 +8,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.job_view import JobView
-from dashboard.server.naming import HELPER
+from dashboard.server.job_view import HELPER, JobView
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -143,6 +142,11 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: bo
     if at_once:
         jobs.supervisor().wait(key, AT_ONCE_SECONDS)
     until(lambda: jobs.task(key).is_final, part)
+
+
+def no_result(job: JobView, otherwise: str) -> None:
+    """Say why a job that has ended has no result; `otherwise` where it does not know."""
+    st.warning(text.markdown(job.error.message if job.error else otherwise, 500))
 
 
 def stop(job: JobView, words: str = "", width: Any = "content") -> None:

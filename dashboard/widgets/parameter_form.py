@@ -80,8 +80,14 @@ def help_of(parameter: Parameter, source: str = "") -> str:
     return "\n\n".join(line for line in lines if line)
 
 
-def parameter_input(parameter: Parameter, key: str, source: str = "", none: str = NOT_USED) -> Any:
-    """Draw the input of one setting and return its value; `none`: words of an empty one."""
+def parameter_input(
+    parameter: Parameter, key: str, source: str = "", none: str = NOT_USED, **look: Any
+) -> Any:
+    """Draw the input of one setting and return its value.
+
+    `none`: words of an empty one.
+    `look`: what is otherwise for the input of a number than its declaration makes it.
+    """
     common: dict[str, Any] = {
         "label": label_of(parameter),
         "key": key,
@@ -104,15 +110,15 @@ def parameter_input(parameter: Parameter, key: str, source: str = "", none: str 
         )
     if isinstance(parameter, FloatRange):
         default = None if parameter.default is None else float(parameter.default)  # type: ignore[arg-type]
-        return st.number_input(
-            value=default,
-            min_value=None if math.isinf(parameter.low) else float(parameter.low),
-            max_value=None if math.isinf(parameter.high) else float(parameter.high),
-            step=_step(parameter, default),
-            format="%g",
-            placeholder=none,
-            **common,
-        )
+        numbers: dict[str, Any] = {
+            "value": default,
+            "min_value": None if math.isinf(parameter.low) else float(parameter.low),
+            "max_value": None if math.isinf(parameter.high) else float(parameter.high),
+            "step": _step(parameter, default),
+            "format": "%g",
+            "placeholder": none,
+        }
+        return st.number_input(**common | numbers | look)
     default = "" if parameter.default is None else parameter.default
     names = ", ".join(map(str, default)) if isinstance(default, (list, tuple)) else str(default)
     text = st.text_input(value=names, placeholder=none, **common)

@@ -8,7 +8,7 @@ from dashboard import session
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import VERIFY_TASK
 from dashboard.widgets import inputs, live
-from octcore.errors import SettingsError
+from octcore.errors import refusal
 from octcore.plotting import text
 from octcore.solving.proving import refuse_unproven
 from octcore.solving.run import Run, SolvedRun
@@ -57,11 +57,7 @@ def file(run_id: str, run: SolvedRun, proven: str) -> None:
 
     `proven`: what is proven, in a clause.
     """
-    try:
-        refuse_unproven(run)
-        why_not = ""
-    except SettingsError as error:
-        why_not = error.message
+    why_not = refusal(refuse_unproven, run)
     pressed = st.button(
         "Make a proof file",
         key=session.widget_key("prove", run_id),

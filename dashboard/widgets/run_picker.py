@@ -7,7 +7,6 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import data_thread, live
 from dashboard.widgets.start import start_button
-from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
 
@@ -24,8 +23,7 @@ def pick(none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:
     if view.is_final and view.solved is not None:
         return view, view.solved
     if view.is_final:
-        message = view.error.message if view.error else "This run ended without a tree."
-        st.warning(text.markdown(message, 500))
+        live.no_result(view, "This run ended without a tree.")
     else:
         st.info(goes_on)
         live.wait(view)

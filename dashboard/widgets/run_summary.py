@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.teaching.lessons import is_presented
-from dashboard.widgets import chart, threshold_curve
+from dashboard.widgets import chart, thresholds
 from dashboard.widgets.component import make_component
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -158,7 +158,7 @@ def small_tree(
     `others`: all trees of the line it stands in; they get equal boxes and one scale.
     """
     view, selected = known_view(run_id, run), session.selected_node(run_id)
-    view = with_spans(view, threshold_curve.spans(run_id, run))
+    view = with_spans(view, thresholds.spans(run_id, run))
     data = component_data(view, session.palette(), selected, run_id) | {"path": list(path)}
     if others:
         data["beside"] = beside(others)

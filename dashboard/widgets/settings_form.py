@@ -80,17 +80,9 @@ def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
 def limit_input(key: str, given: float | None = None, words: str = "") -> float:
     """Draw the input of the time limit."""
     value: float = TIME_LIMIT.check(TIME_LIMIT.default if given is None else given)
-    return st.number_input(
-        label_of(TIME_LIMIT),
-        value=value,
-        min_value=1.0,
-        max_value=86400.0,
-        step=10.0,
-        format="%g",
-        key=key,
-        persist_state="session",
-        help=f"{words}\n\n{help_of(TIME_LIMIT)}" if words else help_of(TIME_LIMIT),
-    )
+    look: dict[str, Any] = {"help": f"{words}\n\n{help_of(TIME_LIMIT)}"} if words else {}
+    look |= {"value": value, "min_value": 1.0, "max_value": 86400.0, "step": 10.0}
+    return parameter_input(TIME_LIMIT, key, **look)
 
 
 def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import streamlit as st
-
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.widgets import inputs
@@ -78,13 +76,8 @@ def start_button(
     """
     data = session.dataset()
     is_ready = is_ready and data.y is not None
-    if st.button(
-        label,
-        key=key,
-        type="primary" if is_first else "secondary",
-        icon=":material/play_arrow:",
-        width="stretch",
-        disabled=not is_ready,
-        help=None if is_ready else "Say first what is predicted.",
-    ) and start(given or first_settings(data)):
+    words = None if is_ready else "Say first what is predicted."
+    look: dict[str, Any] = {"disabled": not is_ready, "help": words}
+    pressed = inputs.wide_button(label, "play_arrow", key, is_first=is_first, **look)
+    if pressed and start(given or first_settings(data)):
         session.open_page("solve")

@@ -1,14 +1,18 @@
-"""Accuracy of several runs on training and held-out rows, with the spread over other splits."""
+"""Accuracy over splits of the rows: of several runs, and of the candidates of a model selection."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark
+from octcore.plotting.layout import BREAK, base_layout, curve, mark, silent
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import SHAPES
+from octcore.selection.tuning import Candidate, Fit
 from octcore.solving.run import Run
 
 
@@ -58,10 +62,10 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
         ):
             if values:
                 look = mark(shape + suffix, 12, colour, edge, 1.4) | {"opacity": 0.85}
-                _marks(figure, values, index + shift, look, f"{name}, {kind}", palette)
+                _split_marks(figure, values, index + shift, look, f"{name}, {kind}", palette)
     for kind, suffix in (("training rows", "-open"), ("held-out rows", "")):
         look = {"symbol": f"circle{suffix}", "size": 11, "color": palette.text}
-        figure.add_scatter(x=[None], y=[None], mode="markers", name=kind, marker=look)
+        curve(figure, [BREAK], kind, marker=look)
     figure.update_yaxes(
         tickvals=list(range(len(records))),
         ticktext=names,
@@ -75,7 +79,7 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     return figure
 
 
-def _marks(
+def _split_marks(
     figure: go.Figure,
     values: Sequence[float],
     height: float,
@@ -84,17 +88,203 @@ def _marks(
     palette: Palette,
 ) -> None:
     """Draw every split as a mark, and their mean as an upright line."""
-    figure.add_scatter(
-        x=list(values),
-        y=[height] * len(values),
-        mode="markers",
-        marker=marker,
-        showlegend=False,
-        hovertemplate="%{x:.2%}<extra>" + name + "</extra>",
-    )
+    points = [(value, height) for value in values]
+    curve(figure, points, hover="%{x:.2%}", extra=name, marker=marker, showlegend=False)
     if len(values) > 1:
         mean = sum(values) / len(values)
         figure.add_shape(
             type="line", x0=mean, x1=mean, y0=height - 0.15, y1=height + 0.15,
             line={"color": palette.text, "width": 2.5},
         )  # fmt: skip
+
+
+MOST_LINES = 6
+MOST_MARKS = 24
+SPREAD = 0.26
+"""Widest sideways shift of the lines at one value, in steps of the axis."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A candidate and its validation accuracies."""
+
+    candidate: Candidate
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy."""
+        return float(np.mean(self.values))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the splits."""
+        return float(np.std(self.values))
+
+
+@dataclass(frozen=True)
+class TuningPlot:
+    """What the chart draws."""
+
+    scores: tuple[Score, ...]
+    """Candidates that were judged at least once."""
+    across: str
+    """Setting on the horizontal axis; empty when every candidate gets a line of its own."""
+    values: tuple[Any, ...]
+    best: Candidate | None
+
+    @property
+    def lines(self) -> dict[Candidate, tuple[Score, ...]]:
+        """Scores by what stays the same along the axis."""
+        found: dict[Candidate, list[Score]] = {}
+        for score in self.scores:
+            rest = tuple(part for part in score.candidate if part[0] != self.across)
+            found.setdefault(rest, []).append(score)
+        return {rest: tuple(scores) for rest, scores in found.items()}
+
+
+def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
+    """Collect the accuracies and find the setting that makes the best axis.
+
+    `fits`: trainings so far; final ones are left out.
+    """
+    found: dict[Candidate, list[float]] = {}
+    for fit in fits:
+        if fit.inner >= 0 and fit.accuracy is not None:
+            found.setdefault(fit.candidate, []).append(fit.accuracy)
+    scores = tuple(Score(candidate, tuple(values)) for candidate, values in found.items())
+    across = _axis([dict(score.candidate) for score in scores])
+    values = dict.fromkeys(dict(score.candidate).get(across) for score in scores)
+    ordered = sorted(values, key=_rank) if across else []
+    return TuningPlot(scores, across, tuple(ordered), best)
+
+
+def _rank(value: Any) -> tuple[bool, float]:
+    is_number = isinstance(value, (int, float))
+    return (is_number, float(value) if is_number else 0.0)
+
+
+def _axis(candidates: Sequence[dict[str, Any]]) -> str:
+    """The number with most values, if the rest makes few enough lines."""
+    names = list(candidates[0]) if candidates else []
+    counts = {name: len({str(c[name]) for c in candidates}) for name in names}
+    numeric = [
+        name
+        for name in names
+        if counts[name] > 1
+        and all(isinstance(c[name], (int, float)) and not isinstance(c[name], bool)
+                for c in candidates)
+    ]  # fmt: skip
+    for name in sorted(numeric, key=lambda n: -counts[n]):
+        if math.prod(counts[other] for other in names if other != name) <= MOST_LINES:
+            return name
+    return ""
+
+
+def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
+    """Draw mean accuracy with spread: lines over one setting, or one line of marks each."""
+    return _lines(record, palette) if record.across else _marks(record, palette)
+
+
+def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
+    lines = record.lines
+    has_legend = len(lines) > 1
+    figure = go.Figure(layout=base_layout(palette, height=360, has_legend=has_legend))
+    places = {value: index for index, value in enumerate(record.values)}
+    constant = {
+        name
+        for name in dict(record.scores[0].candidate)
+        if len({str(dict(s.candidate)[name]) for s in record.scores}) == 1
+    }
+    for index, (rest, scores) in enumerate(lines.items()):
+        shift = SPREAD * ((index + 0.5) / len(lines) - 0.5)
+        ordered = sorted(scores, key=lambda s: places[dict(s.candidate)[record.across]])
+        at = [places[dict(s.candidate)[record.across]] + shift for s in ordered]
+        told = tuple(part for part in rest if part[0] not in constant)
+        name = text.plotly(candidate_words(told), 60) or "accuracy"
+        colour = palette.class_colour(index)
+        silent(
+            figure,
+            [place for place, score in zip(at, ordered, strict=True) for _ in score.values],
+            [value for score in ordered for value in score.values],
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
+        )
+        curve(
+            figure,
+            zip(at, [s.mean for s in ordered], strict=True),
+            name,
+            "%{customdata[0]}<br>%{y:.2%} ± %{customdata[1]:.2%} over %{customdata[2]} splits",
+            error_y=_bars([s.spread for s in ordered], colour),
+            showlegend=has_legend,
+            line={"color": colour, "width": 2},
+            marker=mark(palette.class_marker(index), 10, colour, palette.outline),
+            customdata=[
+                [text.plotly(candidate_words(s.candidate), 90), s.spread, len(s.values)]
+                for s in ordered
+            ],
+        )
+        for place, score in zip(at, ordered, strict=True):
+            if score.candidate == record.best:
+                _star(figure, place, score.mean, palette)
+    figure.update_xaxes(
+        title_text=record.across.replace("_", " "),
+        tickvals=list(range(len(record.values))),
+        ticktext=[text.plotly(text.value(value)) for value in record.values],
+        range=[-0.5, len(record.values) - 0.5],
+        showgrid=False,
+    )
+    figure.update_yaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
+    return figure
+
+
+def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
+    best = sorted(record.scores, key=lambda s: -s.mean)[:MOST_MARKS]
+    figure = go.Figure(
+        layout=base_layout(palette, height=90 + 34 * max(2, len(best)), has_legend=False)
+    )
+    names = text.unique_labels([candidate_words(s.candidate) for s in best], 48)
+    for index, score in enumerate(best):
+        look = {"symbol": "line-ns-open", "size": 11, "color": palette.muted}
+        silent(figure, score.values, [index] * len(score.values), mode="markers", marker=look)
+        if score.candidate == record.best:
+            _star(figure, score.mean, index, palette)
+    curve(
+        figure,
+        [(s.mean, index) for index, s in enumerate(best)],
+        hover="%{text}<br>%{x:.2%} ± %{customdata[0]:.2%} over %{customdata[1]} splits",
+        error_x=_bars([s.spread for s in best], palette.class_colour(0)),
+        showlegend=False,
+        marker=mark("circle", 10, palette.class_colour(0), palette.outline),
+        customdata=[[s.spread, len(s.values)] for s in best],
+        text=names,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(best))), ticktext=names, range=[len(best) - 0.4, -0.6],
+        showgrid=False, ticks="",
+    )  # fmt: skip
+    figure.update_xaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
+    return figure
+
+
+def _bars(values: Sequence[float], colour: str) -> dict[str, Any]:
+    return {
+        "type": "data", "array": list(values), "color": colour, "thickness": 1.6, "width": 5
+    }  # fmt: skip
+
+
+def _star(figure: go.Figure, x: float, y: float, palette: Palette) -> None:
+    look = mark("star-open", 25, palette.text, width=2)
+    silent(figure, [x], [y], mode="markers", marker=look)
+
+
+def _span(record: TuningPlot) -> list[float]:
+    values = [value for score in record.scores for value in score.values] or [0.0, 1.0]
+    low, high = min(values), max(values)
+    room = max(0.01, 0.08 * (high - low))
+    return [max(0.0, low - room), min(1.0 + room / 2, high + room)]
+
+
+def candidate_words(candidate: Candidate) -> str:
+    """Name a candidate: its settings in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {text.value(value)}" for name, value in candidate)

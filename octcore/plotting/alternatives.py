@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout
+from octcore.plotting.layout import base_layout, curve
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis
 from octcore.selection.alternatives import Alternative, Alternatives
@@ -50,23 +50,15 @@ def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
     losses, trees = zip(*count_steps(record), strict=True)
     figure = go.Figure(layout=base_layout(palette, height=HEIGHT))
     ends = [100 * loss for loss in (*losses, record.searched)]
-    figure.add_scatter(
-        x=ends,
-        y=[sum(by_leaves.values()) for by_leaves in (*trees, trees[-1])],
-        mode="lines",
-        line={"shape": "hv", "width": 2.6, "color": palette.incumbent},
-        name="all trees",
-        hovertemplate="%{y:,} trees within %{x:.3~f} points<extra></extra>",
-    )
+    steps = list(zip(ends, (*trees, trees[-1]), strict=True))
+    points = [(end, sum(by_leaves.values())) for end, by_leaves in steps]
+    line = {"shape": "hv", "width": 2.6, "color": palette.incumbent}
+    curve(figure, points, "all trees", "%{y:,} trees within %{x:.3~f} points", line=line)
     for k, size in enumerate(sorted(trees[-1])):
-        figure.add_scatter(
-            x=ends,
-            y=[by_leaves.get(size) for by_leaves in (*trees, trees[-1])],
-            mode="lines",
-            line={"shape": "hv", "width": 1.4, "color": palette.class_colour(k + 1), "dash": "dot"},
-            name=text.count(size, LEAF_WORDS),
-            hovertemplate=f"%{{y:,}} with {text.count(size, LEAF_WORDS)}<extra></extra>",
-        )
+        points = [(end, by_leaves.get(size)) for end, by_leaves in steps]
+        line = {"shape": "hv", "width": 1.4, "color": palette.class_colour(k + 1), "dash": "dot"}
+        words = text.count(size, LEAF_WORDS)
+        curve(figure, points, words, f"%{{y:,}} with {words}", line=line)
     figure.add_vline(x=100 * record.tolerance, line={"color": palette.bound, "width": 1.6})
     figure.update_xaxes(title_text="points below the proven optimum", tickformat=".3~f")
     figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
@@ -149,16 +141,10 @@ def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the range of the loss when a feature is permuted, over the trees."""
     shown, names, figure = _feature_rows(record, palette)
     for name, feature in zip(names, shown, strict=True):
-        symbol = "circle" if feature.is_exact else "circle-open"
-        figure.add_scatter(
-            x=[feature.low, feature.high],
-            y=[name, name],
-            mode="lines+markers",
-            line={"color": palette.optimum, "width": 3},
-            marker={"symbol": symbol, "size": 9},
-            hovertemplate="%{y}: %{x:.2%}<extra></extra>",
-            showlegend=False,
-        )
+        marker = {"symbol": "circle" if feature.is_exact else "circle-open", "size": 9}
+        line, ends = {"color": palette.optimum, "width": 3}, (feature.low, feature.high)
+        points, words = [(end, name) for end in ends], "%{y}: %{x:.2%}"
+        curve(figure, points, hover=words, line=line, marker=marker, showlegend=False)
     figure.update_xaxes(title_text="accuracy lost when its values are permuted", tickformat=".0%")
     return figure
 

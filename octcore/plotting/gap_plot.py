@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark
+from octcore.plotting.layout import base_layout, curve, mark
 from octcore.plotting.palette import Palette, translucent
 
 SOLVE_PHASES = frozenset({"solve", "search"})
@@ -66,10 +66,10 @@ class Convergence:
 
 def convergence_data(
     trace: Trace,
-    label: str = "",
     objective: str = "objective",
     optimum: float | None = None,
     closed: bool = False,
+    label: str = "gap",
 ) -> Convergence:
     """Reduce a trace to what the chart shows.
 
@@ -157,25 +157,18 @@ def gap_ticks(low: float, high: float) -> list[float]:
 
 def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:
     heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
-    figure.add_scatter(
-        x=record.seconds,
-        y=heights,
-        mode="lines",
+    curve(
+        figure,
+        zip(record.seconds, heights, strict=True),
+        text.plotly(record.label),
+        "%{x:.2f} s: gap %{customdata}",
         line={"shape": "hv", "color": palette.incumbent, "width": 2.5},
-        name=text.plotly(record.label or "gap"),
         customdata=[text.gap(g) for g in record.gap],
-        hovertemplate="%{x:.2f} s: gap %{customdata}<extra></extra>",
     )
     _add_marks(figure, _marks_on_gap(record), palette)
     if record.gap and record.gap[-1] is not None and record.gap[-1] <= GAP_FLOOR:
-        figure.add_scatter(
-            x=[record.end],
-            y=[GAP_FLOOR],
-            mode="markers",
-            marker=mark("star", 15, palette.optimum, palette.outline),
-            name="proven optimal",
-            hovertemplate="%{x:.2f} s: proven optimal<extra></extra>",
-        )
+        star, words = mark("star", 15, palette.optimum, palette.outline), "proven optimal"
+        curve(figure, [(record.end, GAP_FLOOR)], words, f"%{{x:.2f}} s: {words}", marker=star)
 
 
 def _marks_on_gap(record: Convergence) -> list[tuple[Mark, float, float]]:
@@ -197,14 +190,9 @@ def _absolute_lines(figure: go.Figure, record: Convergence, palette: Palette) ->
         ("bound", record.bound, palette.bound, "dash"),
     )
     for name, values, colour, dash in lines:
-        figure.add_scatter(
-            x=record.seconds,
-            y=values,
-            mode="lines",
-            line={"shape": "hv", "color": colour, "width": 2.5, "dash": dash},
-            name=name,
-            hovertemplate="%{x:.2f} s: " + name + " %{y:.6g}<extra></extra>",
-        )
+        points, words = zip(record.seconds, values, strict=True), f"%{{x:.2f}} s: {name} %{{y:.6g}}"
+        look = {"shape": "hv", "color": colour, "width": 2.5, "dash": dash}
+        curve(figure, points, name, words, line=look)
     _add_marks(figure, [(m, m.seconds, m.value) for m in record.marks], palette)
     if record.optimum is not None:
         figure.add_hline(
@@ -224,15 +212,13 @@ def _add_marks(
         here = [entry for entry in marks if (entry[0].source not in SEARCHED) == is_start]
         if not here:
             continue
-        figure.add_scatter(
-            x=[x for _, x, _ in here],
-            y=[y for _, _, y in here],
-            mode="markers",
+        curve(
+            figure,
+            [place for _, *place in here],
+            name,
+            "%{x:.2f} s: tree of value %{customdata[1]:.6g}<br>found by %{customdata[0]}",
             marker=mark(symbol, 10, palette.incumbent, palette.outline),
-            name=name,
             customdata=[[text.plotly(m.source), m.value] for m, _, _ in here],
-            hovertemplate="%{x:.2f} s: tree of value %{customdata[1]:.6g}"
-            "<br>found by %{customdata[0]}<extra></extra>",
         )
 
 

@@ -1,6 +1,6 @@
 """The frame that all plotly figures share, and the lines and marks in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -65,6 +65,29 @@ def mark(symbol: Any, size: Any, colour: Any, edge: Any = None, width: Any = 1) 
     """Look of marks, which have an edge where it has a colour; one of each for all or for each."""
     line = {"width": width} if edge is None else {"color": edge, "width": width}
     return {"symbol": symbol, "size": size, "color": colour, "line": line}
+
+
+BREAK = (None, None)
+"""Between the points of one piece of a line and those of the next."""
+
+
+def curve(
+    figure: go.Figure,
+    points: Iterable[Sequence[Any]],
+    name: str = "",
+    hover: str = "",
+    extra: str = "",
+    **look: Any,
+) -> None:
+    """Draw points as a line, as marks or as both: what `line` and `marker` of `look` are given for.
+
+    `hover`: what the pointer tells of a point, and `extra` beside it; nothing without it.
+    """
+    found = list(points)
+    x, y = zip(*found, strict=True) if found else ((), ())
+    mode = "+".join(f"{part}s" for part in ("line", "marker") if part in look)
+    told = {"hovertemplate": f"{hover}<extra>{extra}</extra>"} if hover else {"hoverinfo": "skip"}
+    figure.add_scatter(x=x, y=y, mode=mode, name=name, **told, **look)
 
 
 def silent(figure: go.Figure, x: Sequence[Any], y: Sequence[Any], **look: Any) -> None:

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.encoding_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
 from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette
+from octcore.plotting.rows_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
 
 OPEN_OPACITY = 0.22
 LINE_HEIGHT, LEAST_WIDTH = 28, 0.006

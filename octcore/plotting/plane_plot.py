@@ -11,7 +11,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.layout import area, base_layout, mark, ruler
+from octcore.plotting.layout import BREAK, area, base_layout, curve, mark
 from octcore.plotting.palette import Palette, translucent
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis, plane_columns
 from octcore.tree.geometry import Region, leaf_regions, node_cells
@@ -221,14 +221,8 @@ def plane_figure(
             area(figure, polygon, "rgba(0,0,0,0)", color=palette.accent, width=3)
     _dots(figure, record, palette, selected, banded)
     if marked is not None:
-        figure.add_scatter(
-            x=[marked[0]],
-            y=[marked[1]],
-            mode="markers",
-            name="chosen row",
-            hoverinfo="skip",
-            marker=mark("circle-open", 22, palette.accent, width=4),
-        )
+        ring = mark("circle-open", 22, palette.accent, width=4)
+        curve(figure, [marked], "chosen row", marker=ring)
     lay_out_axes(figure, record.places, palette)
     if has_equal_units(record) if equal_units is None else equal_units:
         figure.update_yaxes(scaleanchor="x")
@@ -251,8 +245,8 @@ def has_equal_units(record: PlaneRecord) -> bool:
 
 def _segments(figure: go.Figure, segments: tuple[Segment, ...], name: str, **line: Any) -> None:
     if segments:
-        x, y = ([v for a, b in segments for v in (a[k], b[k], None)] for k in (0, 1))
-        ruler(figure, x, y, name, **line)
+        pieces = [point for ends in segments for point in (*ends, BREAK)]
+        curve(figure, pieces, name, line=line, showlegend=False)
 
 
 def _margin(figure: go.Figure, lines: SplitLines, palette: Palette) -> None:

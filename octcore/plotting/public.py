@@ -15,9 +15,9 @@ from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette, ink_on, palette_for
-from octcore.plotting.penalty_path import penalty_path_figure
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
+from octcore.plotting.price_paths import penalty_path_figure
 from octcore.plotting.race import Entrant, Scale, race_data, race_figure
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
@@ -113,9 +113,8 @@ def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
         Ground of the figure.
     """
     proven = run.objective if run.is_optimal else None
-    record = convergence_data(
-        run.trace, run.formulation, objective_words(run.settings), proven, run.is_optimal
-    )
+    words = objective_words(run.settings)
+    record = convergence_data(run.trace, words, proven, run.is_optimal, run.formulation)
     return convergence_figure(record, palette_for(theme), absolute)
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, gap_axis
-from octcore.plotting.layout import base_layout, mark
+from octcore.plotting.layout import base_layout, curve, mark
 from octcore.plotting.palette import Palette
 
 Scale = Literal["gap", "objective", "accuracy"]
@@ -113,7 +113,7 @@ def known_optimum(entrants: Sequence[Entrant]) -> tuple[float | None, str]:
 def _series(entrant: Entrant, index: int, scale: Scale) -> Iterator[Series]:
     """The lines of a solve: one, or incumbent and bound."""
     closed = entrant.proven is not None
-    record = convergence_data(entrant.trace, entrant.label, closed=closed)
+    record = convergence_data(entrant.trace, closed=closed)
     seconds: Sequence[float] = record.seconds
     if scale == "gap":
         lines = [tuple(None if g is None else max(g, GAP_FLOOR) for g in record.gap)]
@@ -164,14 +164,9 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
     for series in race.series:
         _line(figure, series, race, palette)
     if race.optimum is not None:
-        figure.add_scatter(
-            x=[0, 1.03 * race.end],
-            y=[race.optimum, race.optimum],
-            mode="lines",
-            line={"color": palette.optimum, "width": 2, "dash": "dot"},
-            name=text.plotly(f"optimum {race.optimum:.5g}, proven by {race.proven_by}", 90),
-            hoverinfo="skip",
-        )
+        ends = [(0, race.optimum), (1.03 * race.end, race.optimum)]
+        words = text.plotly(f"optimum {race.optimum:.5g}, proven by {race.proven_by}", 90)
+        curve(figure, ends, words, line={"color": palette.optimum, "width": 2, "dash": "dot"})
     figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])
     if race.scale == "gap":
         gap_axis(figure, [value for series in race.series for value in series.values])
@@ -191,23 +186,18 @@ def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> No
     sizes[-1] = 11.0
     if series.is_closed and not series.is_bound:
         sizes[-1], symbols[-1] = 17.0, "star"
-    words = [_value_words(value, race.scale) for value in series.values]
-    figure.add_scatter(
-        x=series.seconds,
-        y=series.values,
-        mode="lines+markers",
-        line={
-            "shape": "hv",
-            "color": colour,
-            "width": 1.6 if series.is_bound else 2.8,
-            "dash": DASHES[position],
-        },
-        opacity=0.75 if series.is_bound else 1.0,
+    width, opacity = (1.6, 0.75) if series.is_bound else (2.8, 1.0)
+    curve(
+        figure,
+        zip(series.seconds, series.values, strict=True),
+        name,
+        "%{x:.2f} s: %{customdata}",
+        name,
+        line={"shape": "hv", "color": colour, "width": width, "dash": DASHES[position]},
+        opacity=opacity,
         marker=mark(symbols, sizes, colour, palette.outline, 0.8),
-        name=name,
         showlegend=not series.is_bound,
-        customdata=words,
-        hovertemplate="%{x:.2f} s: %{customdata}<extra>" + name + "</extra>",
+        customdata=[_value_words(value, race.scale) for value in series.values],
     )
 
 

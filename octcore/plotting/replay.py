@@ -13,7 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
-from octcore.plotting.layout import base_layout, mark, ruler, silent
+from octcore.plotting.layout import base_layout, curve, mark, ruler, silent
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import PlaneRecord
 from octcore.tree import metrics, topology
@@ -96,14 +96,13 @@ def counts_figure(
     figure = go.Figure(layout=base_layout(palette, height=260))
     for k, (family, (seconds, totals)) in enumerate(counts.items()):
         colour = palette.class_colour(k)
-        figure.add_scatter(
-            x=(0.0, *seconds, end),
-            y=(0, *totals, totals[-1]),
-            mode="lines+markers",
+        curve(
+            figure,
+            [(0.0, 0), *zip(seconds, totals, strict=True), (end, totals[-1])],
+            text.plotly(family_words(family)),
+            "%{x:.2f} s: %{y} added",
             line={"shape": "hv", "color": colour, "width": 2.2},
             marker={"symbol": palette.class_marker(k), "size": 7},
-            name=text.plotly(family_words(family)),
-            hovertemplate="%{x:.2f} s: %{y} added<extra></extra>",
         )
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, mark, ruler
+from octcore.plotting.layout import BREAK, base_layout, curve, mark, ruler
 from octcore.plotting.palette import Palette
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
@@ -140,13 +140,9 @@ def curve_figure(
     figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):
         here = [p for p in points if p.is_exact == is_exact and p.value is not None]
-        figure.add_scatter(
-            x=[x for point in here for x in (point.low, point.high, None)],
-            y=[y for point in here for y in (point.value, point.value, None)],
-            mode="lines",
-            line={"color": palette.incumbent, "width": 3, "dash": dash},
-            hovertemplate=f"threshold %{{x:.4g}}: {kind}%{{y:.4g}}<extra></extra>",
-        )
+        pieces = [end for p in here for end in ((p.low, p.value), (p.high, p.value), BREAK)]
+        line, words = {"color": palette.incumbent, "width": 3, "dash": dash}, f"{kind}%{{y:.4g}}"
+        curve(figure, pieces, hover=f"threshold %{{x:.4g}}: {words}", line=line)
     if span is not None:
         figure.add_vrect(*span, fillcolor=palette.muted, opacity=0.2, line_width=0)
     if chosen is not None:

@@ -70,6 +70,13 @@ def hundredfold(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
+def value(given: object) -> str:
+    """Write the value of a setting."""
+    if isinstance(given, bool):
+        return "on" if given else "off"
+    return f"{given:g}" if isinstance(given, float) else str(given)
+
+
 def free(name: str, taken: Container[str]) -> str:
     """A name that is not taken: with an apostrophe or several where it is."""
     while name in taken:

@@ -9,15 +9,16 @@ import plotly.graph_objects as go
 
 from octcore.bench.profiles import NOT_RUN, Cells, curve_name
 from octcore.bench.suite import list_suites
-from octcore.plotting.palette import LIGHT
-from octcore.plotting.profile_plot import panels, profile_figure
-from octcore.plotting.published_plot import (
+from octcore.plotting.bench_plot import (
     MEASURES,
+    panels,
+    profile_figure,
     published_data,
     published_figure,
     root_bound_figure,
     root_bounds,
 )
+from octcore.plotting.palette import LIGHT
 from octcore.reports.page import table
 
 COLUMNS = {

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from octcore.plotting import text
+from octcore.solving.run import Run
 
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -42,3 +43,23 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         "<tr>" + "".join(f"<td>{escaped(cell, 900)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>"
+
+
+def badge(run: Run) -> str:
+    """What is proven of a run."""
+    return f'<span class="badge{" proven" * run.is_proven}">{escaped(run.badge)}</span>'
+
+
+def pictures(drawn: Iterable[str]) -> str:
+    """Charts; those that could not be drawn are empty and left out."""
+    return "".join(f'<div class="picture chart">{picture}</div>' for picture in drawn if picture)
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Sentences as a list."""
+    return f"<ul>{''.join(f'<li>{escaped(words, 900)}</li>' for words in sentences)}</ul>"
+
+
+def weak(words: str, at_most: int = 900) -> str:
+    """A remark."""
+    return f'<p class="weak">{escaped(words, at_most)}</p>'

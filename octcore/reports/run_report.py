@@ -11,8 +11,8 @@ from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.row_path import value_text
 from octcore.reports.charts import figure_svg
+from octcore.reports.page import badge, listed, page, pictures, weak
 from octcore.reports.page import escaped as _text
-from octcore.reports.page import page
 from octcore.reports.page import table as _table
 from octcore.reports.questionnaire import SCRIPT, questionnaire_html
 from octcore.reports.summary import (
@@ -53,7 +53,6 @@ def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
 
 
 def _head(run: Run, name: str, found: Summary | None) -> str:
-    proven = run.is_proven
     data = run.about_data
     lead = "" if found is None else f'<p class="lead">{_text(headline_words(found), 2000)}</p>'
     numbers = {
@@ -64,8 +63,7 @@ def _head(run: Run, name: str, found: Summary | None) -> str:
     }
     return (
         f"<h1>{_text(name)}</h1>"
-        f'<p><span class="badge{" proven" if proven else ""}">{_text(run.badge)}</span>'
-        f" on {_text(data.get('name', 'data'))}, {run.n_train:,} training rows"
+        f"<p>{badge(run)} on {_text(data.get('name', 'data'))}, {run.n_train:,} training rows"
         f", {run.n_test:,} held out</p>{lead}{_cells(numbers)}"
     )
 
@@ -103,7 +101,7 @@ def plane_picture(run: SolvedRun) -> tuple[str, str]:
         held = ", ".join(f"{name} = {value_text(value)}" for name, value in record.held.items())
         note = f"The regions are a slice at {held}. {note}"
     figure, words = plane_figure(record, LIGHT, selected=0), f"Plane of {record.places.words}"
-    return f'<div class="picture chart">{figure_svg(figure, words)}</div>', note
+    return pictures([figure_svg(figure, words)]), note
 
 
 def _thresholds(run: SolvedRun) -> str:
@@ -131,28 +129,24 @@ def _thresholds(run: SolvedRun) -> str:
 
 def _plane(run: Run) -> str:
     picture, note = ("", "") if run.solved is None else plane_picture(run.solved)
-    return f'<h2>Plane</h2>{picture}<p class="weak">{_text(note, 900)}</p>' if picture else ""
+    return f"<h2>Plane</h2>{picture}{weak(note)}" if picture else ""
 
 
 def _convergence(run: Run) -> str:
     objective = objective_words(run.settings)
-    record = convergence_data(run.trace, "gap", objective, closed=run.is_optimal)
-    charts = [
+    record = convergence_data(run.trace, objective, closed=run.is_optimal)
+    charts = pictures(
         figure_svg(convergence_figure(record, LIGHT, absolute), f"{words} over time")
         for absolute, words in ((False, "relative gap"), (True, objective))
-    ]
-    pictures = "".join(f'<div class="picture chart">{c}</div>' for c in charts if c)
-    if not pictures:
-        return ""
+    )
     spent = ", ".join(f"{k} {text.seconds(v)}" for k, v in run.timings.items())
-    return f'<h2>Convergence</h2>{pictures}<p class="weak">Time spent: {_text(spent)}.</p>'
+    return f"<h2>Convergence</h2>{charts}{weak(f'Time spent: {spent}.')}" if charts else ""
 
 
 def _certificate(run: Run) -> str:
-    statements = (*run.certificate.sentences, *run.findings)
-    items = "".join(f"<li>{_text(s, 900)}</li>" for s in statements)
+    items = listed((*run.certificate.sentences, *run.findings))
     words = f"Method: {_text(run.certificate.method)}. Status: {_text(run.status)}, stopped by "
-    return f"<h2>Certificate</h2><p>{words}{_text(run.stop_reason)}.</p><ul>{items}</ul>"
+    return f"<h2>Certificate</h2><p>{words}{_text(run.stop_reason)}.</p>{items}"
 
 
 def _settings(run: Run) -> str:
@@ -167,5 +161,5 @@ def _settings(run: Run) -> str:
     return (
         "<h2>Settings and data</h2>"
         + _table(("", ""), shown)
-        + f'<p class="weak">This report was written with {_text(written)}.</p>'
+        + weak(f"This report was written with {written}.")
     )

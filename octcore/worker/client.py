@@ -69,12 +69,6 @@ class WorkerPool:
         with self._lock:
             return any(process.is_ready and process.is_alive for process in self._idle)
 
-    @property
-    def idle_pids(self) -> tuple[int, ...]:
-        """Process ids of the idle workers."""
-        with self._lock:
-            return tuple(process.pid for process in self._idle)
-
     def close(self) -> None:
         """End every worker, busy or idle."""
         self._closing.set()

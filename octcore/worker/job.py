@@ -243,13 +243,12 @@ class Job:
         with self._lock:
             return tuple(self._events[start:])
 
-    def result(self, timeout: float | None = None) -> Run:
+    def result(self) -> Run:
         """Wait for the run; a failed job with an incumbent has one, too.
 
-        `OctError` if the worker died with nothing to return, `TimeoutError` if it takes too long.
+        `OctError` if the worker died with nothing to return.
         """
-        if not self._final.wait(timeout):
-            raise TimeoutError("The solve has not ended yet.")
+        self._final.wait()
         if self._run is None:
             raise self._error or EngineError("NO_RESULT", "The solve ended without a result.")
         return self._run

@@ -18,10 +18,11 @@ from octcore.solving.solve import solve
 
 
 def _page() -> None:
+    from dashboard.views.alternatives import view
+
     """The filters alone; runs as a script of its own, so its imports are inside."""
     import streamlit as st
 
-    from dashboard.views.alternatives import trees
     from octcore.data.samples import load_sample
     from octcore.selection.alternatives import alternatives
     from octcore.selection.near_optimal import near_optimal
@@ -29,8 +30,8 @@ def _page() -> None:
     data = load_sample("monks-1")
     found = near_optimal(data, depth=2, tolerance=0.03)
     record = alternatives(found, attribute=data.feature_names[0])
-    context = trees.Context("run", "task", data, data, {})
-    shown = trees._filters(context, record)
+    context = view.Context("run", "task", data, data, {})
+    shown = view._filters(context, record)
     gaps = [entry.parity_gap for entry in shown]
     st.text(f"{len(shown)} {max(gaps, default=0)}")
 

@@ -12,6 +12,7 @@ from typing import Any
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
+from octcore.errors import refusal as refused
 from octcore.formulations.base import baseline, get_formulation, list_formulations
 from octcore.serial import jsonable, write_file
 from octcore.solving.settings import TEST_SIZE, Asked, check_against_data, check_settings
@@ -99,11 +100,7 @@ def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
 
 def refusal(settings: Settings, data: Dataset) -> str:
     """Say in one sentence why settings and data do not go together; empty if they do."""
-    try:
-        check_against_data(check_settings(**settings), data)
-    except OctError as error:
-        return error.message
-    return ""
+    return refused(lambda: check_against_data(check_settings(**settings), data))
 
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:

@@ -6,9 +6,10 @@ from dashboard import session
 from dashboard.widgets import chart, inputs
 from octcore.bench.profiles import GROUPS, parse_bench
 from octcore.plotting import text
-from octcore.plotting.profile_plot import profile_data, profile_figure
-from octcore.plotting.published_plot import (
+from octcore.plotting.bench_plot import (
     MEASURES,
+    profile_data,
+    profile_figure,
     published_data,
     published_figure,
     root_bound_figure,

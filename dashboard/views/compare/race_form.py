@@ -65,14 +65,8 @@ def draw(data: Dataset) -> None:
     for problem in problems:
         inputs.say(problem)
     start, keep, note = st.columns([2, 1, 3], vertical_alignment="center")
-    if start.button(
-        f"Start {len(entrants)} runs",
-        key="race_start",
-        type="primary",
-        icon=":material/play_arrow:",
-        width="stretch",
-        disabled=bool(problems),
-    ):
+    label, is_wrong = f"Start {len(entrants)} runs", bool(problems)
+    if inputs.wide_button(label, "play_arrow", "race_start", start, disabled=is_wrong):
         start_race(data, entrants)
     with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
         _keep(entrants, title if preset in own else "")

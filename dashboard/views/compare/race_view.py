@@ -13,7 +13,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.presets import flat_settings, short_labels
-from dashboard.widgets import chart, inputs, live, open_thresholds
+from dashboard.widgets import chart, inputs, live, thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.base import objective_words
@@ -119,7 +119,7 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
         for sentence in view.run.certificate.sentences[:1]:
             st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
     if not view.is_final:
-        open_thresholds.draw_live(view)
+        thresholds.draw_live(view)
         live.stop(view, "Ends this run and keeps its best tree.", "stretch")
 
 

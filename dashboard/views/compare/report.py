@@ -1,25 +1,146 @@
-"""A comparison to take away: as one self-contained HTML file, and as all that a paper needs."""
+"""Runs side by side as a table of facts, and the comparison to take away, also for a paper."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean, pstdev
+from typing import Any
 
-from dashboard.views.compare.table import COVERS, comparison_data
+import pandas as pd
+
+from dashboard.views.compare.presets import flat_settings
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
+from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg
-from octcore.reports.page import escaped, page, table
-from octcore.reports.paper import bibtex, latex
+from octcore.reports.page import badge, escaped, listed, page, pictures, table, weak
 from octcore.reports.run_report import plane_picture
+from octcore.reports.tables import bibtex, comparison_table, latex
 from octcore.serial import versions
 from octcore.solving.model_file import model_files
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run
+
+DASH = "–"
+PARTS = ("setting", "result", "proof", "effort")
+COVERS = "what it covers"
+"""Too long for a cell: pages say it in full beside the run."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line: its part of the table, its name, one text per run."""
+
+    part: str
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the runs do not all say the same."""
+        return len(set(self.values)) > 1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The whole table: short names of the runs, and the facts."""
+
+    labels: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+    @property
+    def differing(self) -> tuple[Fact, ...]:
+        """Only what differs."""
+        return tuple(fact for fact in self.facts if fact.differs)
+
+    @property
+    def in_common(self) -> tuple[Fact, ...]:
+        """What is the same for all, empty lines left out."""
+        return tuple(f for f in self.facts if not f.differs and set(f.values) != {DASH})
+
+    def frame(self, only_differences: bool = True) -> pd.DataFrame:
+        """One row per fact, one column per run."""
+        facts = self.differing if only_differences else self.facts
+        columns = {"": [fact.part for fact in facts], "fact": [fact.name for fact in facts]}
+        for position, label in enumerate(self.labels):
+            name = text.free(text.printable(label), columns)
+            columns[name] = [fact.values[position] for fact in facts]
+        return pd.DataFrame(columns)
+
+
+def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
+    """Collect settings, results, size and certificate of every run."""
+    facts = _settings_facts(runs)
+    table = comparison_table(runs)
+    covers = ("; ".join(run.certificate.sentences) for run in runs)
+    for part, name, column, show in RESULTS:
+        if column in table:
+            values = [None if pd.isna(v) else v for v in table[column]]
+            facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
+    facts += [
+        Fact("proof", "certificate", tuple(run.badge for run in runs)),
+        Fact("proof", COVERS, tuple(text.printable(words or DASH, 300) for words in covers)),
+    ]
+    facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))
+    return Comparison(tuple(labels), tuple(fact for fact in facts if set(fact.values) != {DASH}))
+
+
+Show = Callable[[Any], str]
+
+RESULTS: tuple[tuple[str, str, str, Show], ...] = (
+    ("result", "accuracy, held out", "test_accuracy", text.percent),
+    ("result", "accuracy, training", "accuracy", text.percent),
+    ("result", "leaves", "leaves", lambda v: f"{v:.0f}"),
+    ("result", "features used", "features", lambda v: f"{v:.0f}"),
+    ("proof", "objective", "objective", text.fixed),
+    ("proof", "bound", "bound", text.fixed),
+    ("proof", "gap", "gap", text.gap),
+    ("proof", "root bound", "root_bound", text.fixed),
+    ("effort", "time", "seconds", text.seconds),
+    ("effort", "nodes", "nodes", lambda v: f"{v:,.0f}"),
+    ("effort", "cuts", "cuts", text.printable),
+    ("effort", "model rows", "rows", lambda v: f"{v:,.0f}"),
+    ("effort", "binary variables", "binaries", lambda v: f"{v:,.0f}"),
+)
+
+
+def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
+    flat = [flat_settings(run.settings) for run in runs]
+    data: list[Mapping[str, Any]] = [run.about_data for run in runs]
+    facts = [
+        Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
+        Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
+        Fact("setting", "what is optimised", tuple(objective_words(run.settings) for run in runs)),
+    ]
+    names = dict.fromkeys(name for entry in flat for name in entry)
+    for name in names:
+        values = tuple(_setting(name, entry.get(name)) for entry in flat)
+        facts.append(Fact("setting", WORDS.get(name, name.replace("_", " ")), values))
+    return facts
+
+
+WORDS = {"test_size": "held out", "engine": "solver"}
+
+SOLVERS = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
+
+
+def _setting(name: str, value: Any) -> str:
+    if value is None:
+        return DASH
+    if name == "formulation":
+        return get_formulation(str(value)).info.title
+    if name == "engine":
+        return SOLVERS.get(str(value), str(value).replace("-", " "))
+    if name == "test_size":
+        return f"{100 * value:g} %"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else text.printable(value, 80)
 
 
 def comparison_html(
@@ -52,9 +173,7 @@ def comparison_html(
 def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
     data = {str(run.about_data.get("name", "data")) for run in runs}
     badges = "".join(
-        f"<li><b>{escaped(label)}</b> "
-        f'<span class="badge{" proven" if run.is_proven else ""}">'
-        f"{escaped(run.badge)}</span></li>"
+        f"<li><b>{escaped(label)}</b> {badge(run)}</li>"
         for run, label in zip(runs, labels, strict=True)
     )
     return (
@@ -65,8 +184,8 @@ def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
 
 def _race(entrants: Sequence[Entrant]) -> str:
     races = [race_data(entrants, scale) for scale in ("gap", "objective")]
-    pictures = [figure_svg(race_figure(race, LIGHT), f"{race.title} over time") for race in races]
-    drawn = [f'<div class="picture chart">{picture}</div>' for picture in pictures if picture]
+    charts = (figure_svg(race_figure(race, LIGHT), f"{race.title} over time") for race in races)
+    drawn = pictures(charts)
     if not drawn:
         return ""
     optimum, by = known_optimum(entrants)
@@ -74,8 +193,7 @@ def _race(entrants: Sequence[Entrant]) -> str:
     if optimum is not None:
         words.append(f"The optimum {optimum:.5g} is proven by {by}.")
     words.append("Thin lines are bounds; a star at the end of a line is a proof.")
-    note = f'<p class="weak">{escaped(" ".join(words), 900)}</p>'
-    return "<h2>Race</h2>" + "".join(drawn) + note
+    return f"<h2>Race</h2>{drawn}{weak(' '.join(words))}"
 
 
 def _differences(runs: Sequence[Run], labels: Sequence[str]) -> str:
@@ -105,7 +223,7 @@ def _accuracy(repeats: Sequence[Sequence[Run]], labels: Sequence[str], share: fl
     ]
     head = ("", "splits", "held out, mean", "deviation", "worst", "best", "training, mean")
     words = f"Each split holds out {100 * share:.0f} % of the rows; the same splits for all."
-    return f'<h2>Accuracy on repeated splits</h2>{table(head, rows)}<p class="weak">{words}</p>'
+    return f"<h2>Accuracy on repeated splits</h2>{table(head, rows)}{weak(words)}"
 
 
 def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
@@ -118,11 +236,10 @@ def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
 
 
 def _certificates(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    parts = []
-    for run, label in zip(runs, labels, strict=True):
-        items = "".join(f"<li>{escaped(s, 900)}</li>" for s in run.certificate.sentences)
-        parts.append(f"<h3>{escaped(label)}</h3><ul>{items}</ul>")
-    return "<h2>What is proven</h2>" + "".join(parts)
+    pairs = zip(runs, labels, strict=True)
+    return "<h2>What is proven</h2>" + "".join(
+        f"<h3>{escaped(label)}</h3>{listed(run.certificate.sentences)}" for run, label in pairs
+    )
 
 
 MOST_ENTRIES = 300_000

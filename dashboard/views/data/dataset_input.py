@@ -1,4 +1,4 @@
-"""Choose a sample or upload a CSV file; say what it is and show its first rows."""
+"""Choose a sample or upload a CSV file; what it is, its first lines and its first rows."""
 
 import hashlib
 
@@ -6,8 +6,9 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.data import first_lines, repairs
+from dashboard.views.data import repairs
 from dashboard.widgets import chart
+from octcore.data.findings import Head
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
 
@@ -78,7 +79,7 @@ def _counts() -> None:
         "Classes": "–" if data.y is None else f"{data.n_classes:,}",
     }
     chart.numbers([(name, value, None) for name, value in counts.items()], width=130)
-    first_lines.draw()
+    _draw_lines()
     repairs.draw_above()
     repairs.draw_steps()
 
@@ -93,3 +94,80 @@ def preview() -> None:
     chart.table(shown, "preview", "The first rows of the table", height=320)
     if data.n_samples > PREVIEW_ROWS:
         st.caption(f"The first {PREVIEW_ROWS} of {text.count(data.n_samples, 'row')}.")
+
+
+LINES_SHOWN, LINES_BELOW = 5, 2
+MOST_FIELDS = 8
+TITLE, HEADER, UNITS = "a title, left out", "names the columns", "units, left out"
+NO_NAMES = "NO_HEADER"
+
+
+def draw_refused() -> None:
+    """Draw the lines of an upload that could not be read: another header may mend it."""
+    refused = session.state().refused
+    if refused is not None:
+        _, name, head = refused
+        _lines(f"First lines of {text.markdown(name, 40)}, which is not loaded", head, {}, True)
+
+
+def _draw_lines() -> None:
+    """Draw the lines of the upload that was read, open where they are no plain table."""
+    now = session.state()
+    if not now.content or now.refused is not None:
+        return
+    table, choice = now.table, session.choice()
+    roles = {line: _role(line, table.header, int(table.lines[0])) for line, _ in table.head}
+    many = sum(role in (TITLE, UNITS) for role in roles.values())
+    last = max(LINES_SHOWN, [*roles].index(table.header) + 1 + LINES_BELOW)
+    lines = [*roles][:last]
+    has_blanks = lines != [*range(lines[0], lines[0] + len(lines))]
+    is_odd = many or has_blanks or choice.header or choice.first_row
+    is_odd = is_odd or any(finding.code == NO_NAMES for finding in now.data.findings)
+    title = "First lines of the file" + f": {many} left out" * bool(many)
+    _lines(title, table.head[:last], roles, bool(is_odd))
+
+
+def _role(line: int, header: int, first: int) -> str:
+    if line == header:
+        return HEADER
+    return TITLE if line < header else UNITS if line < first else ""
+
+
+def _lines(title: str, head: Head, roles: dict[int, str], is_open: bool) -> None:
+    lines, fields = [line for line, _ in head], dict(head)
+    header = next((line for line, role in roles.items() if role == HEADER), None)
+
+    def shown(line: int) -> str:
+        role = roles.get(line, "")
+        return f"{line}: {_cells(fields[line])}" + f" *({role})*" * bool(role)
+
+    with st.expander(title, icon=":material/toc:", expanded=is_open):
+        key = session.widget_key("header", session.state().uploads, header, lines)
+        st.radio(
+            "Which line names the columns?",
+            lines,
+            index=None if header is None else lines.index(header),  # pyright: ignore
+            format_func=shown,
+            key=key,
+            on_change=_take_header,
+            args=(key,),
+            help="Lines above it are titles and are left out. A line of units below it is found, "
+            "and left out as well.",
+        )
+        for line in lines:
+            if roles.get(line) != UNITS:
+                continue
+            if st.button(f"Keep line {line} as a row", key=f"keep_line:{line}"):
+                session.change_lines(first_row=line)
+                st.rerun()
+
+
+def _take_header(key: str) -> None:
+    session.change_lines(header=st.session_state[key], first_row=None)
+
+
+def _cells(fields: tuple[str, ...]) -> str:
+    filled = [k for k, field in enumerate(fields) if field.strip()]
+    kept, widest = fields[: filled[-1] + 1], 24 if len(filled) > 1 else 80
+    cells = [text.markdown(field.strip(), widest) or "–" for field in kept[:MOST_FIELDS]]
+    return " · ".join([*cells, "…"] if len(kept) > MOST_FIELDS else cells)

@@ -1,14 +1,30 @@
-"""Encoding preview: a raw column, its classes and the thresholds that would be put on it."""
+"""The tab of encodings: a column with its thresholds, and what coarser thresholds cost."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.data import binarization
-from dashboard.widgets import chart
+from dashboard.server.job_view import JobView
+from dashboard.widgets import chart, inputs, live
+from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.keys import encoding_keys
+from octcore.errors import OctError
 from octcore.plotting import text
-from octcore.plotting.encoding_plot import encoding_plot_data, encoding_plot_figure
+from octcore.plotting.price_paths import LEVELS, MEASURES, binarization_data, binarization_figure
+from octcore.plotting.rows_plot import (
+    EncodingPlot,
+    encoding_plot_data,
+    encoding_plot_figure,
+    thresholds_of,
+)
+from octcore.selection.binarization import QUANTILES, BinarizationPath
+from octcore.solving.prepare import split_rows
 
 TABS, TAB = "data_tabs", "Encoding"
 """Key of the tabs of the page Data, and the label of this one."""
@@ -56,7 +72,7 @@ def draw() -> None:
     )
     for finding in fitted.findings:
         st.caption(f":material/info: {text.markdown(finding, 400)}")
-    binarization.draw(data, column)
+    draw_prices(data, column)
 
 
 def price_link() -> None:
@@ -69,3 +85,159 @@ def price_link() -> None:
     ):
         st.session_state[TABS] = TAB
         st.switch_page("pages/data.py")
+
+
+PRICE_TASK, PRICE_SECONDS = "binarization", 900.0
+SECONDS_EACH = 20.0
+TEST_SIZE, SEED = 0.25, 0
+SHOWN = ("objective", "test_accuracy", "seconds")
+NEIGHBOURS = ("QT-5", "QB-5")
+
+
+def draw_prices(data: Dataset, column: str) -> None:
+    """Draw the form, and the answer as far as it is known."""
+    st.subheader("What do coarser thresholds cost?", anchor=False)
+    if data.y is None:
+        st.info("Choose the column to predict first, under Columns.")
+        return
+    settings, pressed = _form()
+    task = live.ask(PRICE_TASK, cached.data_token(data), data, settings, PRICE_SECONDS, pressed)
+    if task is None:
+        st.caption(
+            "The optimal tree is proven on all thresholds, on class changes and on 2 to 20 parts "
+            "of every column; you see what each costs, how it does on held-out rows, and how "
+            "long it takes."
+        )
+        return
+    live.task(task, partial(_answer, data, settings, column), "Comparing encodings")
+
+
+def _form() -> tuple[dict[str, Any], bool]:
+    places = st.columns([2, 2, 3], vertical_alignment="bottom")
+    depth = places[0].number_input(
+        "Depth", 1, 4, 2, key="binarization_depth", persist_state="session"
+    )
+    penalty = places[1].number_input(
+        "Price of a leaf",
+        0.0,
+        0.2,
+        0.01,
+        step=0.005,
+        format="%.3f",
+        key="binarization_penalty",
+        persist_state="session",
+        help="In shares of the rows: 0.01 asks for one more row in a hundred right per leaf.",
+    )
+    pressed = inputs.wide_button(
+        "Compare encodings", "compare_arrows", "binarization_start", places[2], is_first=False
+    )
+    settings = {
+        "depth": int(depth),
+        "leaf_penalty": float(penalty),
+        "quantiles": list(QUANTILES),
+        "time_limit": SECONDS_EACH,
+        "test_size": TEST_SIZE,
+        "seed": SEED,
+    }
+    return settings, pressed
+
+
+def path_of(
+    parts: Sequence[Mapping[str, Any]], name: str, settings: Mapping[str, Any]
+) -> BinarizationPath:
+    """Put the points that a task has told so far into a path."""
+    known = {k: settings[k] for k in ("depth", "leaf_penalty", "test_size")}
+    is_complete = bool(parts) and parts[-1]["done"] == parts[-1]["total"]
+    points = [part["point"] for part in parts]
+    record = {**known, "points": points, "data_name": name, "is_complete": is_complete}
+    return BinarizationPath.from_dict(record)
+
+
+def _answer(data: Dataset, settings: Mapping[str, Any], column: str, job: JobView) -> None:
+    done, total = (job.parts[-1][name] for name in ("done", "total"))
+    path = path_of(job.parts, data.name, settings)
+    if not job.is_final:
+        st.progress(done / total, f"{done} of {total} encodings")
+    elif not path.is_complete:
+        st.caption(f"Stopped after {done} of {total} encodings; these are kept.")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
+        record = binarization_data(path, measure)
+        chart.show(
+            binarization_figure(record, session.palette()),
+            key="binarization_curves",
+            alt=f"{MEASURES[record.measure]} by encoding, {len(path.points)} encodings",
+        )
+        st.caption("Hollow marks are not proven in the time that each encoding has.")
+    with right:
+        _histogram(path, data, column)
+    with st.expander("All encodings in a table", icon=":material/table:"):
+        _table(path)
+
+
+def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
+    record = histogram_data(path, data, column)
+    if record is None:
+        return
+    st.markdown(f"**Where the best tree cuts {text.markdown(column)}**")
+    chart.show(
+        encoding_plot_figure(record, session.palette()),
+        key="binarization_histogram",
+        alt="; ".join(f"{name}: {text.count(len(c), 'threshold')}" for name, c in record.others),
+    )
+    if path.best is not None and not path.best.thresholds.get(column):
+        used = ", ".join(text.markdown(name, 30) for name in path.best.thresholds)
+        st.caption(f"The best tree does not cut this column; it cuts {used or 'no number'}.")
+
+
+def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> EncodingPlot | None:
+    """The column of the training rows, with the lines of the encodings and of the best tree.
+
+    `column`: raw column; None is returned for one without numbers.
+    """
+    try:
+        train = split_rows(data, path.test_size, SEED)[0]
+    except OctError:
+        return None  # so few rows: the task says why
+    record = encoding_plot_data(train, None, column)
+    if record.levels:
+        return None
+    fitted = {key: cached.encoding(train, key) for key in NEIGHBOURS}
+    lines = [
+        (key, thresholds_of(encoding, column))
+        for key, encoding in fitted.items()
+        if not isinstance(encoding, str)
+    ]
+    cuts = () if path.best is None else path.best.thresholds.get(column, ())
+    return replace(record, others=(*lines, ("best tree on all thresholds", cuts)))
+
+
+def _table(path: BinarizationPath) -> None:
+    found = path.table()
+    shown = {
+        "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
+        "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
+        "held out": found["test_accuracy"].astype(float) * 100,
+        "training": found["accuracy"].astype(float) * 100,
+        "leaves": found["leaves"],
+        "columns": found["columns"],
+        "seconds": found["seconds"],
+        "proven": found["status"] == "optimal",
+    }
+    share = st.column_config.NumberColumn(format="%.1f %%")
+    chart.table(
+        shown,
+        "binarization_table",
+        f"{len(found)} encodings with price, accuracy and time",
+        column_config={
+            "price in points": st.column_config.NumberColumn(
+                format="%.2f",
+                help="What the objective (training accuracy less the price of the leaves) loses "
+                "against all thresholds; empty where one of both is not proven.",
+            ),
+            "held out": share,
+            "training": share,
+            "seconds": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )

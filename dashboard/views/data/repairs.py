@@ -1,4 +1,4 @@
-"""What reading noticed, each with the press that repairs it; what was pressed, and the way back."""
+"""What reading noticed, each with the press that repairs it; missing values; the way back."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -7,8 +7,8 @@ from typing import Any, cast
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.data import gaps
-from octcore.data.assembly import Missing
+from dashboard.widgets import inputs
+from octcore.data.assembly import GapPrice, Missing
 from octcore.data.checks import sentinels
 from octcore.data.findings import Finding
 from octcore.data.numbers import PLAIN
@@ -110,9 +110,9 @@ def _price(finding: Finding, change: dict[str, Any]) -> str:
         for c in (choice, replace(choice, **change))
     )
     if before in (None, after):
-        costs = "costs nothing" if after in (None, before) else gaps.price_words(after)
+        costs = "costs nothing" if after in (None, before) else price_words(after)
         return f"As missing values are treated now, that {costs}."
-    return f"All that is missing then {gaps.price_words(after)}." if after else ""
+    return f"All that is missing then {price_words(after)}." if after else ""
 
 
 def _offers(code: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -210,3 +210,47 @@ def _undo(change: dict[str, Any]) -> None:
     lines = {name: change[name] for name in ("header", "first_row") if name in change}
     session.change_lines(**lines)
     session.change_choice(**{name: v for name, v in change.items() if name not in lines})
+
+
+WAYS: dict[Missing, str] = {
+    "auto": "as little as possible",
+    "category": "treat missing as its own value",
+    "drop-rows": "leave out the rows with gaps",
+    "drop-columns": "leave out the columns with gaps",
+}
+MOST_NAMES = 3
+
+
+def draw_gaps() -> None:
+    """Draw the choice; nothing where no value is missing."""
+    choice = session.choice()
+    prices = cached.gap_prices(session.table(), choice)
+    if not prices:
+        return
+    picked = st.radio(
+        "Values are missing: what is given up for that?",
+        list(WAYS),
+        index=[*WAYS].index(cast("Missing", choice.missing)),
+        format_func=lambda policy: WAYS[policy].capitalize(),
+        captions=[price_words(prices[policy]) for policy in WAYS],
+        key=session.widget_key("missing", session.table().sha256, choice.target, choice.missing),
+        help="A missing text or a missing one of two values can be a value of its own; for a "
+        "missing number its row or its column is left out.",
+    )
+    if picked == choice.missing:
+        return
+    if session.change_choice(missing=picked):
+        st.rerun()
+    inputs.say(session.state().problem)
+
+
+def price_words(price: GapPrice) -> str:
+    """Rows, columns and classes that a way costs, in words."""
+    lost = price.n_rows_lost
+    parts = [f"{text.count(lost, 'row')} of {price.n_rows:,}"] if lost else []
+    for names, noun in ((price.columns, "column"), (price.classes, "class")):
+        if names:
+            shown = ", ".join(text.printable(name, 20) for name in names[:MOST_NAMES])
+            more = ", …" if len(names) > MOST_NAMES else ""
+            parts.append(f"{text.count(len(names), noun)} ({shown}{more})")
+    return text.markdown(f"costs {' and '.join(parts) or 'nothing'}", 200)

@@ -5,8 +5,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart, inputs, open_thresholds
+from dashboard.widgets import chart, inputs, thresholds
 from octcore.plotting import text
+from octcore.plotting.layout import curve, mark
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
@@ -23,10 +24,10 @@ from octcore.solving.run import SolvedRun
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw what a search knew on its way, as far as it kept that."""
-    has_moments = open_thresholds.has_moments(run)
+    has_moments = thresholds.has_moments(run)
     if has_moments:
         st.subheader("What was still open", anchor=False)
-        st.fragment(open_thresholds.draw)(run_id, run)
+        st.fragment(thresholds.draw_moments)(run_id, run)
     if cut_counts(run.trace):
         train = run.train
         X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
@@ -104,9 +105,6 @@ def _mark(
     # The first point once more closes the line around three and more of them.
     wanted = [*rows, *(rows[:1] if len(rows) > 2 else ())]
     dots = np.concatenate([np.flatnonzero(record.dots.row == row) for row in wanted])
-    figure.add_scatter(
-        x=record.dots.x[dots], y=record.dots.y[dots],
-        mode="lines+markers", name=name, hoverinfo="skip",
-        line={"color": colour, "width": 2, "dash": "dash" if "square" in symbol else "solid"},
-        marker={"symbol": symbol, "size": 20, "color": colour, "line": {"width": 3}},
-    )  # fmt: skip
+    points = zip(record.dots.x[dots].tolist(), record.dots.y[dots].tolist(), strict=True)
+    line = {"color": colour, "width": 2, "dash": "dash" if "square" in symbol else "solid"}
+    curve(figure, points, name, line=line, marker=mark(symbol, 20, colour, width=3))

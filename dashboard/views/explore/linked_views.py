@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.explore import node_panel, plane_panel, replay, row_panel, why_split
+from dashboard.views.explore import node_panel, plane_panel, replay, why_split
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
@@ -37,7 +37,7 @@ def _views(run_id: str, run: SolvedRun) -> None:
 
     def main_tree() -> None:
         if frame is None:
-            run_summary.small_tree(run_id, run, row_panel.path_nodes(run_id, run))
+            run_summary.small_tree(run_id, run, node_panel.path_nodes(run_id, run))
         else:
             replay.main_tree(run_id, run, frame)
 
@@ -62,7 +62,7 @@ def _panel(run_id: str, run: SolvedRun) -> None:
 
     def changed() -> None:
         if st.session_state[key] == session.ROW:
-            row_panel.choose_first(run_id, run)
+            node_panel.choose_first(run_id, run)
         else:
             session.show_panel(run_id, st.session_state[key])
 
@@ -75,8 +75,8 @@ def _panel(run_id: str, run: SolvedRun) -> None:
         on_change=changed,
         label_visibility="collapsed",
     )
-    parts = {session.NODE: node_panel, session.ROW: row_panel, session.REPLAY: replay}
-    parts[session.panel(run_id)].draw(run_id, run)
+    parts = {session.NODE: node_panel.draw, session.ROW: node_panel.draw_row}
+    parts.get(session.panel(run_id), replay.draw)(run_id, run)
 
 
 def _usage(run_id: str, run: SolvedRun, tree: Tree) -> None:

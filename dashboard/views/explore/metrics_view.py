@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.solve import greedy as beside
+from dashboard.views.solve import new_rows
 from dashboard.widgets import chart, proofs, run_summary
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -52,8 +52,8 @@ def draw(run: SolvedRun) -> None:
 
 def greedy(run_id: str, run: SolvedRun) -> None:
     """Draw CART beside the run: in numbers, and its tree on the numbers themselves."""
-    beside.beside_greedy(run_id, run)
-    found = cached.greedy_baseline(run_id, run, beside.ON_NUMBERS)
+    new_rows.beside_greedy(run_id, run)
+    found = cached.greedy_baseline(run_id, run, new_rows.ON_NUMBERS)
     if not isinstance(found, str):
         key = session.widget_key("cart_tree", run_id)
         run_summary.still_tree(run_summary.tree_view(found), key, run_id)

@@ -1,17 +1,18 @@
-"""Replay in the app: one slider moves the tree of the page, its plane and a gap chart."""
+"""How the solve went: its trees one after the other, moved by a slider, and its convergence."""
 
 import time
 
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.explore import convergence
+from dashboard.server import jobs
+from dashboard.views.compare.race_view import problem_of
 from dashboard.widgets import chart, inputs, run_summary
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
-from octcore.solving.run import SolvedRun
+from octcore.solving.run import Run, SolvedRun
 
 SECONDS_PER_TREE = 1.5
 SLACK = 0.2
@@ -71,9 +72,8 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
         f"gap {text.gap(frame.gap)}"
     )
-    optimum, _ = convergence.known_optimum(run_id, run)
-    objective = get_formulation(run.formulation).info.objective
-    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
+    optimum, _ = known_optimum(run_id, run)
+    record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     absolute = not any(gap is not None for gap in record.gap)
     chart.show(
         convergence_figure(record, session.palette(), absolute, frame.seconds, GAP_HEIGHT),
@@ -94,14 +94,12 @@ def _play_button(run_id: str, n_frames: int) -> None:
         session.state().playing = {run_id: (first, time.monotonic())}
 
     is_playing = session.state().playing.get(run_id) is not None
-    if st.button(
-        "Pause" if is_playing else "Play",
-        key=session.widget_key("play", run_id),
-        icon=":material/pause:" if is_playing else ":material/play_arrow:",
-        on_click=session.pause if is_playing else start,
-        help="Shows the trees one after the other, as the solve found them.",
-        width="stretch",
-    ):
+    label, icon, press = (
+        ("Pause", "pause", session.pause) if is_playing else ("Play", "play_arrow", start)
+    )
+    key = session.widget_key("play", run_id)
+    words = "Shows the trees one after the other, as the solve found them."
+    if inputs.wide_button(label, icon, key, is_first=False, on_click=press, help=words):
         st.rerun()  # the whole page, which says how often this part of it is drawn
 
 
@@ -125,3 +123,75 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     )
     key = session.widget_key("replay_tree", run_id)
     run_summary.still_tree(view, key, f"replay:{run_id}")
+
+
+SAME = 1e-6
+"""Objectives this close (relative) are equal; they are sums in another order."""
+
+
+def convergence(run_id: str, run: Run) -> None:
+    """Draw gap or incumbent and bound over time, and where the time went."""
+    scales = ["relative gap (log)", "incumbent and bound"]
+    absolute = inputs.switch("Scale", scales, "gap_scale") == scales[1]
+    optimum, by = known_optimum(run_id, run)
+    record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
+    if not absolute and not any(g is not None for g in record.gap):
+        st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")
+        absolute = True
+    chart.show(
+        convergence_figure(record, session.palette(), absolute),
+        key=session.widget_key("convergence", run_id, absolute),
+        alt=f"Convergence over {text.seconds(record.end)}; final gap {text.gap(run.gap)}",
+    )
+    if by and optimum is not None:
+        st.caption(text.markdown(f"{optimum_words(run, optimum)}, as the run {by} proves.", 300))
+    spent = [
+        f"{words} {text.seconds(value)}"
+        for name, words in TIMES.items()
+        if (value := run.timings.get(name))
+    ]
+    st.caption("Where the time went: " + ", ".join(spent) + ".")
+
+
+TIMES = {
+    "start": "starting a worker",
+    "compile_kernels": "preparing the search, once per installation",
+    "encode": "encoding the columns",
+    "build": "building the model",
+    "solve": "solving",
+    "verify": "checking the proof",
+    "total": "encoding to tree altogether",
+}
+"""What was done, by the names that runs give their times; in the order of a solve."""
+
+
+def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
+    """True optimum of the problem of a run, and the title of the other run that proved it.
+
+    `run_id`: the run; its own proof comes first, then those of the other runs of this session.
+    """
+    if run.is_proven:
+        return run.objective, ""
+    own = jobs.view(run_id)
+    if own is None:
+        return None, ""
+    problem = cached.once_per_run(run_id, "problem", lambda: problem_of(own))
+    for other in session.state().runs:
+        view = None if other == run_id else jobs.view(other)
+        if view is None or view.run is None:
+            continue
+        if not view.run.is_proven:
+            continue
+        if cached.once_per_run(other, "problem", lambda view=view: problem_of(view)) == problem:
+            return view.run.objective, view.title
+    return None, ""
+
+
+def optimum_words(run: Run, optimum: float) -> str:
+    """Say how far the tree of a run is from an optimum that another run proved."""
+    if run.objective is None:
+        return f"The true optimum is {optimum:.6g}"
+    missing = abs(optimum - run.objective)
+    if missing <= SAME * max(1.0, abs(optimum)):
+        return f"The tree is optimal ({optimum:.6g}) although this run did not prove it"
+    return f"The true optimum is {optimum:.6g}, the tree of this run has {run.objective:.6g}"

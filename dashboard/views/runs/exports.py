@@ -10,11 +10,11 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.views.compare.report import MOST_ENTRIES
 from dashboard.views.explore.node_panel import node_rows
-from dashboard.views.solve.greedy import ON_NUMBERS
+from dashboard.views.solve.new_rows import ON_NUMBERS
 from dashboard.widgets import inputs, proofs
 from dashboard.widgets.component import make_component
 from octcore.data.export import frame_to_csv
-from octcore.errors import OctError
+from octcore.errors import OctError, refusal
 from octcore.plotting import text
 from octcore.reports.run_report import report_html
 from octcore.reports.scorer import scorer_html
@@ -87,17 +87,8 @@ def _refused(run: SolvedRun) -> dict[str, str]:
 
     A model that takes too long to be written while the page waits is none.
     """
-    found = {}
-    for file_name, make in {
-        "tree.tsv": partial(run.export, "tsv"),
-        "tree.onnx": partial(run.export, "onnx"),
-        "model.zip": partial(whole_program, run, MOST_ENTRIES),
-    }.items():
-        try:
-            make()
-        except OctError as error:
-            found[file_name] = error.message
-    return found
+    found = {f"tree.{kind}": refusal(run.export, kind) for kind in ("tsv", "onnx")}
+    return found | {"model.zip": refusal(whole_program, run, MOST_ENTRIES)}
 
 
 _slide = make_component("slide", "<img><button>Picture for a slide (PNG)</button>", "saved")

@@ -1,4 +1,4 @@
-"""The list of runs: one line each, any number of them selected."""
+"""The list of runs, any number of them selected: to open, compare, rename, export, delete."""
 
 import json
 import re
@@ -10,9 +10,13 @@ from statistics import fmean, pstdev
 import pandas as pd
 import streamlit as st
 
-from dashboard.server.job_view import JobView
-from dashboard.server.naming import setting_words
-from dashboard.widgets import chart
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView, setting_words
+from dashboard.server.supervisor import Supervisor
+from dashboard.views.runs import exports
+from dashboard.widgets import chart, data_thread, inputs, run_summary
+from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.settings import Asked
 
@@ -175,3 +179,130 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
     )
     rows = picked["selection"]["rows"]
     return [entry for row in rows if row < len(lines) for entry in lines[row].entries]
+
+
+def draw_actions(selected: Sequence[JobView]) -> None:
+    """Draw the selected runs: one with its tree, several with what they can do together."""
+    if len(selected) == 1:
+        _one(selected[0])
+    else:
+        st.subheader(f"{len(selected)} runs selected", anchor=False)
+        left, middle, _ = st.columns([2, 2, 3])
+        comparable = [entry for entry in selected if entry.is_final]
+        if inputs.wide_button(
+            "Compare side by side",
+            "compare",
+            "compare_selected",
+            left,
+            disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
+            help=f"Two to {session.MOST_COMPARED} runs that have ended.",
+        ):
+            session.compare([entry.id for entry in comparable])
+            session.open_page("compare")
+        if inputs.wide_button("Delete", "delete", "delete_selected", middle, is_first=False):
+            _confirm(selected)
+
+
+def _one(entry: JobView) -> None:
+    st.subheader(text.markdown(name_of(entry), 90), anchor=False)
+    st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.submitted)} UTC")
+    view = None if not entry.is_final else jobs.view(entry.id)
+    run = None if view is None else view.run
+    solved = None if view is None else view.solved
+    first, second, third, fourth = st.columns(4)
+    page, label = ("explore", "Open in Explore") if entry.is_final else ("solve", "Watch it")
+    if inputs.wide_button(label, "account_tree", "open_run", first):
+        session.open_page(page, entry.id)
+    with second.popover("Rename", icon=":material/edit:", width="stretch"):
+        _rename(entry)
+    with third.popover("Export", icon=":material/download:", width="stretch", disabled=not solved):
+        if solved is not None:
+            exports.draw(entry.id, name_of(entry), solved)
+    goes_on = not entry.is_final
+    if inputs.wide_button("Delete", "delete", "delete_run", fourth, False, disabled=goes_on):
+        _confirm([entry])
+    if view is not None:
+        data_thread.button(view)
+    if entry.error:
+        st.warning(text.markdown(entry.error.message, 500), icon=":material/bolt:")
+    if run is not None:
+        run_summary.headline(entry.id, run)
+        if solved is not None:
+            run_summary.small_tree(entry.id, solved)
+        run_summary.proof(run)
+
+
+def _rename(entry: JobView) -> None:
+    with st.form(session.widget_key("rename", entry.id), border=False):
+        name = st.text_input("New name", value=entry.title, max_chars=120)
+        if st.form_submit_button("Save", type="primary") and name.strip():
+            with inputs.said():
+                jobs.supervisor().rename(entry.id, name.strip())
+                st.rerun()
+
+
+@st.dialog("Delete for good?")
+def _confirm(selected: Sequence[JobView]) -> None:
+    """Ask before anything is deleted."""
+    open_runs = [entry for entry in selected if not entry.is_final]
+    for entry in selected[:8]:
+        st.markdown(f"- {text.markdown(name_of(entry), 80)} · {when(entry.submitted)}")
+    if len(selected) > 8:
+        st.markdown(f"- and {len(selected) - 8} more")
+    if open_runs:
+        st.caption("Runs that still go on are kept; stop them first.")
+    st.caption("Their trees, traces and, when no other run uses them, their rows are removed.")
+    closed = [entry for entry in selected if entry.is_final]
+    foreign = [entry for entry in closed if entry.session != session.token()]
+    is_sure = all(_named(entry) for entry in foreign)
+    left, right = st.columns(2)
+    if left.button(
+        "Delete",
+        key="delete_yes",
+        type="primary",
+        width="stretch",
+        disabled=not is_sure,
+        on_click=_delete,
+        args=(closed,),
+    ):
+        st.rerun()
+    if right.button("Keep", key="delete_no", width="stretch"):
+        st.rerun()
+
+
+def _named(entry: JobView) -> bool:
+    """Ask for the name of a run that another browser made, before it is deleted for all."""
+    name = name_of(entry)
+    typed = st.text_input(
+        f"Another browser made this run. Type its name to delete it: {text.markdown(name, 80)}",
+        key=session.widget_key("delete_name", entry.id),
+    )
+    return typed.strip() == name.strip()
+
+
+def _delete(entries: Sequence[JobView]) -> None:
+    for entry in entries:
+        with inputs.said():
+            jobs.supervisor().delete(entry.id)
+            session.forget_run(entry.id)
+
+
+def storage_line(supervisor: Supervisor) -> None:
+    """Say how much is kept on disk."""
+    try:
+        size = None if supervisor.store is None else supervisor.store.size()
+    except OctError as error:
+        st.caption(text.markdown(error.message, 400))
+        return
+    if size is None:
+        st.caption("There is no history on disk; runs are gone when the server stops.")
+        return
+    st.caption(
+        f":material/save: The history of this server keeps {text.count(size.n_runs, 'run')}: "
+        f"{_bytes(size.rows_bytes)} of rows, {_bytes(size.file_bytes)} on disk. Only the runs of "
+        "this browser are listed; another one opens by its full link."
+    )
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.0f} kB"

@@ -11,11 +11,11 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, new_rows
 from dashboard.views.what_if import questions
-from dashboard.widgets import chart, cost_form, live, run_summary, start
+from dashboard.widgets import chart, constraint_form, inputs, live, run_summary, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.penalty_path import penalty_path_figure, winners_figure
+from octcore.plotting.price_paths import penalty_path_figure, winners_figure
 from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
 from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
 from octcore.solving.prepare import split_rows
@@ -86,14 +86,8 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         persist_state="session",
         help="Rows that the search never sees; stratified by class.",
     )
-    pressed = places[3].button(
-        "Compute",
-        type="primary",
-        icon=":material/stairs:",
-        width="stretch",
-        key="path_compute",
-        disabled=data.y is None or not encodings,
-    )
+    is_empty = data.y is None or not encodings
+    pressed = inputs.wide_button("Compute", "stairs", "path_compute", places[3], disabled=is_empty)
     settings = {
         "depth": int(depth),
         "time_limit": TIME_LIMIT,
@@ -102,7 +96,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     }
     if data.y is not None:
         with st.expander("Errors cost different amounts", icon=":material/balance:"):
-            settings |= cost_form.cost_form(get_formulation(FORMULATION).info, data)
+            settings |= constraint_form.cost_form(get_formulation(FORMULATION).info, data)
     return settings, list(encodings), pressed
 
 

@@ -1,4 +1,4 @@
-"""Whether a tree is luck: the same on other splits of the rows, CART beside it, the right size."""
+"""Whether a tree is luck: on other splits of the rows, beside CART, and the right size."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
@@ -9,9 +9,9 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice, greedy
+from dashboard.views.solve import advice
 from dashboard.views.what_if import questions
-from dashboard.widgets import live, start
+from dashboard.widgets import chart, live, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
@@ -40,7 +40,7 @@ def draw(view: JobView, run: SolvedRun) -> None:
     if settings is not None and data is not None:
         task = answer(data, settings, lambda job: _result(job, view.id, run))
     if task is None or not jobs.task(task).parts:
-        greedy.beside_greedy(view.id, run)
+        beside_greedy(view.id, run)
 
 
 def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
@@ -177,3 +177,45 @@ def right_size_words(sizes: Sequence[Size], what: str = "of new rows") -> str:
         f"{text.count(best.leaves, 'leaf')} ({text.percent(best.worth)}), within its standard "
         f"error of {100 * best.error:.1f} points."
     )
+
+
+ON_NUMBERS = "raw"
+"""Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
+
+
+def beside_greedy(run_id: str, run: SolvedRun) -> None:
+    """Compare with CART on the numbers and, where they differ, on the features of the run."""
+    if run.certificate.method == "heuristic":
+        return
+    numbers = cached.greedy_baseline(run_id, run, ON_NUMBERS)
+    if isinstance(numbers, str):
+        st.caption(text.markdown(numbers, 300))
+        return
+    names = [*FACTS, COST] if run.asked.has_task else list(FACTS)
+    columns = {"": names, "this tree": facts(run, run), "CART": facts(numbers, run)}
+    if advice.is_binary(run):
+        same = cached.greedy_baseline(run_id, run)
+        if not isinstance(same, str):
+            columns["CART on the same 0/1 features"] = facts(same, run)
+    words = advice.gain_words(run, numbers)
+    unseen = [tree.accuracy_on(run.test) for tree in (run, numbers)]
+    if unseen[0] is not None and unseen[1] is not None and not run.asked.has_task:
+        words = f"{advice.held_out_words(unseen[0], unseen[1])} {words}"
+    st.markdown(f"**CART beside it** {text.markdown(words, 400)}")
+    chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
+    price = " and at the same price of a leaf" * ("leaf_penalty" in run.params)
+    st.caption(
+        f"CART grows its tree split by split on the numbers themselves, to the same depth{price}."
+    )
+
+
+COST = "mean cost, training"
+FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
+
+
+def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
+    """Held-out and training accuracy, errors and leaves, on the rows of another run."""
+    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
+    shares = [text.percent(share) for share in (run.accuracy_on(rows_of.test), run.accuracy)]
+    known = [*shares, errors, str(run.tree.n_leaves)]
+    return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known

@@ -89,13 +89,8 @@ def draw(lesson: Lesson) -> Lesson:
         _course(lesson)
     with places[3].popover("Share", width="stretch"):
         _share(lesson)
-    if places[4].button(
-        "Present",
-        icon=":material/slideshow:",
-        width="stretch",
-        key="present",
-        help="Large type and nothing else, for a projector. Page Down and Page Up turn the steps.",
-    ):
+    words = "Large type and nothing else, for a projector. Page Down and Page Up turn the steps."
+    if inputs.wide_button("Present", "slideshow", "present", places[4], False, help=words):
         st.query_params[PRESENT] = "1"
         st.rerun()
     return lesson
@@ -196,14 +191,15 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     ways = (("Back", "arrow_back", -1, "PageUp"), ("Next", "arrow_forward", 1, "PageDown"))
     for place, (label, icon, way, shortcut) in zip(places, ways, strict=False):
         to, more = at + way, not last and step == order[-1] and way > 0
-        place.button(
+        inputs.wide_button(
             "Next lesson" if more else label,
-            icon=f":material/{icon}:",
-            width="stretch",
+            icon,
+            f"lesson_{label.lower()}",
+            place,
+            is_first=False,
             disabled=not more and not 0 <= to < len(order),
             on_click=_open_part if more else go_to,
             args=(part + 1,) if more and part is not None else (lesson, order[to % len(order)]),
-            key=f"lesson_{label.lower()}",
             shortcut=shortcut,
         )
     if not is_presenting():

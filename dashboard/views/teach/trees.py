@@ -21,8 +21,7 @@ from dashboard.teaching.drawing import (
 )
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
-from octcore.errors import OctError
+from dashboard.widgets import chart, inputs, live, run_summary, thresholds
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.plane_plot import plane_figure
@@ -51,16 +50,14 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
 
     `keys`: formulations; by default all of the lesson.
     """
-    try:
+    with inputs.said():
         data = lessons.lesson_data(lesson)
         for key in keys or lesson.formulations:
             if run_view(lesson, key) is None:
                 run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
                 session.state().lesson_runs[lessons.run_key(lesson, key)] = run
-    except OctError as error:
-        inputs.say(error)
-        return False
-    return True
+        return True
+    return False
 
 
 def grow_button(lesson: Lesson) -> None:
@@ -68,14 +65,7 @@ def grow_button(lesson: Lesson) -> None:
     if all(run_view(lesson, key) is not None for key in lesson.formulations):
         st.caption(":material/check: The trees of these points are grown; press Next.")
         return
-    st.button(
-        "Grow the trees",
-        type="primary",
-        icon=":material/park:",
-        width="stretch",
-        key="grow",
-        on_click=_grow_and_step,
-    )
+    inputs.wide_button("Grow the trees", "park", "grow", on_click=_grow_and_step)
 
 
 def _grow_and_step() -> None:
@@ -119,9 +109,9 @@ def _one(lesson: Lesson, key: str) -> None:
     with left:
         _legend(lesson)
         _picture(lesson, key, view)
-    if shown is not None and open_thresholds.has_moments(shown):
+    if shown is not None and thresholds.has_moments(shown):
         st.subheader("Which thresholds were still open", anchor=False)
-        open_thresholds.draw(view.id, shown)
+        thresholds.draw_moments(view.id, shown)
 
 
 def side_by_side(lesson: Lesson) -> None:
@@ -160,8 +150,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         return
     run = view.solved
     if run is None:
-        message = view.error.message if view.error else "This ended without a tree."
-        st.warning(text.markdown(message, 400))
+        live.no_result(view, "This ended without a tree.")
         return
     palette = session.palette()
     record = lesson_plane(run.tree, run.encoding, run.train)

@@ -1,6 +1,7 @@
-"""The answer of a what-if: root values, price, and both trees with their differences."""
+"""A what-if: its conditions, root values, the price, and both trees with their differences."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -8,12 +9,22 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import chart, inputs, live, proofs, run_summary, threshold_curve
+from dashboard.widgets import (
+    chart,
+    constraint_form,
+    inputs,
+    live,
+    proofs,
+    run_summary,
+    thresholds,
+)
+from octcore.constraints import ACCEPTED, Constraints, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
+from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, Parameter
 from octcore.plotting import text
+from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import (
     change_words,
     condition_words,
@@ -23,6 +34,7 @@ from octcore.plotting.difference import (
 )
 from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
 from octcore.plotting.row_path import used_columns
+from octcore.selection.alternatives import Meeting
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 from octcore.solving.threshold_span import ordered_columns
@@ -90,13 +102,13 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
 
 def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
     st.subheader("Conditions", anchor=False)
-    asked = what_if_form.draw(run_id, run, data, _known_values(run_id, run))
+    asked = _conditions(run_id, run, data, _known_values(run_id, run))
     together = what_if.together(run, asked)
     able = what_if.able_for(run, together)
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
         return
-    what_if_form.count_good_trees(run_id, run, data, together)
+    _count_good_trees(run_id, run, data, together)
     if not able:
         st.warning("No formulation can express all of these at this depth; ask for less.")
         return
@@ -112,13 +124,9 @@ def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
     )
-    if st.button(
-        "What does it cost?",
-        type="primary",
-        icon=":material/sell:",
-        width="stretch",
-        key=session.widget_key("whatif", run_id, "ask"),
-    ) and start(run_id, run, data, asked, formulation):
+    key = session.widget_key("whatif", run_id, "ask")
+    pressed = inputs.wide_button("What does it cost?", "sell", key)
+    if pressed and start(run_id, run, data, asked, formulation):
         st.rerun()
 
 
@@ -158,8 +166,7 @@ def _values(run_id: str, run: SolvedRun) -> None:
             icon=":material/filter_alt_off:",
         )
     elif not values:
-        message = reference.error.message if reference.error else "No value was proven in the time."
-        st.warning(text.markdown(message, 400))
+        live.no_result(reference, "No value was proven in the time.")
         if st.button("Search again", icon=":material/refresh:", key=f"again:{reference.id}"):
             jobs.followers().pop(("reference", run_id), None)
             st.rerun()
@@ -198,7 +205,7 @@ def _curve(run_id: str, run: SolvedRun) -> None:
     )
     if column is None:
         return
-    threshold_curve.draw(run_id, run, column, 1)
+    thresholds.draw(run_id, run, column, 1)
 
 
 def _answer(run_id: str, run: SolvedRun) -> None:
@@ -220,8 +227,7 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         st.error("No tree of this depth can keep to these conditions; this is proven.")
         return
     if after is None:
-        message = answer.error.message if answer.error else "There is no tree to compare with yet."
-        st.warning(text.markdown(message, 400))
+        live.no_result(answer, "There is no tree to compare with yet.")
         return
     if before is None:
         st.warning("There is no optimum under your run's own constraints to count the price from.")
@@ -279,3 +285,102 @@ def _facts(run: SolvedRun) -> dict[str, str]:
         "Bound": text.fixed(run.bound),
         "Proof": run.badge,
     }
+
+
+SAME = "max_splits"
+"""Says the same of a tree as `max_leaves`; one of them is enough here."""
+
+
+def _of(*kinds: type[Parameter]) -> list[Parameter]:
+    """Side constraints of some kinds."""
+    return [p for p in ACCEPTED if isinstance(p, kinds) and p.name != SAME]
+
+
+def _conditions(
+    run_id: str, run: SolvedRun, data: Dataset, values: tuple[RootValue, ...]
+) -> dict[str, Any]:
+    """Draw the conditions; returns those that are asked for.
+
+    `values`: shown beside the features; empty while they are not known.
+    """
+
+    def key(*parts: object) -> str:
+        return session.widget_key("whatif", run_id, *parts)
+
+    asked: dict[str, Any] = {}
+    known = {entry.feature: entry for entry in values}
+    used = used_columns(run.tree, run.encoding)
+    names = sorted(data.feature_names, key=lambda name: (name not in used, name))
+    asked["forbidden_features"] = st.multiselect(
+        "Drop features",
+        names,
+        format_func=lambda name: f"{text.printable(name)} (used)" if name in used else name,
+        placeholder="none",
+        help="Raw columns that no split may test; those in use come first.\n\n`forbidden_features`",
+        key=key("drop"),
+    )
+    roots = sorted(data.feature_names, key=lambda n: -known[n].value if n in known else 1.0)
+    asked["root_feature"] = st.selectbox(
+        "Start with",
+        roots,
+        index=None,
+        format_func=lambda name: (
+            text.printable(name, 40) + (f" (V = {known[name].value:.4g})" if name in known else "")
+        ),
+        placeholder="any feature",
+        help="Raw column that the root must test, with the best objective of any such tree.\n\n"
+        "`root_feature`",
+        key=key("root"),
+    )
+    asked |= constraint_form.constraint_inputs(_of(IntRange), data, key, per_line=3)
+    with st.expander("Pairs and paths", icon=":material/link_off:"):
+        asked |= constraint_form.constraint_inputs(_of(NamePairs, Flag), data, key)
+    with st.expander("One way only: what may not turn round", icon=":material/trending_up:"):
+        asked |= constraint_form.constraint_inputs(_of(Directions), data, key)
+    with st.expander("Classes: recall and weights", icon=":material/balance:"):
+        asked |= constraint_form.constraint_inputs(_of(ByClass), data, key)
+    with st.expander("Fairness", icon=":material/groups:"):
+        asked |= constraint_form.constraint_inputs(_of(ParityLimit), data, key)
+    return constraint_form.asked_for(asked)
+
+
+TASK, TASK_SECONDS = "meeting", 400.0
+TOLERANCE = 0.02
+"""Distance from the optimum within which a tree is good."""
+
+
+def _count_good_trees(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any]) -> None:
+    """Say how many good trees meet the conditions.
+
+    `asked`: side constraints, those of the run among them.
+    """
+    if not Constraints.parse(asked).active - {"class_weight"}:
+        return
+    search = what_if.search_settings(run, data, TOLERANCE)
+    settings = {"search": search, "constraints": dict(asked)}
+    question = (TASK, run_id, data, settings, TASK_SECONDS)
+    answer = partial(_good_trees, search["encoding"])
+    live.answer(*question, draw=answer, doing="Counting the good trees that meet this")
+
+
+def _good_trees(encoding: str, job: JobView) -> None:
+    st.markdown(meeting_words(Meeting(**(job.result or {})["meeting"]), encoding))
+    st.page_link("pages/alternatives.py", label="Choose among the good trees",
+                 query_params=session.run_query(), icon=":material/forest:")  # fmt: skip
+
+
+def meeting_words(found: Meeting, encoding: str) -> str:
+    """Say it in a sentence."""
+    trees = (
+        f"{found.total:,} trees on {what_if.columns_words(encoding)} within "
+        f"{points_words(TOLERANCE)} of their optimum"
+    )
+    verb = "meets" if found.count == 1 else "meet"
+    if found.is_exact and found.count:
+        return f"**{found.count:,}** of the {trees} {verb} this."
+    if found.is_exact:
+        return f"**None** of the {trees} meets this: it costs more than that."
+    return (
+        f"At least **{found.count:,}** of the {trees} {verb} this; the best {found.looked_at:,} "
+        "were looked at."
+    )

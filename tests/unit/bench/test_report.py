@@ -10,8 +10,7 @@ import pytest
 from octcore.bench.instance import COLUMNS, Line
 from octcore.bench.profiles import curve_name
 from octcore.cli import main
-from octcore.plotting.palette import LIGHT
-from octcore.plotting.published_plot import (
+from octcore.plotting.bench_plot import (
     MOST_ROWS,
     Pair,
     published_data,
@@ -19,6 +18,7 @@ from octcore.plotting.published_plot import (
     root_bound_figure,
     root_bounds,
 )
+from octcore.plotting.palette import LIGHT
 
 CLOSED = Line(
     "s-oct", "iris", "auto", "s-oct", 2, "cuts=benders-last-1", "optimal", 149.0, 149.0, 0.0, 4.0,

@@ -11,16 +11,16 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from dashboard.views.compare.table import comparison_data
+from dashboard.views.compare.report import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
+from octcore.plotting.bench_plot import profile_data, profile_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.open_thresholds import OpenNow, open_now_figure
 from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
-from octcore.plotting.profile_plot import profile_data, profile_figure
 from octcore.plotting.race import Entrant, race_data, race_figure
 from octcore.reports.charts import figure_svg, round_numbers
 from octcore.reports.run_report import report_html
@@ -166,7 +166,7 @@ def test_report_without_a_tree_or_a_plane_is_still_a_report(square):
 def test_static_charts_are_well_formed(oblique, trace):
     tree, encoding, data = oblique
     plane = plane_data(tree, encoding, data, "width", HOSTILE)
-    gaps = convergence_data(trace, "gap", HOSTILE, closed=True)
+    gaps = convergence_data(trace, HOSTILE, closed=True)
     race = race_data((Entrant(HOSTILE, trace, "accuracy", proven=0.9),), "objective")
     for figure in (
         plane_figure(plane, LIGHT, selected=0),
@@ -185,7 +185,7 @@ def test_static_charts_are_well_formed(oblique, trace):
 
 
 def test_static_steps_stand_where_the_numbers_are(trace):
-    figure = convergence_figure(convergence_data(trace, "gap", closed=True), LIGHT)
+    figure = convergence_figure(convergence_data(trace, closed=True), LIGHT)
     root = ElementTree.fromstring(figure_svg(figure, "gap"))
     texts = {t.text: t for t in root.iter("{http://www.w3.org/2000/svg}text")}
     floor = float(texts["0 (proven)"].attrib["y"]) - 4

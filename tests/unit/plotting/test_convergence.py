@@ -13,7 +13,7 @@ from octcore.plotting.palette import DARK, LIGHT
 
 
 def test_record_has_steps_marks_and_phases(trace):
-    record = convergence_data(trace, "run", "accuracy", optimum=0.9)
+    record = convergence_data(trace, "accuracy", optimum=0.9)
     assert record.end == 3.0
     assert [m.source for m in record.marks] == ["warm start", "solver"]
     assert [m.value for m in record.marks] == [0.7, 0.9]
@@ -24,7 +24,7 @@ def test_record_has_steps_marks_and_phases(trace):
 
 
 def test_gap_figure_draws_steps_and_labels_the_proof(trace):
-    record = convergence_data(trace, "run", "accuracy")
+    record = convergence_data(trace, "accuracy")
     figure = convergence_figure(record, LIGHT)
     assert figure.layout.yaxis.type == "log"
     assert figure.layout.xaxis.title.text == "time since encoding began (s)"
@@ -38,7 +38,7 @@ def test_gap_figure_draws_steps_and_labels_the_proof(trace):
 
 
 def test_absolute_figure_has_incumbent_bound_and_optimum(trace):
-    record = convergence_data(trace, "run", "accuracy <b>", optimum=0.9)
+    record = convergence_data(trace, "accuracy <b>", optimum=0.9)
     figure = convergence_figure(record, DARK, absolute=True)
     assert [t.name for t in figure.data[:2]] == ["incumbent", "bound"]
     assert figure.layout.yaxis.title.text == "accuracy &lt;b&gt;"
@@ -64,7 +64,7 @@ def test_a_long_trace_keeps_its_trees_and_its_last_point_and_stays_small():
     events += [Event(i / 100, "bound", 0.5, 1.0 - i / 10000) for i in range(1, 3000)]
     events[1001] = Event(10.0, "incumbent", 0.6, 0.9, source="solver")
     events[1002:] = [Event(e.seconds, "bound", 0.6, e.bound) for e in events[1002:]]
-    record = convergence_data(Trace(tuple(events)), "gap")
+    record = convergence_data(Trace(tuple(events)))
     assert len(record.seconds) <= MOST_POINTS + 3
     assert record.end == pytest.approx(29.99)
     assert record.seconds[record.incumbent.index(0.6)] == 10.0
@@ -80,7 +80,7 @@ def test_ticks_of_a_live_gap_have_one_digit_and_enclose_it(low, high):
 
 
 def test_a_live_line_is_held_until_now(trace):
-    record = convergence_data(Trace(trace.events[:7]), "gap")
+    record = convergence_data(Trace(trace.events[:7]))
     held = record.until(42.0)
     assert held.end == 42.0
     assert held.gap[-1] == record.gap[-1]

@@ -5,17 +5,23 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting import text
-from octcore.plotting.class_bars import class_bars, class_bars_figure
 from octcore.plotting.confusion import confusion_data, confusion_figure
-from octcore.plotting.encoding_plot import (
+from octcore.plotting.feature_usage import usage_data, usage_figure
+from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
+from octcore.plotting.rows_plot import (
     MOST_LEVELS,
+    class_bars,
+    class_bars_figure,
     encoding_plot_data,
     encoding_plot_figure,
 )
-from octcore.plotting.feature_usage import usage_data, usage_figure
-from octcore.plotting.node_histogram import node_histograms
-from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
-from octcore.plotting.tree_view import beside, component_data, tree_view_data, with_spans
+from octcore.plotting.tree_view import (
+    beside,
+    component_data,
+    node_histograms,
+    tree_view_data,
+    with_spans,
+)
 from octcore.tree.tree import Split, Tree
 from tests.unit.hostile import HOSTILE
 

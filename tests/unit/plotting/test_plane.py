@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dashboard.views.explore.plane_panel import band_words
-from dashboard.views.explore.split_actions import cut_of, moved_accuracy
+from dashboard.views.explore.why_split import cut_of, moved_accuracy
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting.palette import LIGHT

@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 import octcore
-from octcore.reports.paper import bibtex, latex
+from octcore.reports.tables import bibtex, latex
 
 
 def test_special_characters_of_a_table_are_escaped():

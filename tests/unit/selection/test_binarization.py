@@ -9,8 +9,8 @@ import pytest
 import octcore
 from octcore.cli import main
 from octcore.errors import SettingsError
-from octcore.plotting.binarization import binarization_data, binarization_figure
 from octcore.plotting.palette import LIGHT
+from octcore.plotting.price_paths import binarization_data, binarization_figure
 from octcore.selection.binarization import BinarizationPath, binarization_path
 
 

@@ -37,3 +37,8 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def idle_pids(pool) -> tuple[int, ...]:
+    """Process ids of the idle workers of a pool."""
+    return tuple(process.pid for process in pool._idle)

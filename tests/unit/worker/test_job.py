@@ -19,7 +19,15 @@ from octcore.worker import process as process_module
 from octcore.worker.client import WorkerPool, solve_in_child
 from octcore.worker.job import JobState, Stopwatch
 from octcore.worker.request import Request
-from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
+from tests.unit.worker.case import (
+    FAKE_COMMAND,
+    ODD_COMMAND,
+    SETTINGS,
+    idle_pids,
+    is_running,
+    rows,
+    wait_until,
+)
 
 pytestmark = pytest.mark.long
 
@@ -45,13 +53,18 @@ def start(pool: WorkerPool, name: str, memory_limit: int | None = None, **settin
     return job
 
 
+def result_of(job, seconds: float):
+    assert job.wait(seconds)
+    return job.result()
+
+
 def wait_for_tree(job) -> None:
     wait_until(lambda: job.snapshot().incumbent is not None or job.is_final, PATIENCE)
 
 
 def test_a_solve_gives_the_run_its_events_and_its_rows(odd_pool):
     job = start(odd_pool, "behave", test_size=0.2)
-    run = job.result(PATIENCE)
+    run = result_of(job, PATIENCE)
     assert job.snapshot().state is JobState.DONE
     assert run.tree is not None
     assert run.train is not None
@@ -65,7 +78,7 @@ def test_a_solve_gives_the_run_its_events_and_its_rows(odd_pool):
 
 
 def test_prints_of_libraries_do_not_reach_the_protocol(odd_pool):
-    assert start(odd_pool, "print").result(PATIENCE).status in {"optimal", "feasible"}
+    assert result_of(start(odd_pool, "print"), PATIENCE).status in {"optimal", "feasible"}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +153,7 @@ def test_a_task_that_waits_for_kernels_says_so(pool):
 
 
 def test_the_hard_deadline_holds_for_a_worker_that_never_ends(pool):
-    run = start(pool, "deaf", time_limit=0.5).result(PATIENCE)
+    run = result_of(start(pool, "deaf", time_limit=0.5), PATIENCE)
     assert run.stop_reason == "time_limit"
     assert run.accuracy == pytest.approx(0.9)
 
@@ -172,7 +185,7 @@ def test_stop_before_any_tree_gives_the_majority_leaf():
     with WorkerPool(idle=0) as pool:
         job = start(pool, "behave")
         job.kill()
-        run = job.result(10)
+        run = result_of(job, 10)
     assert run.tree is not None
     assert run.tree.n_leaves == 1
     assert run.accuracy == pytest.approx(0.6)
@@ -181,15 +194,15 @@ def test_stop_before_any_tree_gives_the_majority_leaf():
 def test_an_idle_worker_that_dies_is_replaced():
     with WorkerPool(idle=1, command=FAKE_COMMAND) as pool:
         wait_until(lambda: pool.is_warm, PATIENCE)
-        (first,) = pool.idle_pids
+        (first,) = idle_pids(pool)
         os.kill(first, signal.SIGKILL)
-        wait_until(lambda: pool.idle_pids not in {(), (first,)} and pool.is_warm, PATIENCE)
-        (second,) = pool.idle_pids
+        wait_until(lambda: idle_pids(pool) not in {(), (first,)} and pool.is_warm, PATIENCE)
+        (second,) = idle_pids(pool)
         job = start(pool, "kill")
         assert job.pid == second
         job.wait(30)
-        wait_until(lambda: bool(pool.idle_pids), PATIENCE)
-        left = pool.idle_pids
+        wait_until(lambda: bool(idle_pids(pool)), PATIENCE)
+        left = idle_pids(pool)
     assert not any(is_running(pid) for pid in (first, second, *left))
 
 
@@ -212,14 +225,14 @@ def test_libraries_of_a_cold_worker_are_start_up_and_not_solving():
 
 PARENT = """
 import sys, time
-from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
+from tests.unit.worker.case import FAKE_COMMAND, SETTINGS, idle_pids, rows
 from octcore.worker.client import WorkerPool
 from octcore.worker.request import Request
 pool = WorkerPool(idle=1, command=FAKE_COMMAND)
 job = pool.start(Request(rows("sleep"), SETTINGS))
 while job.snapshot().incumbent is None or not pool.is_warm:
     time.sleep(0.02)
-print(job.pid, *pool.idle_pids, flush=True)
+print(job.pid, *idle_pids(pool), flush=True)
 time.sleep(60)
 """
 
@@ -251,7 +264,7 @@ def test_wrong_settings_are_refused_before_a_worker_starts():
 def test_starting_up_stands_apart_and_takes_no_time_of_the_limit(odd_pool):
     settings = {**SETTINGS, "time_limit": 300.0}
     job = odd_pool.start(Request(rows("behave"), settings), called=time.monotonic() - 330.0)
-    run = job.result(60)
+    run = result_of(job, 60)
     assert run.status == "optimal" or run.stop_reason == "gap_limit"
     assert run.timings["start"] > 330.0
     assert max(event.seconds for event in run.trace) < 60
@@ -282,7 +295,7 @@ def test_time_up_is_not_called_cancelled(odd_pool):
     job = start(odd_pool, "polite")
     wait_until(lambda: job.events(), PATIENCE)
     job.stop(reason=StopReason.TIME_LIMIT, polite=30.0)
-    run = job.result(60)
+    run = result_of(job, 60)
     assert job.snapshot().state is JobState.DONE
     assert run.stop_reason == "time_limit"
     assert run.status != "cancelled"
@@ -291,5 +304,5 @@ def test_time_up_is_not_called_cancelled(odd_pool):
 def test_a_setting_that_the_worker_refuses_gives_no_run(odd_pool):
     """Also when there is a first tree already."""
     with pytest.raises(SettingsError) as caught:
-        start(odd_pool, "refuse late").result(60)
+        result_of(start(odd_pool, "refuse late"), 60)
     assert caught.value.setting == "fake"

@@ -206,7 +206,7 @@ SERVER = """
 import sys, time
 from dashboard.server.supervisor import Supervisor
 from octcore.worker.client import WorkerPool
-from tests.unit.worker.case import FAKE_COMMAND, SETTINGS, rows
+from tests.unit.worker.case import FAKE_COMMAND, SETTINGS, idle_pids, rows
 supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND))
 finished = supervisor.submit("me", rows("kill"), SETTINGS)
 supervisor.wait(finished, 60)
@@ -215,7 +215,7 @@ told = lambda i: supervisor.get(i).trace.incumbents
 while not all(told(i) and told(i)[-1].incumbent > 0.8 for i in ids[:2]):
     time.sleep(0.02)
 supervisor._writer.drain()
-pids = [supervisor._entries[i].job.pid for i in ids[:2]] + list(supervisor._pool.idle_pids)
+pids = [supervisor._entries[i].job.pid for i in ids[:2]] + list(idle_pids(supervisor._pool))
 print(finished, *ids, *pids, flush=True)
 time.sleep(600)
 """

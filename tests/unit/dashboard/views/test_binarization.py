@@ -8,7 +8,7 @@ import pytest
 
 import octcore
 from dashboard.server.supervisor import Supervisor
-from dashboard.views.data.binarization import histogram_data, path_of
+from dashboard.views.data.encoding_preview import histogram_data, path_of
 
 SETTINGS = {"depth": 4, "leaf_penalty": 0.0, "time_limit": 20.0, "test_size": 0.25, "seed": 0}
 

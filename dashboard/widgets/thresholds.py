@@ -1,4 +1,4 @@
-"""What every threshold of a column is worth at a node, and how far that of the tree may move."""
+"""What is known of thresholds: what each is worth, how far it may move, what a search left open."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,10 +6,19 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart, live
+from dashboard.widgets import chart, inputs, live
+from octcore.plotting import text
+from octcore.plotting.open_thresholds import (
+    open_columns,
+    open_now,
+    open_now_figure,
+    open_thresholds_data,
+    open_thresholds_figure,
+    open_words,
+)
 from octcore.plotting.root_values import curve_figure
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import (
@@ -87,4 +96,57 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
         key=session.widget_key("curve", job.id),
         alt=f"Best objective of a tree by the threshold of {column} at {place}; the best is "
         f"{best.value:.4g} between {best.low:.4g} and {best.high:.4g}",
+    )
+
+
+LIVE_WIDTH = 680
+
+
+def draw_live(view: JobView) -> None:
+    """Draw what is open in a search that goes on, if it tells that."""
+    told = [e.details["open"] for e in view.trace.events if "open" in e.details]
+    if not told or view.data is None:
+        return
+    part = cached.training_part(view.data, view.settings)
+    record = None if part is None else open_now(told[-1], part[1], part[0])
+    if record is None:
+        return
+    st.markdown("**Where a better tree may still begin**")
+    words = "Open parts of the columns: " + ", ".join(column.words for column in record)
+    chart.live(open_now_figure(record, session.palette()), words, LIVE_WIDTH)
+    st.caption(
+        "Coloured: thresholds of the root that the search has not ruled out yet, between the "
+        "smallest and the largest value of each column. The black line is where the best tree so "
+        "far begins."
+    )
+
+
+def has_moments(run: SolvedRun) -> bool:
+    """Whether the run searched the thresholds of a numeric column, and kept moments of it."""
+    return bool(open_columns(run.extras, run.encoding, run.train))
+
+
+def draw_moments(run_id: str, run: SolvedRun) -> None:
+    """Draw one moment, to be chosen, on the histogram of one column."""
+    left, right = st.columns([1, 2], gap="large")
+    columns = open_columns(run.extras, run.encoding, run.train)
+    column = left.selectbox("Column", columns, key=session.widget_key("open_column", run_id))
+    record = cached.once_per_run(
+        run_id,
+        f"open thresholds {column}",
+        lambda: open_thresholds_data(run.extras, run.encoding, run.train, column),
+    )
+    moments, key = record.moments, session.widget_key("open_moment", run_id)
+    with right:
+        title = f"Moments of the search, {len(moments)} of them"
+        position = inputs.moment(title, [text.seconds(m.seconds) for m in moments], key)
+    words = open_words(record, position)
+    chart.show(
+        open_thresholds_figure(record, position, session.palette()),
+        key=session.widget_key("open_thresholds", run_id),
+        alt=words,
+    )
+    st.caption(
+        f"{text.markdown(words, 400)} Shaded: the search has not ruled out that a better tree "
+        "begins here. The thick line is where the best tree so far begins."
     )

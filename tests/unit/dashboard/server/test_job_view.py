@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard import cached
-from dashboard.server.naming import setting_words, title_of
+from dashboard.server.job_view import setting_words, title_of
 from dashboard.views.compare.side_by_side import Finished, same_trees
 from octcore.data.reading import make_dataset, table_of
 from octcore.data.samples import load_sample

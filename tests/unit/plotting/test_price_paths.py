@@ -9,7 +9,7 @@ import pytest
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.penalty_path import penalty_path_figure, winners_figure
+from octcore.plotting.price_paths import penalty_path_figure, winners_figure
 from octcore.selection.penalty_path import PenaltyPath, penalty_path
 from octcore.worker.client import WorkerPool
 

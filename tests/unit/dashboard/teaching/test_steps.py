@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import lesson_plane
-from dashboard.views.teach.good_trees import fan_figure
+from dashboard.views.teach.steps import fan_figure
 from octcore.plotting.palette import LIGHT
 from octcore.selection.alternatives import alternatives
 from octcore.selection.near_optimal import near_optimal

@@ -1,18 +1,128 @@
-"""A bench file in pictures: beside the figures of its paper, and root bounds beside the optimum."""
+"""A bench file in pictures: performance profiles, the figures of its paper, root bounds.
+
+Profiles have two panels with one vertical axis, as papers on exact solvers show it: left, the share
+of instances that are proven optimal within a time; right, the share whose gap at the end is at
+most a value.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from octcore.bench.profiles import curve_name
+from octcore.bench.profiles import (
+    NOT_RUN,
+    Cells,
+    Profile,
+    common_lines,
+    curve_name,
+    instances_against_gap,
+    parse_bench,
+    solved_against_time,
+)
 from octcore.bench.published_figures import number
 from octcore.engines.events import relative_gap
+from octcore.errors import DataError
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, ruler
+from octcore.plotting.layout import base_layout, curve, ruler
 from octcore.plotting.palette import LIGHT, Palette
-from octcore.plotting.race import SHAPES
+from octcore.plotting.race import DASHES, SHAPES
+
+LEAST_SECONDS = 0.01
+LEAST_GAP = 0.05
+"""Width of the axis of gaps where all are closed."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Profiles of all curves on the instances that all of them were given, where there are any."""
+
+    proven: tuple[Profile, ...]
+    """Instances proven within a time, one per curve."""
+    gaps: tuple[Profile, ...]
+    """Instances whose gap at the end was at most a value, in the same order."""
+    n_left_out: int = 0
+    """Lines that not every curve has."""
+    same_instances: bool = True
+    """False when the curves have no instance in common, so that each has its own."""
+
+    @property
+    def n_instances(self) -> int:
+        """Instances of the longest curve."""
+        return max(profile.total for profile in self.proven)
+
+    @property
+    def words(self) -> str:
+        """What the picture says, in a sentence."""
+        parts = [f"{p.name} proves {p.y[-1] if p.y else 0} of {p.total}" for p in self.proven]
+        more = ""
+        if self.n_left_out:
+            more = f" {self.n_left_out} lines are left out: not every curve has them."
+        if not self.same_instances:
+            more = " The curves have no instance in common; each is drawn on its own."
+        return "; ".join(parts) + "." + more
+
+
+def profile_data(content: bytes, by: str = "formulation") -> Panels:
+    """Read a bench file.
+
+    `by`: one of `octcore.bench.profiles.GROUPS`: what the curves tell apart; the other columns make
+    the instances.
+    Raises `DataError` if it is no such file; the message names line and column.
+    """
+    lines = [cells for cells in parse_bench(content) if cells["status"] not in NOT_RUN]
+    if not lines:
+        raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
+    return panels(lines, by)
+
+
+def panels(lines: Sequence[Cells], by: str = "formulation") -> Panels:
+    """Make the profiles of lines that were run."""
+    common = common_lines(lines, by)
+    shown = common or lines
+    proven, gaps = solved_against_time(shown, by), instances_against_gap(shown, by)
+    return Panels(proven, gaps, len(lines) - len(shown), bool(common))
+
+
+def profile_figure(record: Panels, palette: Palette) -> go.Figure:
+    """Draw both panels."""
+    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.02)
+    layout = base_layout(palette, height=380)
+    figure.update_layout(layout)
+    longest = max((p.x[-1] for p in record.proven if p.x), default=1.0)
+    widest = max(LEAST_GAP, *(p.x[-1] for p in record.gaps if p.x), 0.0)
+    names = text.unique_labels([profile.name for profile in record.proven])
+    pairs = zip(record.proven, record.gaps, names, strict=True)
+    for index, (proven, gaps, name) in enumerate(pairs):
+        line = {"color": palette.class_colour(index), "width": 2.6, "dash": DASHES[index % 4],
+                "shape": "hv"}  # fmt: skip
+        for column, (profile, start, end, hover) in enumerate(
+            (
+                (proven, LEAST_SECONDS, longest * 1.1, "%{y:.0%} proven within %{x:.3g} s"),
+                (gaps, 0.0, widest * 1.05, "%{y:.0%} with a gap of at most %{x:.1%}"),
+            ),
+            start=1,
+        ):
+            look = {"line": line, "legendgroup": name, "showlegend": column == 1}
+            curve(figure, _steps(profile, start, end), name, hover, name, **look, row=1, col=column)
+    axis = layout.to_plotly_json()["xaxis"]
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis)
+    figure.update_xaxes(type="log", title_text="time to the proof (s, log)", row=1, col=1)
+    figure.update_xaxes(title_text="gap when time was up", tickformat=".0%", row=1, col=2)
+    figure.update_yaxes(range=[-0.02, 1.03], tickformat=".0%")
+    figure.update_yaxes(title_text="share of the instances", row=1, col=1)
+    return figure
+
+
+def _steps(profile: Profile, start: float, end: float) -> list[tuple[float, float]]:
+    """Points of a staircase over a whole axis; what lies before its start counts there."""
+    pairs = zip(profile.x, profile.y, strict=True)
+    steps = [(start, 0.0), *((max(x, start), y / profile.total) for x, y in pairs)]
+    return [*steps, (max(end, steps[-1][0]), steps[-1][1])]
+
 
 MEASURES = {
     "accuracy": ("test_accuracy", "reference_accuracy", "test accuracy"),
@@ -113,10 +223,8 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
 def _add_marks(
     figure: go.Figure, pairs: Sequence[Pair], axes: tuple[str, str], name: str, **marker: Any
 ) -> None:
-    x, y = ([getattr(pair, axis) for pair in pairs] for axis in axes)
-    words = [pair.words for pair in pairs]
-    look = {"mode": "markers", "marker": marker, "hovertemplate": "%{text}<extra></extra>"}
-    figure.add_scatter(x=x, y=y, name=name, text=words, **look)
+    points = [(getattr(pair, axes[0]), getattr(pair, axes[1])) for pair in pairs]
+    curve(figure, points, name, "%{text}", text=[pair.words for pair in pairs], marker=marker)
 
 
 def _add_against(
@@ -124,9 +232,8 @@ def _add_against(
 ) -> None:
     """One mark per pair; below the diagonal ours is smaller."""
     values = [v for mine in by_model.values() for p in mine for v in (p.ours, p.published)]
-    ends = [min(values), max(values)]
-    line = {"color": palette.muted, "dash": "dot"}
-    figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="equal", hoverinfo="skip")
+    ends = [(end, end) for end in (min(values), max(values))]
+    curve(figure, ends, "equal", line={"color": palette.muted, "dash": "dot"})
     for index, (name, mine) in enumerate(by_model.items()):
         look = {"color": palette.class_colour(index), "symbol": SHAPES[index % len(SHAPES)]}
         _add_marks(figure, mine, ("published", "ours"), name, size=8, opacity=0.7, **look)
