@@ -94,7 +94,7 @@ def restrict(rows, keep, m):
     """
     n_columns, n = rows.sequence.shape
     number, kept = np.empty(n, np.int32), np.empty(n + 1, np.int32)
-    k = 0
+    k = np.int64(0)  # Python, without a compiler, would count in the eight bits of `keep`
     for i in range(n):
         number[i], kept[k] = k << 1, i
         k += keep[i]
