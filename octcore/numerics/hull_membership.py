@@ -119,7 +119,6 @@ class _HullModel:
         for j, value in enumerate(np.append(x, 1.0)):
             self._highs.changeRowBounds(j, float(value), float(value))
         found = optimum(self._highs, "hull")
-        assert found is not None, "a known vertex and the distance to it are a combination"
         direction = np.array(self._highs.getSolution().row_dual[: self.d])
         if self._highs.getInfo().objective_function_value > INSIDE:
             return None, direction

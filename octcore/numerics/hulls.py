@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bmat, csr_matrix, identity
 
-from octcore.numerics.linear import linear_program, optimum, quiet_solver
+from octcore.numerics.linear import linear_program, optimum, optimum_if_any, quiet_solver
 
 FloatArray = NDArray[np.float64]
 
@@ -81,7 +81,6 @@ class HullDistance:
             )
         )
         found = optimum(self._highs, "hull")
-        assert found is not None, "every choice of multipliers has a distance"
         self.distance = float(found[count])
         self.multipliers = found[:count]
         duals = np.array(self._highs.getSolution().row_dual)
@@ -103,7 +102,7 @@ class HullDistance:
         self._highs.changeColsCost(
             count + 1, np.arange(count + 1, dtype=np.int32), np.append(prices, 0.0)
         )
-        found = optimum(self._highs, "hull")
+        found = optimum_if_any(self._highs, "hull")
         return None if found is None else found[:count]
 
 
@@ -166,5 +165,4 @@ def soft_margin_plane(
         )
     )
     x = optimum(highs, "margin")
-    assert x is not None, "slack allows every plane"
     return x[:p] - x[p : 2 * p], float(x[2 * p])

@@ -47,7 +47,7 @@ def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
     return highs.getModelStatus()
 
 
-def optimum(highs: highspy.Highs, what: str) -> FloatArray | None:
+def optimum_if_any(highs: highspy.Highs, what: str) -> FloatArray | None:
     """Columns of the optimum of a small problem; None where nothing is feasible.
 
     `EngineError`, which says what problem it was, if HiGHS has no answer.
@@ -58,6 +58,14 @@ def optimum(highs: highspy.Highs, what: str) -> FloatArray | None:
     if status != highspy.HighsModelStatus.kOptimal:
         raise EngineError("LP_FAILED", f"HiGHS ended a {what} problem with {status.name}.")
     return np.array(highs.getSolution().col_value)
+
+
+def optimum(highs: highspy.Highs, what: str) -> FloatArray:
+    """The same of a problem that has one: `EngineError` also if HiGHS calls it infeasible."""
+    found = optimum_if_any(highs, what)
+    if found is None:
+        raise EngineError("LP_FAILED", f"HiGHS finds no solution of a {what} problem that has one.")
+    return found
 
 
 def new_solver(**options: float | str) -> highspy.Highs:

@@ -142,7 +142,8 @@ def threshold_values(
 
     `column`: with numbers or ordered levels, or binarized at thresholds.
     `time_limit`, `cancel`, `node`: as in `column_values`.
-    They come ascending; a split that no tree may have there is left out.
+    They come ascending; a split that no tree may have there is left out.  Once the time is over a
+    threshold costs no search any more: its bound is that of two leaves without errors.
     Raises `SettingsError`, `ModelFileError` as `column_values`; and if the column is unknown or has
     no order, or the leaves are limited, which ties the sides together.
     """
@@ -170,21 +171,27 @@ def threshold_values(
         allowed &= ~asked.forbidden
     found: dict[tuple[float, float], ThresholdValue] = {}
     for j in np.flatnonzero(allowed) if asked.depth else ():
-        values = np.unique(problem.X[here, j])
-        for low in values[:-1].tolist():
-            right = problem.X[:, j] > low
-            span = _interval(run, problem, int(j), right, here)
-            if span is None:
-                raise SettingsError(
-                    "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
-                )
+        raw = _raw_values(run, problem, int(j))
+        if raw is None:
+            raise SettingsError(
+                "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
+            )
+        order = np.flatnonzero(here)[np.argsort(problem.X[here, j], kind="stable")]
+        values = problem.X[order, j]
+        before = np.maximum.accumulate(raw[order])
+        behind = np.minimum.accumulate(raw[order][::-1])[::-1]
+        for end in np.flatnonzero(values[1:] != values[:-1]).tolist():
+            span = float(before[end]), float(behind[end + 1])
             if span in found:  # another 0/1 column parts the rows of the node alike
                 continue
             left = clock.remaining
-            sides = [
-                _side(asked, here & rows, node.bit_length(), left, cancel)
-                for rows in (~right, right)
-            ]
+            sides: list[tuple[float | None, bool]] = [(asked.leaf_penalty, False)] * 2
+            if left > 0 and not (cancel is not None and cancel()):
+                right = problem.X[:, j] > values[end]
+                sides = [
+                    _side(asked, here & rows, node.bit_length(), left, cancel)
+                    for rows in (~right, right)
+                ]
             if any(cost is None for cost, _ in sides):
                 continue
             lost = sum(cost for cost, _ in sides if cost is not None)
@@ -202,8 +209,8 @@ def threshold_spans(
     the rest of the tree kept.  Raises as `threshold_values`.
     """
     clock, found = Clock(time_limit), {}
-    ordered = ordered_columns(run) if run.tree.is_univariate else []
-    for node in sorted(run.tree.splits):
+    ordered = ordered_columns(run)
+    for node in sorted(run.tree.splits) if run.tree.is_univariate else ():
         if (column := own_column(run, node)) in ordered:
             points = threshold_values(run, column, clock.remaining, node=node)
             span = span_at(run, column, node, points)
@@ -288,9 +295,16 @@ def _interval(
     `right`: which rows of the problem the split on column `j` sends to the right; `here`: which
     arrive at it.
     """
+    values = _raw_values(run, problem, j)
+    if values is None:
+        return None
+    return float(values[~right & here].max()), float(values[right & here].min())
+
+
+def _raw_values(run: Run, problem: Problem, j: int) -> np.ndarray | None:
+    """Raw values of the rows of a problem in an encoded column; None where it has no order."""
     column = run.encoding.columns[j]
     if column.kind not in ORDERED or column.levels:
         return None
     values = run.needed.train.frame[column.raw].to_numpy(float)
-    values = values if problem.copies is None else values[problem.copies.row]
-    return float(values[~right & here].max()), float(values[right & here].min())
+    return values if problem.copies is None else values[problem.copies.row]

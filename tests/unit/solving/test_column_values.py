@@ -193,6 +193,19 @@ def test_thresholds_of_a_tree_move_as_far_as_trees_stay_good(table: Dataset) -> 
         assert all(p.high != span[0] and p.low != span[1] for p in good)
 
 
+@pytest.mark.parametrize("node", [1, 2, 3])
+def test_a_curve_without_time_is_bounds_at_the_same_thresholds(node: int) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.random((50, 3)).round(2)
+    y = (X[:, 0] > 0.5).astype(int) ^ (X[:, 1] > 0.4) ^ (rng.random(50) < 0.1)
+    run = octcore.solve(Dataset.from_arrays(X, y), depth=2, params={"leaf_penalty": 0.005}).needed
+    exact = run.curve(own_column(run, node), node=node)
+    bounds = run.curve(own_column(run, node), node=node, time_limit=0.0)
+    assert [(p.low, p.high) for p in bounds] == [(p.low, p.high) for p in exact]
+    assert all(a.value >= b.value - 1e-9 for a, b in zip(bounds, exact, strict=True))
+    assert not any(p.is_exact for p in bounds)
+
+
 def test_thresholds_without_time_are_not_said_to_be_fixed() -> None:
     rng = np.random.default_rng(4)
     noise = Dataset.from_arrays(rng.random((300, 6)), rng.integers(0, 2, 300))
