@@ -1,13 +1,14 @@
 """Subsets of rows: what parts them, their least costs, and their trees of depth two or less.
 
-Everything is found along sorted columns (`lane_kernels`).  Where columns have few thresholds, least
-costs of depth two come from pairs of 0/1 columns (`octcore.search.univariate.pairs`) instead.
+Trees are counted along sorted columns (`lane_kernels`).  Where columns have few thresholds, least
+costs come from rows as bits (`bits`) instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,12 +28,9 @@ from octcore.search.near_optimal.lane_kernels import (
     solve,
     sweep,
 )
-from octcore.search.univariate.bit_rows import make_pairs
 from octcore.search.univariate.bit_table import make_rows
 from octcore.search.univariate.lane_search import integer_width, kernel_rows
-from octcore.search.univariate.literals import WIDTH, split_costs
-from octcore.search.univariate.literals import Terms as Minimised
-from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.subsets import BitSubsets
 
 BOTTOM = 2
 """Depth at which the kernels count trees without a graph."""
@@ -42,8 +40,9 @@ MEMORY = 700_000_000
 """Bytes that the search may hold; the process stays below one gigabyte with them."""
 GUARD_EVERY = 64
 """Scored subsets between two looks at the clock."""
-WATCHED_CELLS = 20_000
-"""Rows times columns from which a kernel may take long enough to be interrupted."""
+WATCHED_WORK = 100_000_000
+"""Rows times columns times thresholds at the top, or words of bits, from which a kernel may take
+some 10 ms, long enough to be interrupted."""
 BEAT_SECONDS = 0.05
 """Time between two looks at the clock meanwhile."""
 SHORT = 8
@@ -77,39 +76,20 @@ class _Found(NamedTuple):
     cells: tuple[np.ndarray, ...]
 
 
-class _Pairs:
-    """Least costs of trees of depth two, by pairs of 0/1 columns."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.instance, t, known = instance, instance.table, instance.thresholds
-        bits = (t.rank[known.place] > known.rank[:, None]).T
-        self.line, self.rows = make_rows(bits, t.y, t.weight, t.count, t.n_classes, instance.least)
-        self.scores = make_pairs(self.rows)
-        # Errors by number of leaves, at no price: whole numbers.
-        self.terms = Minimised(0.0, 0.0, 1, np.zeros(1, np.uint8), np.zeros(1, np.int64))
-        self.sides, self.errors = np.empty((2, bits.shape[1], 2)), np.empty(WIDTH)
-
-    def least(self, inside: np.ndarray) -> int:
-        """Least scaled cost of marked rows, enough for a leaf."""
-        subset, i = np.flatnonzero(inside[self.line]), self.instance
-        pair_scores(self.rows, subset, len(subset), self.scores)
-        total = self.scores.totals[: i.question.n_classes].tolist()
-        self.errors[:] = sum(total) - max(total)
-        split_costs(self.rows, self.scores, self.terms, self.sides, self.errors)
-        errors = map(int, self.errors.tolist())
-        return min(i.unit * e + i.price * (k + 1) for k, e in enumerate(errors))
-
-
 class Ground:
     """Subsets of the rows of a table, each as the packed bits of its rows.
 
     `guard`: ``guard(done)`` is called often and raises when the search must stop.
-    `budget`: largest scaled cost of a tree.
+    `known_cost`: cost of a tree that keeps the limits, near the optimum; None to find the optimum,
+        where an instance `finds_optimum`.
+    `budget`: largest scaled cost of a tree; negative where there is none.
     `values`, `number`: errors by number, and number by errors; see `error_numbers`.
     `scored`: subsets that were looked at.
     """
 
-    def __init__(self, instance: Instance, guard: Callable[[int], None], budget: int) -> None:
+    def __init__(
+        self, instance: Instance, guard: Callable[[int], None], known_cost: Fraction | None
+    ) -> None:
         self.instance, self.table, self.guard = instance, instance.table, guard
         self.n_rows, self.n_columns = len(instance.table.y), instance.table.n_columns
         usable = np.zeros(self.n_columns, np.uint8)
@@ -117,12 +97,35 @@ class Ground:
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
         self.every = np.ones((len(instance.roots), 1))
         self.rows = kernel_rows(self.table, np.int64)
-        self.pairs = _Pairs(instance) if instance.by_pairs else None
         self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
-        self.budget, (self.values, self.number) = budget, error_numbers(instance, budget)
+        self.bits = self._make_bits() if instance.by_bits else None
         self.scored = self.stored_bytes = 0
+        known_cost = self._optimum() if known_cost is None else known_cost
+        self.budget = instance.budget(known_cost)
+        self.values, self.number = error_numbers(instance, self.budget)
         self._found: dict[bytes, _Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
+
+    def _make_bits(self) -> BitSubsets:
+        i, t, known = self.instance, self.table, self.instance.thresholds
+        right = (t.rank[known.place] > known.rank[:, None]).T
+        self.line, rows = make_rows(
+            right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted
+        )
+        return BitSubsets(rows, known.place, i.unit, i.price, i.question.depth, self.stop)
+
+    def _optimum(self) -> Fraction:
+        """Cost of the best tree, or a little more where scaled costs are rounded."""
+        i, inside = self.instance, np.ones(self.n_rows, bool)
+        leaf = FAR
+        if i.question.roots is None:
+            leaf = i.unit * self.leaf_errors(np.packbits(inside).tobytes()) + i.price
+        # Where the price of a leaf is rounded down, a unit is next to nothing.
+        rounded = i.most_leaves(i.question.depth) if i.price != i.penalty * i.unit else 0
+        margin = i.budget(Fraction(0))
+        node = Node(b"", i.question.depth, leaf + margin + rounded, is_root=True)
+        costs, _ = self._side_costs(node, inside, margin + rounded)
+        return Fraction(min(leaf, int(costs.sum(axis=0).min(initial=FAR))) + rounded, i.unit)
 
     def look_at_clock(self) -> None:
         """Count a subset that was looked at."""
@@ -188,6 +191,11 @@ class Ground:
         the sweeps; what stays open is solved one after the other.
         """
         rows, depth, budget, inside = node.rows, node.depth, node.budget, self.mask(node.rows)
+        if self.bits is not None:
+            costs, many = self._side_costs(node, inside)
+            for t in np.flatnonzero(costs.sum(axis=0) <= budget).tolist():
+                yield t, int(many[t]), self.sides(rows, t), costs[:, t]
+            return
         splits, _ = self._open(inside, depth, self.usable_roots if node.is_root else self.usable)
         self._close(rows, depth, splits, budget, FAR, SHORT)
         i, terms, cost = self.instance, self.terms(depth), splits.cost
@@ -227,7 +235,7 @@ class Ground:
 
         The table has bounds of the splits' sides, and takes better ones.
         """
-        if depth > BOTTOM or self.pairs is not None:
+        if depth > BOTTOM:
             return self.least(rows, depth, room)
         known = self._found.get(rows)
         if known is None or (room > known.budget and known.least <= room):
@@ -253,9 +261,6 @@ class Ground:
             best = self.instance.unit * leaf + self.instance.price if leaf >= 0 else FAR
             best = min(best, self.least(rows, depth - 1, cutoff))
             value = self._close(rows, depth, splits, cutoff, best, 0)
-        elif self.pairs is not None:
-            value, cutoff = self.pairs.least(self.mask(rows)), FAR
-            self.look_at_clock()
         else:
             value = self.solve(Node(rows, depth, cutoff), LEAST)[1]
         if value > cutoff:
@@ -336,20 +341,40 @@ class Ground:
         grid: np.ndarray = NO_GRID,
         shares: np.ndarray = NO_SHARES,
     ) -> Any:
-        """Run the kernel of this name, on a second thread where that may take long."""
+        """Run the kernel of this name; trees of depth two are sought below what may be at the top."""
         self.look_at_clock()
-        inside = self.mask(node.rows)
+        inside, hint = self.mask(node.rows), EVERYTHING if node.hint is None else node.hint
+        if node.hint is None and self.bits is not None and node.depth == BOTTOM:
+            hint = np.flatnonzero(self._side_costs(node, inside)[0].sum(axis=0) <= node.budget)
         arguments = (
             self.rows, inside.view(np.uint8), self.terms(node.depth, share, gain),
             self.usable_roots if node.is_root else self.usable,
-            EVERYTHING if node.hint is None else node.hint, bounds, node.budget, asked, cell, grid,
+            hint, bounds, node.budget, asked, cell, grid,
             shares,
         )  # fmt: skip
-        if np.count_nonzero(inside) * self.n_columns <= WATCHED_CELLS:
-            return solve(*arguments)
+        n_tops = len(self.every) if hint is EVERYTHING else len(hint)
+        work = np.count_nonzero(inside) * self.n_columns * n_tops
+        return self._run(work, lambda: solve(*arguments))
+
+    def _side_costs(
+        self, node: Node, inside: np.ndarray, margin: int = FAR
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Least costs on both sides of every threshold, and for how many it stands.
+
+        See `octcore.search.univariate.subsets.side_costs`.
+        """
+        self.look_at_clock()
+        usable = self.instance.roots if node.is_root else self.every[:, 0]
+        work, asked = self.bits.work(node.depth), (inside[self.line], node.depth, node.budget, margin)
+        return self._run(work, lambda: self.bits.side_costs(*asked, usable.astype(np.uint8)))
+
+    def _run(self, work: int, kernel: Callable[[], Any]) -> Any:
+        """Run a kernel, on a second thread where that may take long."""
+        if work <= WATCHED_WORK:
+            return kernel()
         try:
             with ThreadPoolExecutor(1) as pool:
-                job = pool.submit(solve, *arguments)
+                job = pool.submit(kernel)
                 try:
                     while not wait([job], BEAT_SECONDS).done:
                         self.guard(self.scored)
@@ -363,7 +388,7 @@ class Ground:
         """What trees cost, and which thresholds they may use."""
         i, share = self.instance, self.every if share is None else share
         return Terms(
-            i.question.n_classes, depth, i.least, i.unit, i.price, self.width, i.by_pairs, gain,
+            i.question.n_classes, depth, i.least, i.unit, i.price, self.width, i.by_bits, gain,
             i.thresholds.number, i.thresholds.place, self.values, self.number, share, self.stop,
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.search.univariate.question import Question
-from octcore.search.univariate.search import has_few_thresholds
+from octcore.search.univariate.search import suits_bits
 from octcore.search.univariate.table import Table, make_inquiry
 from octcore.tree.tree import Tree
 
@@ -57,7 +57,7 @@ class Instance:
 
     `question`: as it was asked, with whole-number weights.
     `table`: its distinct rows and columns, columns in their order; weights in integer units.
-    `by_pairs`: whether columns have so few thresholds that least costs are found by pairs of them.
+    `by_bits`: whether columns have so few thresholds that least costs are found on rows as bits.
     `least`: rows a leaf needs, as the table counts them.
     `roots`: (n_thresholds,) bool, which thresholds may be the root.
     `penalty`, `tolerance`: per leaf, and beyond the optimum, in integer weight units.
@@ -68,7 +68,7 @@ class Instance:
     question: Question
     table: Table
     thresholds: Thresholds
-    by_pairs: bool
+    by_bits: bool
     least: int
     roots: np.ndarray
     penalty: Fraction
@@ -81,6 +81,13 @@ class Instance:
     def total(self) -> int:
         """Sum of the integer weights."""
         return self.table.total
+
+    @property
+    def finds_optimum(self) -> bool:
+        """Whether the optimum follows from the costs of subsets: bits, no limit on the leaves."""
+        question, leaves = self.question, int(self.table.count.sum())
+        unlimited = question.leaf_limit == 2**question.depth and question.depth > 1
+        return self.by_bits and unlimited and leaves >= 2 * self.least
 
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
@@ -123,7 +130,7 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
         question=question,
         table=table,
         thresholds=thresholds,
-        by_pairs=has_few_thresholds(table),
+        by_bits=suits_bits(table),
         least=inquiry.smallest,
         roots=may_be_root[thresholds.place],
         penalty=penalty,

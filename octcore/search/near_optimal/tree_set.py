@@ -17,10 +17,11 @@ from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.listing import ROOT, Listing, Sizes, pick, used_exactly
 from octcore.search.univariate.tree import PathTree
-from octcore.search.univariate.warm_up import bit_sets
 
 LANES = "octcore.search.near_optimal.warm_up:lanes"
-"""The set of compiled kernels; where columns have few thresholds, one for pairs comes with it."""
+"""The set of compiled kernels."""
+BITS = "octcore.search.near_optimal.warm_up:bits"
+"""What comes with it where columns have few thresholds."""
 Phase = Callable[[str, int], None]
 """``report(phase, done)``: what the search is at, and how many subsets it scored."""
 
@@ -29,20 +30,19 @@ def find_trees(
     instance: Instance,
     guard: Callable[[int], None],
     report: Phase,
-    known_cost: Fraction,
+    known_cost: Fraction | None,
     stop: Callable[[], bool] = lambda: False,
 ) -> TreeGraph:
     """Find every tree within the instance's tolerance of the optimum.
 
     `guard`: ``guard(done)`` is called often and raises when the search must stop.
     `report`: receives the phase and the number of subsets scored.
-    `known_cost`: cost of a tree that keeps the limits, near the optimum.
+    `known_cost`: cost of a tree that keeps the limits, near the optimum; None where an instance
+        `finds_optimum`.
     `stop`: asked while kernels are compiled, the first time on a machine.
     """
-    table = instance.table
-    total = table.total + int(table.count.sum())
-    kernels.require(LANES, *(bit_sets(total, 2) if instance.by_pairs else ()), stop=stop)
-    ground = Ground(instance, guard, instance.budget(known_cost))
+    kernels.require(LANES, *([BITS] if instance.by_bits else []), stop=stop)
+    ground = Ground(instance, guard, known_cost)
     report("subsets", 0)
     levels = build_levels(ground)
     report("counting", ground.scored)

@@ -11,21 +11,25 @@ from octcore.search.near_optimal.graph import build_levels
 from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.shapes import Shapes
-from octcore.search.near_optimal.tree_set import LANES, Conditions, TreeQuery
+from octcore.search.near_optimal.tree_set import BITS, LANES, Conditions, TreeQuery
 from octcore.search.univariate.question import Question
 
-ALL = (LANES,)
+ALL = (LANES, BITS)
 """Every set."""
 
 
 def compile_part(part: str) -> None:
-    """Ask everything about a few rows whose columns have many thresholds."""
+    """Ask everything about a few rows; of rows as bits, only what no other set has."""
     rng = np.random.default_rng(0)
     X, y = rng.random((24, 3)), rng.integers(0, 2, 24)
+    X = X if part == "lanes" else np.round(X)
     instance = make_instance(Question(X, y, 2, 3), Fraction(1, 50), Fraction(1, 10))
     leaf = instance.total - int(instance.table.class_weight.max())
-    ground = Ground(instance, lambda done: None, instance.budget(instance.cost(leaf, 1)))
-    graph = TreeGraph(ground, build_levels(ground))
+    ground = Ground(instance, lambda done: None, instance.cost(leaf, 1))
+    levels = build_levels(ground)
+    if part != "lanes":
+        return
+    graph = TreeGraph(ground, levels)
     found = TreeQuery(graph, Conditions(instance.tolerance))
     found.class_shares()
     next(found.in_order())

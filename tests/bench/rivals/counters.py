@@ -95,26 +95,27 @@ def treefarms(question: CountQuestion) -> Count:
 
 
 def praxis(question: CountQuestion) -> Count:
-    """Count with PRAXIS at full lookahead; its budget is a multiple of the optimum, given free."""
+    """Count with PRAXIS at full lookahead; it is handed the optimum, and counts whole rows."""
     from praxis import PRAXIS  # pyright: ignore[reportMissingImports]
 
-    def fit(multiple: float) -> Any:
+    def fit(**budget: float) -> Any:
         model = PRAXIS()
         model.fit(
             question.X,
             question.y,
             lambda_reg=question.leaf_penalty,
             depth_budget=question.depth,
-            rashomon_mult=multiple,
             lookahead_k=question.depth,
             majority_leaf_only=True,
+            **budget,
         )
         return model
 
     n = len(question.y)
-    least = float(fit(0.0).get_min_objective()) / n
-    model, wall, cpu = _timed(lambda: fit(question.tolerance / least))
-    return Count(int(model.count_trees()), wall, cpu, 1 - least, "penalty and budget in whole rows")
+    least = int(fit(rashomon_mult=0.0).get_min_objective())
+    budget = least + int(question.tolerance * n + 1e-6)
+    model, wall, cpu = _timed(lambda: fit(root_budget=budget))
+    return Count(int(model.count_trees()), wall, cpu, 1 - least / n)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,456 @@
+"""Least costs of subsets where columns have few thresholds: rows as bits, subsets kept in a table.
+
+A subset is a mask of machine words, in which the rows of a block (a class and a weight) stand
+together, so that weights are counted by words.  Depth two is solved by pairs of thresholds
+(`octcore.search.univariate.pairs`), what is deeper by looking at every split: a leaf is best where
+its errors, beyond those of rows that are outvoted among their equals, cost no more than a second
+leaf; and a side is solved only as far as the budget beside the other side reaches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from octcore.kernels import inner, kernel
+from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
+from octcore.search.univariate.intrinsics import plus, shared_bits, times
+from octcore.search.univariate.lane_rows import ascending
+from octcore.search.univariate.pairs import score_packed
+
+FAR = 1 << 60
+"""Cost of what cannot be."""
+MOST_BYTES = 200_000_000
+"""Size of the table of known subsets, which is emptied beyond it."""
+NEAREST = 16
+"""How many sides bound the cost of one."""
+NEW = -2
+"""Place of a subset whose splits were not looked at yet."""
+
+
+class Bits(NamedTuple):
+    """The rows of an instance as words, block after block, and what trees of them cost.
+
+    rows, pairs : see `octcore.search.univariate.bit_rows`
+    words, across : (n_words, n_thresholds) and transposed, rows on the right of every threshold
+    outvoted : (n_words,) rows that are outvoted among rows with equal values
+    near : (2, n_thresholds, .) sides (twice the threshold, and 1 on its right) with the least
+        weight that a side lacks, the nearest first
+    first : (n_blocks + 1,) first word of every block
+    place : (n_thresholds,) column of the table
+    unit, price : scaled cost of an error and of a leaf
+    stop : (1,) uint8, set to end a search, whose answer then means nothing
+    """
+
+    rows: Rows
+    pairs: Pairs
+    words: np.ndarray
+    across: np.ndarray
+    outvoted: np.ndarray
+    near: np.ndarray
+    first: np.ndarray
+    place: np.ndarray
+    unit: int
+    price: int
+    stop: np.ndarray
+
+
+class Known(NamedTuple):
+    """Subsets with what is known of their least costs, by open addressing.
+
+    mask : (capacity, n_words)
+    depth : (capacity,) largest depth of the trees, 0 for a free place
+    cost, cutoff : (capacity,) the least cost, exact if it is at most the cutoff, else a lower bound
+    size : (1,) places that are taken
+    """
+
+    mask: np.ndarray
+    depth: np.ndarray
+    cost: np.ndarray
+    cutoff: np.ndarray
+    size: np.ndarray
+
+
+class Stack(NamedTuple):
+    """The subsets between a subset and the one that is looked at, by level.
+
+    mask : (levels, n_words)
+    split, side : (levels,) place in the order and side that is being solved, `NEW` for none yet
+    first : (levels,) cost of the side that was solved first
+    best : (levels,) least cost of the trees so far
+    room : (levels,) up to which cost it is asked
+    order : (levels, n_thresholds) thresholds, those that promise most first
+    low : (levels, 2, n_thresholds) bounds on the costs of the sides that were solved, else 0
+    """
+
+    mask: np.ndarray
+    split: np.ndarray
+    side: np.ndarray
+    first: np.ndarray
+    best: np.ndarray
+    room: np.ndarray
+    order: np.ndarray
+    low: np.ndarray
+
+
+@inner()
+def _leaf(bits, mask):
+    """Cost of a leaf, what no tree avoids of it, and the number of rows."""
+    rows, totals, minor = bits.rows, bits.pairs.totals, 0
+    n_classes = rows.shape[0]
+    totals[:] = 0
+    for q in range(len(rows.block_channel)):
+        n = 0
+        for w in range(bits.first[q], bits.first[q + 1]):
+            n += shared_bits(mask[w], mask[w])
+            minor += rows.block_scale[q] * shared_bits(mask[w], bits.outvoted[w])
+        totals[rows.block_channel[q]] += rows.block_scale[q] * n
+    weight, most, n_rows = 0, 0, 0
+    for c in range(n_classes):
+        weight += totals[c]
+        most = max(most, totals[c])
+    for c in range(n_classes, len(totals)):
+        n_rows += totals[c]
+    n_rows = n_rows if len(totals) > n_classes else weight
+    return bits.unit * (weight - most) + bits.price, bits.unit * minor + bits.price, n_rows
+
+
+@inner()
+def _score(bits, mask):
+    """Score the pairs of thresholds of a subset."""
+    rows, pairs, n = bits.rows, bits.pairs, 0
+    pairs.totals[:] = 0
+    pairs.ones_by_channel[:] = 0
+    for q in range(len(rows.block_channel)):
+        pairs.starts[q] = n
+        c, scale = rows.block_channel[q], rows.block_scale[q]
+        ones = pairs.ones_by_channel[c]
+        for w in range(bits.first[q], bits.first[q + 1]):
+            if mask[w] == 0:
+                continue
+            pairs.totals[c] += scale * shared_bits(mask[w], mask[w])
+            source, target = bits.words[w], pairs.words[n]
+            for f in range(len(source)):
+                target[f] = source[f] & mask[w]
+                ones[f] = plus(ones[f], times(scale, shared_bits(mask[w], source[f])))
+            n += 1
+    pairs.starts[len(rows.block_channel)] = n
+    score_packed(rows, pairs, False)
+
+
+@inner()
+def _stump_costs(bits, cost):
+    """Least costs of trees of depth one on both sides of every threshold, and the least sum."""
+    pairs, weight, least = bits.pairs, 0, FAR
+    for c in range(bits.rows.shape[0]):
+        weight += pairs.totals[c]
+    for f in range(len(pairs.ones)):
+        parts = pairs.leaf[0, f] >= 0 and pairs.leaf[1, f] >= 0
+        for s in range(2):
+            size = pairs.ones[f] if s else weight - pairs.ones[f]
+            leaf, stump = pairs.leaf[s, f], pairs.stump[s, f]  # `cost` may be `pairs.stump`
+            cost[s, f] = bits.unit * (size - leaf) + bits.price if parts else FAR
+            if parts and stump >= 0:
+                cost[s, f] = min(cost[s, f], bits.unit * (size - stump) + 2 * bits.price)
+        least = min(least, cost[0, f] + cost[1, f])
+    return least
+
+
+@inner()
+def _find(known, mask, depth):
+    """Place of a subset; of one that is not known, -1 - its free place."""
+    code = np.uint64(depth)
+    for w in range(len(mask)):
+        code = (code ^ np.uint64(mask[w])) * np.uint64(0x9E3779B97F4A7C15)
+        code ^= code >> np.uint64(29)
+    i = np.int64(code & np.uint64(len(known.depth) - 1))
+    while known.depth[i]:
+        equal = known.depth[i] == depth
+        for w in range(len(mask)):
+            equal = equal and known.mask[i, w] == mask[w]
+        if equal:
+            return i
+        i = (i + 1) & (len(known.depth) - 1)
+    return -1 - i
+
+
+@inner()
+def _keep(known, mask, depth, cost, cutoff):
+    """Keep a cost; returns the table, which may be a larger one, or a new one where it is full."""
+    i = _find(known, mask, depth)
+    if i < 0:
+        i = -1 - i
+        known.size[0] += 1
+    for w in range(len(mask)):
+        known.mask[i, w] = mask[w]
+    known.depth[i], known.cost[i], known.cutoff[i] = depth, cost, cutoff
+    if 2 * known.size[0] < len(known.depth):
+        return known
+    fits = 2 * len(known.depth) * (known.mask.itemsize * len(mask) + 24) <= MOST_BYTES
+    capacity = len(known.depth) * (2 if fits else 1)
+    other = Known(
+        np.empty((capacity, len(mask)), known.mask.dtype), np.zeros(capacity, np.int64),
+        np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+    for k in range(len(known.depth) if fits else 0):
+        if known.depth[k]:
+            i = -1 - _find(other, known.mask[k], known.depth[k])
+            for w in range(len(mask)):
+                other.mask[i, w] = known.mask[k, w]
+            other.depth[i], other.cost[i] = known.depth[k], known.cost[k]
+            other.cutoff[i] = known.cutoff[k]
+            other.size[0] += 1
+    return other
+
+
+@inner()
+def _part(bits, mask, f, side, child):
+    """Write the rows of a subset on one side of a threshold."""
+    right = bits.across[f]
+    for w in range(len(mask)):
+        child[w] = mask[w] & (right[w] if side else ~right[w])
+
+
+@inner()
+def _larger_side(bits, mask, f):
+    """Which side of a threshold has more rows; -1 where one of them has too few for a leaf."""
+    right, rows, n_classes = bits.across[f], bits.rows, bits.rows.shape[0]
+    n_all, n_right = 0, 0
+    first = n_classes if len(bits.pairs.totals) > n_classes else 0
+    for q in range(len(rows.block_channel)):
+        if rows.block_channel[q] >= first:
+            for w in range(bits.first[q], bits.first[q + 1]):
+                n_all += rows.block_scale[q] * shared_bits(mask[w], mask[w])
+                n_right += rows.block_scale[q] * shared_bits(mask[w], right[w])
+    if min(n_right, n_all - n_right) < max(1, rows.shape[1]):
+        return -1
+    return 1 if 2 * n_right > n_all else 0
+
+
+@inner()
+def _begin(bits, stack, level, leaf):
+    """Start to look at the splits of a subset: those that promise most come first."""
+    n = len(bits.across)
+    _score(bits, stack.mask[level])
+    cost = bits.pairs.stump
+    least = _stump_costs(bits, cost)
+    both = np.empty(n, np.int64)
+    for f in range(n):
+        both[f] = cost[0, f] + cost[1, f]
+    order = ascending(both)
+    for k in range(n):
+        stack.order[level, k] = order[k]
+        stack.low[level, 0, k] = stack.low[level, 1, k] = 0
+    stack.best[level] = min(leaf, least)
+    stack.split[level] = stack.side[level] = -1
+
+
+@inner()
+def _bound_side(bits, stack, level, f, side):
+    """Bound the cost of a side by those of other sides: rows that it lacks cost their weight."""
+    rows, mask, bound = bits.rows, stack.mask[level], bits.price
+    if rows.shape[1] > 1:  # a leaf may have too few rows where some are gone
+        return bound
+    own, there = stack.mask[level + 1], stack.mask[level + 2]
+    _part(bits, mask, f, side, own)
+    for k in range(bits.near.shape[2]):
+        g, t = bits.near[side, f, k] >> 1, bits.near[side, f, k] & 1
+        low = stack.low[level, t, g]
+        if low <= bound:
+            continue
+        _part(bits, mask, g, t, there)
+        lacking = 0
+        for q in range(len(rows.block_channel)):
+            for w in range(bits.first[q], bits.first[q + 1]):
+                n = shared_bits(there[w], there[w]) - shared_bits(there[w], own[w])
+                lacking += rows.block_scale[q] * n
+        bound = max(bound, low - bits.unit * lacking)
+    return bound
+
+
+@inner()
+def _least(bits, stack, depth, room, known):
+    """Least cost of the subset at the bottom of the stack, exact if it is at most the room.
+
+    `depth`: two or more.
+    Returns it, else a lower bound, and the table of what is known.
+    """
+    level, cost, n = 0, 0, len(bits.across)
+    stack.split[0], stack.room[0] = NEW, room
+    while level >= 0 and bits.stop[0] == 0:
+        mask, room, left = stack.mask[level], stack.room[level], depth - level
+        k, low = stack.split[level], stack.low[level]
+        if k == NEW:
+            leaf, minor, _ = _leaf(bits, mask)
+            cost = min(leaf, minor + bits.price)
+            if leaf == cost or cost > room:  # two leaves cost no less than `minor + price`
+                level -= 1
+                continue
+            i = _find(known, mask, left)
+            if i >= 0 and (known.cost[i] > room or known.cost[i] <= known.cutoff[i]):
+                cost = known.cost[i]
+                level -= 1
+                continue
+            _begin(bits, stack, level, leaf)
+            # A tree deeper than two has at least four leaves.
+            cost = stack.best[level]
+            if left > 2:
+                cost = min(cost, minor + 3 * bits.price)
+            if left == 2 or cost == stack.best[level] or cost > room:
+                known = _keep(known, mask, left, cost, FAR if cost == stack.best[level] else room)
+                level -= 1
+                continue
+            k = -1
+        elif stack.side[level] < 2:
+            f, side, limit = stack.order[level, k], stack.side[level], min(room, stack.best[level] - 1)
+            stack.side[level], stack.first[level], low[side, f] = 2, cost, cost
+            if cost + low[1 - side, f] <= limit:
+                _part(bits, mask, f, 1 - side, stack.mask[level + 1])
+                stack.split[level + 1], stack.room[level + 1] = NEW, limit - cost
+                level += 1
+                continue
+        else:
+            f = stack.order[level, k]
+            for s in range(2):  # the side that was solved last
+                if low[s, f] != stack.first[level]:
+                    low[s, f] = max(low[s, f], cost)
+            stack.best[level] = min(stack.best[level], stack.first[level] + cost)
+        limit, side = min(room, stack.best[level] - 1), -1
+        while side < 0 and k + 1 < n and limit >= 2 * bits.price:
+            k += 1
+            f = stack.order[level, k]
+            side = _larger_side(bits, mask, f)
+            if side >= 0:
+                low[0, f] = _bound_side(bits, stack, level, f, 0)
+                low[1, f] = _bound_side(bits, stack, level, f, 1)
+                side = side if low[0, f] + low[1, f] <= limit else -1
+        stack.split[level], stack.side[level] = k, side
+        if side >= 0:
+            f = stack.order[level, k]
+            _part(bits, mask, f, side, stack.mask[level + 1])
+            stack.split[level + 1], stack.room[level + 1] = NEW, limit - low[1 - side, f]
+            level += 1
+            continue
+        cost = stack.best[level] if stack.best[level] <= room else room + 1
+        known = _keep(known, mask, left, cost, room)
+        level -= 1
+    return cost, known
+
+
+@kernel()
+def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
+    """Least costs on both sides of every usable threshold, exact where their sum may be within.
+
+    `depth`: two or more, of the tree; the sides have one less.
+    `budget`, `margin`: largest scaled cost, and how far beyond the best split: what costs more may
+        be a lower bound.
+    `usable`: (n_thresholds,) uint8.
+    Returns the costs, shape (2, n_thresholds), `FAR` for what parts nothing and for what parts the
+    subset as the threshold before it in its column; how many do that, itself included; and what is
+    known now.
+    """
+    n, last = len(usable), -1
+    cost, many, both = np.full((2, n), FAR), np.zeros(n, np.int64), np.empty(n, np.int64)
+    larger = np.zeros(n, np.int64)
+    _score(bits, mask)
+    shallow = bits.pairs.stump
+    _stump_costs(bits, shallow)
+    for f in range(n):
+        both[f] = shallow[0, f] + shallow[1, f] if usable[f] else FAR
+        larger[f] = _larger_side(bits, mask, f) if usable[f] else -1
+        if larger[f] < 0:
+            continue
+        alike = last >= 0 and bits.place[last] == bits.place[f]
+        for w in range(len(mask) if alike else 0):
+            alike = alike and mask[w] & bits.across[f, w] == mask[w] & bits.across[last, w]
+        last = last if alike else f
+        many[last] += 1
+        if depth == 2 and not alike:
+            cost[0, f], cost[1, f] = shallow[0, f], shallow[1, f]
+    order = ascending(both)
+    for k in range(n if depth > 2 else 0):
+        f, other = order[k], bits.price
+        budget = min(budget, both[order[0]] + margin)
+        for turn in range(2 if many[f] else 0):
+            s = larger[f] if turn == 0 else 1 - larger[f]
+            cost[s, f] = bits.price
+            if other <= budget - bits.price:
+                _part(bits, mask, f, s, stack.mask[0])
+                cost[s, f], known = _least(bits, stack, depth - 1, budget - other, known)
+                other = cost[s, f]
+        if many[f]:
+            budget = min(budget, cost[0, f] + cost[1, f] + margin)
+    return cost, many, known
+
+
+def _nearest(rows: Rows, depth: int) -> np.ndarray:
+    """Sides that a side resembles most; see `Bits`."""
+    n = rows.bits.shape[1]
+    if depth <= 3:  # nobody asks
+        return np.zeros((2, n, 0), np.int64)
+    right = rows.bits.T.astype(np.float32)
+    sides = np.stack([1 - right, right], axis=1).reshape(2 * n, -1)
+    weight = rows.block_scale[rows.block] * (rows.block_channel[rows.block] < rows.shape[0])
+    lacking = (1 - sides) @ (sides * weight.astype(np.float32)).T
+    np.fill_diagonal(lacking, np.inf)
+    near = np.argsort(lacking, axis=1, kind="stable")[:, :NEAREST]
+    return np.ascontiguousarray(near.reshape(n, 2, -1).transpose(1, 0, 2))
+
+
+class BitSubsets:
+    """Least costs of subsets of 0/1 rows, which are kept from one question to the next.
+
+    `rows`: every row counts.
+    `place`: (n_thresholds,) column that a threshold belongs to; those of a column stand together,
+        ascending.
+    `unit`, `price`: whole-number cost of an error of weight one and of a leaf.
+    `depth`: largest depth of a tree.
+    `stop`: (1,) uint8, set to end a search, whose answer then means nothing.
+    """
+
+    def __init__(
+        self, rows: Rows, place: np.ndarray, unit: int, price: int, depth: int, stop: np.ndarray
+    ) -> None:
+        width = rows.bits.itemsize * 8
+        sizes = np.bincount(rows.block, minlength=len(rows.block_channel))
+        first = np.concatenate([[0], np.cumsum(-(-sizes // width))])
+        begin = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
+        self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
+        across = np.stack([self._words(bits > 0) for bits in rows.bits.T])
+        self._bits = Bits(
+            rows, make_pairs(rows), np.ascontiguousarray(across.T), across,
+            self._words(rows.minority > 0), _nearest(rows, depth), first, place, unit, price, stop,
+        )  # fmt: skip
+        n_words, levels = len(self._bits.words), depth + 2
+        self._stack = Stack(
+            np.zeros((levels, n_words), self._type), *np.zeros((5, levels), np.int64),
+            np.zeros((levels, len(place)), np.int64), np.zeros((levels, 2, len(place)), np.int64),
+        )  # fmt: skip
+        self._known = Known(
+            np.zeros((1024, n_words), self._type), *np.zeros((3, 1024), np.int64),
+            np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def _words(self, marked: np.ndarray) -> np.ndarray:
+        """Words of marked rows."""
+        bits = np.zeros(self._n_bits, bool)
+        bits[self._bit] = marked
+        return np.packbits(bits, bitorder="little").view(self._type)
+
+    def side_costs(
+        self, marked: np.ndarray, depth: int, budget: int, margin: int, usable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Least costs on both sides of every threshold, and for how many it stands; see the kernel.
+
+        `marked`: (n_rows,) bool, rows of the subset.
+        """
+        cost, many, self._known = side_costs(
+            self._bits, self._words(marked), depth, budget, margin, usable, self._stack, self._known
+        )
+        return cost, many
+
+    def work(self, depth: int) -> int:
+        """Words that are looked at for trees of a depth where nothing is pruned."""
+        return self._bits.words.size * len(self._bits.place) ** (depth - 1)
