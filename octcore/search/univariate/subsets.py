@@ -95,25 +95,35 @@ class Stack(NamedTuple):
 
 
 @inner()
+def _weight(bits, one, other):
+    """Weight of the rows that two masks share."""
+    rows, weight = bits.rows, 0
+    for q in range(len(rows.block_channel)):
+        if rows.block_channel[q] < rows.shape[0]:
+            n = 0
+            for w in range(bits.first[q], bits.first[q + 1]):
+                n += shared_bits(one[w], other[w])
+            weight += rows.block_scale[q] * n
+    return weight
+
+
+@inner()
 def _leaf(bits, mask):
-    """Cost of a leaf, what no tree avoids of it, and the number of rows."""
-    rows, totals, minor = bits.rows, bits.pairs.totals, 0
+    """Cost of a leaf, and what no tree avoids of it."""
+    rows, totals = bits.rows, bits.pairs.totals
     n_classes = rows.shape[0]
     totals[:] = 0
     for q in range(len(rows.block_channel)):
         n = 0
         for w in range(bits.first[q], bits.first[q + 1]):
             n += shared_bits(mask[w], mask[w])
-            minor += rows.block_scale[q] * shared_bits(mask[w], bits.outvoted[w])
         totals[rows.block_channel[q]] += rows.block_scale[q] * n
-    weight, most, n_rows = 0, 0, 0
+    weight, most = 0, 0
     for c in range(n_classes):
         weight += totals[c]
         most = max(most, totals[c])
-    for c in range(n_classes, len(totals)):
-        n_rows += totals[c]
-    n_rows = n_rows if len(totals) > n_classes else weight
-    return bits.unit * (weight - most) + bits.price, bits.unit * minor + bits.price, n_rows
+    minor = _weight(bits, mask, bits.outvoted)
+    return bits.unit * (weight - most) + bits.price, bits.unit * minor + bits.price
 
 
 @inner()
@@ -249,23 +259,18 @@ def _begin(bits, stack, level, leaf):
 @inner()
 def _bound_side(bits, stack, level, f, side):
     """Bound the cost of a side by those of other sides: rows that it lacks cost their weight."""
-    rows, mask, bound = bits.rows, stack.mask[level], bits.price
-    if rows.shape[1] > 1:  # a leaf may have too few rows where some are gone
+    mask, bound = stack.mask[level], bits.price
+    if bits.rows.shape[1] > 1:  # a leaf may have too few rows where some are gone
         return bound
-    own, there = stack.mask[level + 1], stack.mask[level + 2]
-    _part(bits, mask, f, side, own)
+    beyond, there = stack.mask[level + 1], stack.mask[level + 2]
+    _part(bits, mask, f, 1 - side, beyond)
     for k in range(bits.near.shape[2]):
         g, t = bits.near[side, f, k] >> 1, bits.near[side, f, k] & 1
         low = stack.low[level, t, g]
         if low <= bound:
             continue
         _part(bits, mask, g, t, there)
-        lacking = 0
-        for q in range(len(rows.block_channel)):
-            for w in range(bits.first[q], bits.first[q + 1]):
-                n = shared_bits(there[w], there[w]) - shared_bits(there[w], own[w])
-                lacking += rows.block_scale[q] * n
-        bound = max(bound, low - bits.unit * lacking)
+        bound = max(bound, low - bits.unit * _weight(bits, beyond, there))
     return bound
 
 
@@ -282,7 +287,7 @@ def _least(bits, stack, depth, room, known):
         mask, room, left = stack.mask[level], stack.room[level], depth - level
         k, low = stack.split[level], stack.low[level]
         if k == NEW:
-            leaf, minor, _ = _leaf(bits, mask)
+            leaf, minor = _leaf(bits, mask)
             cost = min(leaf, minor + bits.price)
             if leaf == cost or cost > room:  # two leaves cost no less than `minor + price`
                 level -= 1
@@ -384,18 +389,27 @@ def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
     return cost, many, known
 
 
-def _nearest(rows: Rows, depth: int) -> np.ndarray:
-    """Sides that a side resembles most; see `Bits`."""
-    n = rows.bits.shape[1]
-    if depth <= 3:  # nobody asks
-        return np.zeros((2, n, 0), np.int64)
-    right = rows.bits.T.astype(np.float32)
-    sides = np.stack([1 - right, right], axis=1).reshape(2 * n, -1)
-    weight = rows.block_scale[rows.block] * (rows.block_channel[rows.block] < rows.shape[0])
-    lacking = (1 - sides) @ (sides * weight.astype(np.float32)).T
-    np.fill_diagonal(lacking, np.inf)
-    near = np.argsort(lacking, axis=1, kind="stable")[:, :NEAREST]
-    return np.ascontiguousarray(near.reshape(n, 2, -1).transpose(1, 0, 2))
+@kernel()
+def find_nearest(bits, everything):
+    """Fill `bits.near`; `everything` has all rows."""
+    beyond, there = np.empty_like(everything), np.empty_like(everything)
+    weight = np.empty(bits.near.shape[2] + 1, np.int64)
+    for f in range(len(bits.across)):
+        for side in range(2):
+            near, n = bits.near[side, f], 0
+            _part(bits, everything, f, 1 - side, beyond)
+            for other in range(2 * len(bits.across)):
+                _part(bits, everything, other >> 1, other & 1, there)
+                lacking, k = _weight(bits, beyond, there), n
+                while k > 0 and weight[k - 1] > lacking:
+                    weight[k] = weight[k - 1]
+                    if k < len(near):
+                        near[k] = near[k - 1]
+                    k -= 1
+                weight[k] = lacking
+                if k < len(near):
+                    near[k] = other
+                n = min(n + 1, len(near))
 
 
 class BitSubsets:
@@ -419,10 +433,13 @@ class BitSubsets:
         self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
         self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
         across = np.stack([self._words(bits > 0) for bits in rows.bits.T])
+        # Only what is below depth three is bounded by what is near.
+        near = np.zeros((2, len(place), min(NEAREST, 2 * len(place)) if depth > 3 else 0), np.int64)
         self._bits = Bits(
             rows, make_pairs(rows), np.ascontiguousarray(across.T), across,
-            self._words(rows.minority > 0), _nearest(rows, depth), first, place, unit, price, stop,
+            self._words(rows.minority > 0), near, first, place, unit, price, stop,
         )  # fmt: skip
+        find_nearest(self._bits, self._words(np.ones(len(self._bit), bool)))
         n_words, levels = len(self._bits.words), depth + 2
         self._stack = Stack(
             np.zeros((levels, n_words), self._type), *np.zeros((5, levels), np.int64),
