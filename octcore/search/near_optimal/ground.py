@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octcore.errors import TooLargeError
+from octcore.search.near_optimal.bit_kernels import count_tops
 from octcore.search.near_optimal.combining import ADD, LEAST, TALLY, Terms
 from octcore.search.near_optimal.instance import Instance, error_numbers
 from octcore.search.near_optimal.lane_kernels import (
@@ -109,9 +110,7 @@ class Ground:
     def _make_bits(self) -> BitSubsets:
         i, t, known = self.instance, self.table, self.instance.thresholds
         right = (t.rank[known.place] > known.rank[:, None]).T
-        self.line, rows = make_rows(
-            right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted
-        )
+        self.line, rows = make_rows(right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted)
         return BitSubsets(rows, known.place, i.unit, i.price, i.question.depth, self.stop)
 
     def _optimum(self) -> Fraction:
@@ -321,7 +320,17 @@ class Ground:
             inside = cost <= node.budget
             grid[0, leaves[inside], errors[inside], 0] += counts[inside]
             return
-        self.solve(node, ADD, share, gain, grid=grid)
+        if self.bits is None or node.depth < BOTTOM:
+            self.solve(node, ADD, share, gain, grid=grid)
+            return
+        inside = self.mask(node.rows)
+        cost, _ = self._side_costs(node, inside)
+        tops = np.flatnonzero(cost.sum(axis=0) <= node.budget)
+        asked = (
+            self.bits.bits, self.bits.words(inside[self.line]), tops, cost,
+            self.terms(node.depth, share, gain), self.leaf_errors(node.rows), node.budget, grid,
+        )  # fmt: skip
+        self._run(self.bits.work(1) * len(tops), lambda: count_tops(*asked))
 
     def _grid(self, n_variants: int = 1) -> np.ndarray:
         return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), n_variants))
@@ -365,7 +374,10 @@ class Ground:
         """
         self.look_at_clock()
         usable = self.instance.roots if node.is_root else self.every[:, 0]
-        work, asked = self.bits.work(node.depth), (inside[self.line], node.depth, node.budget, margin)
+        work, asked = (
+            self.bits.work(node.depth),
+            (inside[self.line], node.depth, node.budget, margin),
+        )
         return self._run(work, lambda: self.bits.side_costs(*asked, usable.astype(np.uint8)))
 
     def _run(self, work: int, kernel: Callable[[], Any]) -> Any:

@@ -418,7 +418,7 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
 
 
 @inner()
-def _make_sides(terms, m, n_errors, n_found):
+def make_sides(terms, m, n_errors, n_found):
     """Room for what stands on both sides; none of it is needed where no tree is counted."""
     n_variants = terms.share.shape[1]
     n_cells = 2 + 2 * n_errors * (n_found // n_variants)
@@ -433,11 +433,11 @@ def _make_sides(terms, m, n_errors, n_found):
 
 
 @inner()
-def _limit_sides(splits, j, terms, budget, sides):
-    """Most errors of the splits on both sides of split j, whose costs are known."""
+def limit_sides(leaf, cost, terms, budget, sides):
+    """Most errors of the splits on both sides of one whose leaves and least costs are known."""
     for s in range(2):
-        most = (budget - splits.cost[1 - s, j] - 2 * terms.price) // terms.unit
-        most = min(most, splits.leaf[s, j] - 1) if terms.gain else most
+        most = (budget - cost[1 - s] - 2 * terms.price) // terms.unit
+        most = min(most, leaf[s] - 1) if terms.gain else most
         sides.most[s] = most if terms.depth > 1 else -1
         sides.high[s] = 0
         if sides.most[s] >= 0:
@@ -506,31 +506,40 @@ def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
 
 
 @inner()
-def _find_cells(rows, splits, j, i, terms, budget, pack, sides, cells, asked):
-    """List the cells on both sides of split j, in lane i: a leaf, and the splits of any column."""
-    stump, found, n = sides.stump, sides.found, 0
-    by_column = asked == SHAPES
+def _find_stumps(rows, splits, i, terms, pack, sides, by_column):
+    """Add up the splits of all columns on both sides of lane i."""
+    stump, found = sides.stump, sides.found
     for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
         h = pack.within[place]
         for a in range(_walk_lane(rows, splits, h, i, terms, pack, sides, False)):
             line, use = found[stump[a, 0], stump[a, 1]], terms.share[stump[a, 2]]
             for v in range(len(use)):
                 line[h if by_column else v] += stump[a, 3] * use[v]
+
+
+@inner()
+def fill_cells(leaf, cost, terms, budget, sides, cells, n_columns):
+    """List the cells on both sides of a split, a leaf and the splits found, and clear these.
+
+    `leaf`, `cost`: (2,) errors of a leaf and least costs.
+    `n_columns`: where splits were found by column; else 0.
+    """
+    found, n = sides.found, 0
     for s in range(2):
-        leaf, high, cells.start[s] = splits.leaf[s, j], sides.high[s], n
+        high, cells.start[s] = sides.high[s], n
         # Stumps of so few errors come before a leaf, if any tree has one.
-        most = (terms.unit * leaf - terms.price) // terms.unit
+        most = (terms.unit * leaf[s] - terms.price) // terms.unit
         before = np.searchsorted(terms.values[:high], most, side="right")
-        if terms.unit * leaf + terms.price + splits.cost[1 - s, j] > budget:
+        if terms.unit * leaf[s] + terms.price + cost[1 - s] > budget:
             before = -1
         for e in range(high + 1):
             if e == before:
-                cells.errors[n], cells.leaves[n] = terms.of_errors[leaf], 1
-                cells.shape[n] = len(splits.only)
+                cells.errors[n], cells.leaves[n] = terms.of_errors[leaf[s]], 1
+                cells.shape[n] = n_columns
                 for v in range(cells.counts.shape[1]):
                     cells.counts[n, v] = 1.0
                 n += 1
-            for g in range((found.shape[2] if by_column else 1) if e < high else 0):
+            for g in range(max(1, n_columns) if e < high else 0):
                 if found[s, e, g] > 0.0:
                     cells.errors[n], cells.leaves[n], cells.shape[n] = e, 2, g
                     for v in range(cells.counts.shape[1]):
@@ -678,7 +687,7 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
         best = min(best, terms.unit * stump + 2 * terms.price)
     pack, n_errors = _make_pack(own, splits, terms), len(terms.values) if asked != LEAST else 0
     n_found = n_columns if asked == SHAPES else terms.share.shape[1]
-    sides, cells = _make_sides(terms, len(own.y), n_errors, n_found)
+    sides, cells = make_sides(terms, len(own.y), n_errors, n_found)
     edge = np.zeros((1, 4), np.int64)
     edge[0, 3] = 1
     two = _make_narrow(own, terms, np.empty(0, np.int16))
@@ -704,8 +713,12 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
             j = pack.pick[i]
             if splits.cost[0, j] + splits.cost[1, j] > budget or not allowed[splits.number[j], 0]:
                 continue
-            _limit_sides(splits, j, terms, budget, sides)
-            _find_cells(own, splits, j, i, terms, budget, pack, sides, cells, asked)
+            limit_sides(splits.leaf[:, j], splits.cost[:, j], terms, budget, sides)
+            _find_stumps(own, splits, i, terms, pack, sides, asked == SHAPES)
+            fill_cells(
+                splits.leaf[:, j], splits.cost[:, j], terms, budget, sides, cells,
+                n_columns if asked == SHAPES else 0,
+            )  # fmt: skip
             target = grid[splits.column[j] if len(grid) > 1 else 0]
             edge[0, 0], edge[0, 1] = splits.number[j], splits.many[j]
             here = target[cell[0], cell[1]]

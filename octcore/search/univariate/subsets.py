@@ -215,7 +215,7 @@ def _keep(known, mask, depth, cost, cutoff):
 
 
 @inner()
-def _part(bits, mask, f, side, child):
+def part_rows(bits, mask, f, side, child):
     """Write the rows of a subset on one side of a threshold."""
     right = bits.across[f]
     for w in range(len(mask)):
@@ -239,12 +239,9 @@ def _larger_side(bits, mask, f):
 
 
 @inner()
-def _begin(bits, stack, level, leaf):
-    """Start to look at the splits of a subset: those that promise most come first."""
-    n = len(bits.across)
-    _score(bits, stack.mask[level])
-    cost = bits.pairs.stump
-    least = _stump_costs(bits, cost)
+def _begin(bits, stack, level):
+    """Start to look at the splits of a scored subset: those that promise most come first."""
+    n, cost = len(bits.across), bits.pairs.stump
     both = np.empty(n, np.int64)
     for f in range(n):
         both[f] = cost[0, f] + cost[1, f]
@@ -252,7 +249,6 @@ def _begin(bits, stack, level, leaf):
     for k in range(n):
         stack.order[level, k] = order[k]
         stack.low[level, 0, k] = stack.low[level, 1, k] = 0
-    stack.best[level] = min(leaf, least)
     stack.split[level] = stack.side[level] = -1
 
 
@@ -263,13 +259,13 @@ def _bound_side(bits, stack, level, f, side):
     if bits.rows.shape[1] > 1:  # a leaf may have too few rows where some are gone
         return bound
     beyond, there = stack.mask[level + 1], stack.mask[level + 2]
-    _part(bits, mask, f, 1 - side, beyond)
+    part_rows(bits, mask, f, 1 - side, beyond)
     for k in range(bits.near.shape[2]):
         g, t = bits.near[side, f, k] >> 1, bits.near[side, f, k] & 1
         low = stack.low[level, t, g]
         if low <= bound:
             continue
-        _part(bits, mask, g, t, there)
+        part_rows(bits, mask, g, t, there)
         bound = max(bound, low - bits.unit * _weight(bits, beyond, there))
     return bound
 
@@ -297,7 +293,8 @@ def _least(bits, stack, depth, room, known):
                 cost = known.cost[i]
                 level -= 1
                 continue
-            _begin(bits, stack, level, leaf)
+            _score(bits, mask)
+            stack.best[level] = min(leaf, _stump_costs(bits, bits.pairs.stump))
             # A tree deeper than two has at least four leaves.
             cost = stack.best[level]
             if left > 2:
@@ -306,12 +303,17 @@ def _least(bits, stack, depth, room, known):
                 known = _keep(known, mask, left, cost, FAR if cost == stack.best[level] else room)
                 level -= 1
                 continue
+            _begin(bits, stack, level)
             k = -1
         elif stack.side[level] < 2:
-            f, side, limit = stack.order[level, k], stack.side[level], min(room, stack.best[level] - 1)
+            f, side, limit = (
+                stack.order[level, k],
+                stack.side[level],
+                min(room, stack.best[level] - 1),
+            )
             stack.side[level], stack.first[level], low[side, f] = 2, cost, cost
             if cost + low[1 - side, f] <= limit:
-                _part(bits, mask, f, 1 - side, stack.mask[level + 1])
+                part_rows(bits, mask, f, 1 - side, stack.mask[level + 1])
                 stack.split[level + 1], stack.room[level + 1] = NEW, limit - cost
                 level += 1
                 continue
@@ -333,7 +335,7 @@ def _least(bits, stack, depth, room, known):
         stack.split[level], stack.side[level] = k, side
         if side >= 0:
             f = stack.order[level, k]
-            _part(bits, mask, f, side, stack.mask[level + 1])
+            part_rows(bits, mask, f, side, stack.mask[level + 1])
             stack.split[level + 1], stack.room[level + 1] = NEW, limit - low[1 - side, f]
             level += 1
             continue
@@ -373,15 +375,17 @@ def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
         many[last] += 1
         if depth == 2 and not alike:
             cost[0, f], cost[1, f] = shallow[0, f], shallow[1, f]
+    if depth == 2:
+        return cost, many, known
     order = ascending(both)
-    for k in range(n if depth > 2 else 0):
+    for k in range(n):
         f, other = order[k], bits.price
         budget = min(budget, both[order[0]] + margin)
         for turn in range(2 if many[f] else 0):
             s = larger[f] if turn == 0 else 1 - larger[f]
             cost[s, f] = bits.price
             if other <= budget - bits.price:
-                _part(bits, mask, f, s, stack.mask[0])
+                part_rows(bits, mask, f, s, stack.mask[0])
                 cost[s, f], known = _least(bits, stack, depth - 1, budget - other, known)
                 other = cost[s, f]
         if many[f]:
@@ -397,9 +401,9 @@ def find_nearest(bits, everything):
     for f in range(len(bits.across)):
         for side in range(2):
             near, n = bits.near[side, f], 0
-            _part(bits, everything, f, 1 - side, beyond)
+            part_rows(bits, everything, f, 1 - side, beyond)
             for other in range(2 * len(bits.across)):
-                _part(bits, everything, other >> 1, other & 1, there)
+                part_rows(bits, everything, other >> 1, other & 1, there)
                 lacking, k = _weight(bits, beyond, there), n
                 while k > 0 and weight[k - 1] > lacking:
                     weight[k] = weight[k - 1]
@@ -432,15 +436,15 @@ class BitSubsets:
         begin = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
         self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
-        across = np.stack([self._words(bits > 0) for bits in rows.bits.T])
+        across = np.stack([self.words(bits > 0) for bits in rows.bits.T])
         # Only what is below depth three is bounded by what is near.
         near = np.zeros((2, len(place), min(NEAREST, 2 * len(place)) if depth > 3 else 0), np.int64)
-        self._bits = Bits(
+        self.bits = Bits(
             rows, make_pairs(rows), np.ascontiguousarray(across.T), across,
-            self._words(rows.minority > 0), near, first, place, unit, price, stop,
+            self.words(rows.minority > 0), near, first, place, unit, price, stop,
         )  # fmt: skip
-        find_nearest(self._bits, self._words(np.ones(len(self._bit), bool)))
-        n_words, levels = len(self._bits.words), depth + 2
+        find_nearest(self.bits, self.words(np.ones(len(self._bit), bool)))
+        n_words, levels = len(self.bits.words), depth + 2
         self._stack = Stack(
             np.zeros((levels, n_words), self._type), *np.zeros((5, levels), np.int64),
             np.zeros((levels, len(place)), np.int64), np.zeros((levels, 2, len(place)), np.int64),
@@ -450,7 +454,7 @@ class BitSubsets:
             np.zeros(1, np.int64),
         )  # fmt: skip
 
-    def _words(self, marked: np.ndarray) -> np.ndarray:
+    def words(self, marked: np.ndarray) -> np.ndarray:
         """Words of marked rows."""
         bits = np.zeros(self._n_bits, bool)
         bits[self._bit] = marked
@@ -464,10 +468,10 @@ class BitSubsets:
         `marked`: (n_rows,) bool, rows of the subset.
         """
         cost, many, self._known = side_costs(
-            self._bits, self._words(marked), depth, budget, margin, usable, self._stack, self._known
+            self.bits, self.words(marked), depth, budget, margin, usable, self._stack, self._known
         )
         return cost, many
 
     def work(self, depth: int) -> int:
         """Words that are looked at for trees of a depth where nothing is pruned."""
-        return self._bits.words.size * len(self._bits.place) ** (depth - 1)
+        return self.bits.words.size * len(self.bits.place) ** (depth - 1)

@@ -1,0 +1,82 @@
+"""Kernel that counts trees of depth two where columns have few thresholds, on rows as bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octcore.kernels import inner, kernel
+from octcore.search.near_optimal.combining import ADD, combine, new_tally
+from octcore.search.near_optimal.lane_kernels import fill_cells, limit_sides, make_sides
+from octcore.search.univariate.intrinsics import shared_bits
+from octcore.search.univariate.subsets import part_rows
+
+
+@inner()
+def _count(bits, rows, of, weight):
+    """Weight by channel of the rows that a mask shares with another one."""
+    weight[:] = 0
+    for q in range(len(bits.rows.block_channel)):
+        n = 0
+        for w in range(bits.first[q], bits.first[q + 1]):
+            n += shared_bits(rows[w], of[w])
+        weight[bits.rows.block_channel[q]] += bits.rows.block_scale[q] * n
+
+
+@inner()
+def _errors(bits, total, right):
+    """Errors of a split, of weights by channel; -1 where a side has too few rows for a leaf."""
+    n_classes, smallest = bits.rows.shape[0], max(1, bits.rows.shape[1])
+    errors, most_left, most_right, n_left, n_right = 0, 0, 0, 0, 0
+    for c in range(len(total)):
+        if c >= n_classes or len(total) == n_classes:
+            n_left += total[c] - right[c]
+            n_right += right[c]
+        if c < n_classes:
+            errors += total[c]
+            most_left = max(most_left, total[c] - right[c])
+            most_right = max(most_right, right[c])
+    return errors - most_left - most_right if min(n_left, n_right) >= smallest else -1
+
+
+@kernel()
+def count_tops(bits, mask, tops, cost, terms, leaf, budget, grid):
+    """Add the trees of a subset with a split at the top to a grid, as `solve` does for `ADD`.
+
+    `bits`, `mask`: see `octcore.search.univariate.subsets`.
+    `tops`: thresholds that may be at the top.
+    `cost`: (2, n_thresholds) least costs on both sides of them.
+    `leaf`: errors of a leaf, -1 where it has too few rows.
+    """
+    n, n_channels = len(bits.across), len(bits.pairs.totals)
+    sides, cells = make_sides(terms, 0, len(terms.values), terms.share.shape[1])
+    both = np.empty((2, len(mask)), mask.dtype)
+    total, right = np.empty((2, n_channels), np.int64), np.empty(n_channels, np.int64)
+    leaves, least = np.empty(2, np.int64), np.empty(2, np.int64)
+    edge, outside, tally = np.zeros((1, 4), np.int64), np.zeros(0), new_tally()
+    edge[0, 1] = edge[0, 3] = 1
+    for f in tops:
+        if terms.share[f, 0] == 0.0 or terms.stop[0]:
+            continue
+        for s in range(2):
+            part_rows(bits, mask, f, s, both[s])
+            _count(bits, both[s], mask, total[s])
+            weight, most = 0, 0
+            for c in range(terms.n_classes):
+                weight += total[s, c]
+                most = max(most, total[s, c])
+            leaves[s], least[s] = weight - most, cost[s, f]
+        limit_sides(leaves, least, terms, budget, sides)
+        for s in range(2):
+            for g in range(n if sides.high[s] else 0):
+                if terms.share[g, 0] == 0.0:
+                    continue
+                _count(bits, both[s], bits.across[g], right)
+                errors = _errors(bits, total[s], right)
+                if 0 <= errors <= sides.most[s]:
+                    line, use = sides.found[s, terms.of_errors[errors]], terms.share[g]
+                    for v in range(len(use)):
+                        line[v] += use[v]
+        fill_cells(leaves, least, terms, budget, sides, cells, 0)
+        edge[0, 0] = f
+        target = grid[bits.place[f] if len(grid) > 1 else 0]
+        tally = combine(ADD, edge, cells, budget, terms, leaf, target, outside, 1, tally)
