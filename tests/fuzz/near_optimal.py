@@ -181,10 +181,10 @@ def check(case: Case) -> None:
     """Count, list, draw and narrow; compare with the list of all trees; raises Failure."""
     asked = question(case)
     truth = near_optimal(asked)
-    few = instance.has_few_thresholds
+    few = instance.suits_bits
     chosen = (lambda table: False) if case.settings.get(SORTED) else few
     try:
-        with patch.object(instance, "has_few_thresholds", chosen):
+        with patch.object(instance, "suits_bits", chosen):
             found = octcore.near_optimal(
                 case.data(),
                 case.encoding,

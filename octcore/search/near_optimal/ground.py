@@ -350,7 +350,7 @@ class Ground:
         grid: np.ndarray = NO_GRID,
         shares: np.ndarray = NO_SHARES,
     ) -> Any:
-        """Run the kernel of this name; trees of depth two are sought below what may be at the top."""
+        """Run the kernel of this name below what may be at the top."""
         self.look_at_clock()
         inside, hint = self.mask(node.rows), EVERYTHING if node.hint is None else node.hint
         if node.hint is None and self.bits is not None and node.depth == BOTTOM:
