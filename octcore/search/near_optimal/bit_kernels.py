@@ -39,12 +39,13 @@ def _errors(bits, total, right):
 
 
 @kernel()
-def count_tops(bits, mask, tops, cost, terms, leaf, budget, grid):
+def count_tops(bits, mask, tops, cost, many, terms, leaf, budget, grid):
     """Add the trees of a subset with a split at the top to a grid, as `solve` does for `ADD`.
 
     `bits`, `mask`: see `octcore.search.univariate.subsets`.
     `tops`: thresholds that may be at the top.
-    `cost`: (2, n_thresholds) least costs on both sides of them.
+    `cost`, `many`: (2, n_thresholds) least costs on both sides of them, and (n_thresholds,) for how
+        many each stands.
     `leaf`: errors of a leaf, -1 where it has too few rows.
     """
     n, n_channels = len(bits.across), len(bits.pairs.totals)
@@ -53,7 +54,7 @@ def count_tops(bits, mask, tops, cost, terms, leaf, budget, grid):
     total, right = np.empty((2, n_channels), np.int64), np.empty(n_channels, np.int64)
     leaves, least = np.empty(2, np.int64), np.empty(2, np.int64)
     edge, outside, tally = np.zeros((1, 4), np.int64), np.zeros(0), new_tally()
-    edge[0, 1] = edge[0, 3] = 1
+    edge[0, 3] = 1
     for f in tops:
         if terms.share[f, 0] == 0.0 or terms.stop[0]:
             continue
@@ -77,6 +78,6 @@ def count_tops(bits, mask, tops, cost, terms, leaf, budget, grid):
                     for v in range(len(use)):
                         line[v] += use[v]
         fill_cells(leaves, least, terms, budget, sides, cells, 0)
-        edge[0, 0] = f
+        edge[0, 0], edge[0, 1] = f, many[f]
         target = grid[bits.place[f] if len(grid) > 1 else 0]
         tally = combine(ADD, edge, cells, budget, terms, leaf, target, outside, 1, tally)

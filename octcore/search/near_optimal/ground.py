@@ -116,9 +116,7 @@ class Ground:
     def _optimum(self) -> Fraction:
         """Cost of the best tree, or a little more where scaled costs are rounded."""
         i, inside = self.instance, np.ones(self.n_rows, bool)
-        leaf = FAR
-        if i.question.roots is None:
-            leaf = i.unit * self.leaf_errors(np.packbits(inside).tobytes()) + i.price
+        leaf = i.unit * self.leaf_errors(np.packbits(inside).tobytes()) + i.price
         # Where the price of a leaf is rounded down, a unit is next to nothing.
         rounded = i.most_leaves(i.question.depth) if i.price != i.penalty * i.unit else 0
         margin = i.budget(Fraction(0))
@@ -324,10 +322,10 @@ class Ground:
             self.solve(node, ADD, share, gain, grid=grid)
             return
         inside = self.mask(node.rows)
-        cost, _ = self._side_costs(node, inside)
+        cost, many = self._side_costs(node, inside)
         tops = np.flatnonzero(cost.sum(axis=0) <= node.budget)
         asked = (
-            self.bits.bits, self.bits.words(inside[self.line]), tops, cost,
+            self.bits.bits, self.bits.words(inside[self.line]), tops, cost, many,
             self.terms(node.depth, share, gain), self.leaf_errors(node.rows), node.budget, grid,
         )  # fmt: skip
         self._run(self.bits.work(1) * len(tops), lambda: count_tops(*asked))

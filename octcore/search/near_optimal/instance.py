@@ -84,10 +84,10 @@ class Instance:
 
     @property
     def finds_optimum(self) -> bool:
-        """Whether the optimum follows from the costs of subsets: bits, no limit on the leaves."""
-        question, leaves = self.question, int(self.table.count.sum())
-        unlimited = question.leaf_limit == 2**question.depth and question.depth > 1
-        return self.by_bits and unlimited and leaves >= 2 * self.least
+        """Whether the optimum follows from the costs of subsets, as nothing but leaf sizes binds."""
+        question, n_rows = self.question, int(self.table.count.sum())
+        is_free = question.roots is None and question.leaf_limit == 2**question.depth
+        return self.by_bits and question.depth > 1 and is_free and n_rows >= self.least
 
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
@@ -130,7 +130,7 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
         question=question,
         table=table,
         thresholds=thresholds,
-        by_bits=suits_bits(table),
+        by_bits=len(thresholds.place) > 0 and suits_bits(table),
         least=inquiry.smallest,
         roots=may_be_root[thresholds.place],
         penalty=penalty,
