@@ -101,8 +101,9 @@ class Ground:
         self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
         self.bits = self._make_bits() if instance.by_bits else None
         self.scored = self.stored_bytes = 0
-        known_cost = self._optimum() if known_cost is None else known_cost
-        self.budget = instance.budget(known_cost)
+        if known_cost is None and self.bits is not None:
+            known_cost = self._optimum(self.bits)
+        self.budget = -1 if known_cost is None else instance.budget(known_cost)
         self.values, self.number = error_numbers(instance, self.budget)
         self._found: dict[bytes, _Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
@@ -113,7 +114,7 @@ class Ground:
         self.line, rows = make_rows(right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted)
         return BitSubsets(rows, known.place, i.unit, i.price, i.question.depth, self.stop)
 
-    def _optimum(self) -> Fraction:
+    def _optimum(self, bits: BitSubsets) -> Fraction:
         """Cost of the best tree, or a little more where scaled costs are rounded."""
         i, inside = self.instance, np.ones(self.n_rows, bool)
         leaf = i.unit * self.leaf_errors(np.packbits(inside).tobytes()) + i.price
@@ -121,7 +122,7 @@ class Ground:
         rounded = i.most_leaves(i.question.depth) if i.price != i.penalty * i.unit else 0
         margin = i.budget(Fraction(0))
         node = Node(b"", i.question.depth, leaf + margin + rounded, is_root=True)
-        costs, _ = self._side_costs(node, inside, margin + rounded)
+        costs, _ = self._side_costs(bits, node, inside, margin + rounded)
         return Fraction(min(leaf, int(costs.sum(axis=0).min(initial=FAR))) + rounded, i.unit)
 
     def look_at_clock(self) -> None:
@@ -189,7 +190,7 @@ class Ground:
         """
         rows, depth, budget, inside = node.rows, node.depth, node.budget, self.mask(node.rows)
         if self.bits is not None:
-            costs, many = self._side_costs(node, inside)
+            costs, many = self._side_costs(self.bits, node, inside)
             for t in np.flatnonzero(costs.sum(axis=0) <= budget).tolist():
                 yield t, int(many[t]), self.sides(rows, t), costs[:, t]
             return
@@ -322,7 +323,7 @@ class Ground:
             self.solve(node, ADD, share, gain, grid=grid)
             return
         inside = self.mask(node.rows)
-        cost, many = self._side_costs(node, inside)
+        cost, many = self._side_costs(self.bits, node, inside)
         tops = np.flatnonzero(cost.sum(axis=0) <= node.budget)
         asked = (
             self.bits.bits, self.bits.words(inside[self.line]), tops, cost, many,
@@ -352,7 +353,8 @@ class Ground:
         self.look_at_clock()
         inside, hint = self.mask(node.rows), EVERYTHING if node.hint is None else node.hint
         if node.hint is None and self.bits is not None and node.depth == BOTTOM:
-            hint = np.flatnonzero(self._side_costs(node, inside)[0].sum(axis=0) <= node.budget)
+            cost, _ = self._side_costs(self.bits, node, inside)
+            hint = np.flatnonzero(cost.sum(axis=0) <= node.budget)
         arguments = (
             self.rows, inside.view(np.uint8), self.terms(node.depth, share, gain),
             self.usable_roots if node.is_root else self.usable,
@@ -360,11 +362,11 @@ class Ground:
             shares,
         )  # fmt: skip
         n_tops = len(self.every) if hint is EVERYTHING else len(hint)
-        work = np.count_nonzero(inside) * self.n_columns * n_tops
+        work = int(np.count_nonzero(inside)) * self.n_columns * n_tops
         return self._run(work, lambda: solve(*arguments))
 
     def _side_costs(
-        self, node: Node, inside: np.ndarray, margin: int = FAR
+        self, bits: BitSubsets, node: Node, inside: np.ndarray, margin: int = FAR
     ) -> tuple[np.ndarray, np.ndarray]:
         """Least costs on both sides of every threshold, and for how many it stands.
 
@@ -372,11 +374,8 @@ class Ground:
         """
         self.look_at_clock()
         usable = self.instance.roots if node.is_root else self.every[:, 0]
-        work, asked = (
-            self.bits.work(node.depth),
-            (inside[self.line], node.depth, node.budget, margin),
-        )
-        return self._run(work, lambda: self.bits.side_costs(*asked, usable.astype(np.uint8)))
+        asked = inside[self.line], node.depth, node.budget, margin, usable.astype(np.uint8)
+        return self._run(bits.work(node.depth), lambda: bits.side_costs(*asked))
 
     def _run(self, work: int, kernel: Callable[[], Any]) -> Any:
         """Run a kernel, on a second thread where that may take long."""

@@ -84,7 +84,7 @@ class Instance:
 
     @property
     def finds_optimum(self) -> bool:
-        """Whether the optimum follows from the costs of subsets, as nothing but leaf sizes binds."""
+        """Whether subsets give the optimum: of the limits none binds but that on leaf sizes."""
         question, n_rows = self.question, int(self.table.count.sum())
         is_free = question.roots is None and question.leaf_limit == 2**question.depth
         return self.by_bits and question.depth > 1 and is_free and n_rows >= self.least

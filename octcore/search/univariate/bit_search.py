@@ -93,7 +93,9 @@ class BitSearch:
         """Take over a better tree, and the bounds of a node of full depth."""
         question, known = self.inquiry.question, self.known
         if node.best[0] < known.best - self.inquiry.slack:
-            self._offer(float(node.best[0]), node.tree())
+            tree = node.tree()
+            if tree is not None:
+                self._offer(float(node.best[0]), tree)
         if last and node.complete:
             known.lower = float(node.bound[0])
             known.by_column = self.bits.of_columns(node.feature_lower[:, 0])
@@ -110,8 +112,9 @@ class BitSearch:
             return
         for k in np.flatnonzero(best < INFINITE).tolist():
             tree = node.tree(k)
-            known.by_leaves.append((k + 1, float(best[k]), self.bits.of_table(tree)))
-            self._offer(float(best[k]) + self.inquiry.price * (k + 1), tree)
+            if tree is not None:
+                known.by_leaves.append((k + 1, float(best[k]), self.bits.of_table(tree)))
+                self._offer(float(best[k]) + self.inquiry.price * (k + 1), tree)
         known.lower = max(known.lower, known.best)
 
     def _offer(self, cost: float, tree: PathTree) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +34,7 @@ from octcore.search.univariate.literals import (
     split_costs,
 )
 from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.subsets import FAR, BitSubsets
 from octcore.search.univariate.tree import Branch, PathTree
 
 _BYTES_PER_PAIR = 92
@@ -41,6 +43,12 @@ _MEMORY = 300_000_000
 """Bytes that the kept nodes of one search may take."""
 _SHARED_OUT = 1_000_000
 """Rows times features from which the literals of a node are shared out among threads."""
+_NARROW = 44
+"""Features up to which most subsets are met more than once."""
+MOST_DEPTH = 30
+"""Largest depth that the costs of subsets have room for."""
+LATER = -2
+"""Root below a literal whose tree is not known yet, although its cost is."""
 _WHOLE = 0.25
 """Slack where costs are whole numbers."""
 
@@ -59,6 +67,23 @@ class SearchState:
     def __post_init__(self) -> None:
         """Allocate the scratch."""
         self.pairs = make_pairs(self.rows)
+
+    @property
+    def shares_subsets(self) -> bool:
+        """Whether trees of depth four and more are found by subsets, each of which is known once.
+
+        On wide tables bounds between pairs of literals are worth more.
+        """
+        return not self.terms.step and self.rows.bits.shape[1] <= _NARROW
+
+    @cached_property
+    def subsets(self) -> BitSubsets:
+        """Least costs of subsets, in whole numbers so large that rounding is below the slack."""
+        rows, terms = self.rows, self.terms
+        largest = 2 * int(rows.block_scale[rows.block].sum()) + 8 * (1 + int(terms.penalty))
+        unit = 1 << (58 - largest.bit_length())
+        place = np.arange(rows.bits.shape[1])
+        return BitSubsets(rows, place, unit, int(terms.penalty * unit), MOST_DEPTH, terms.stop)
 
     def by_leaves(self) -> SearchState:
         """The same for errors by number of leaves, instead of one cost."""
@@ -304,13 +329,19 @@ class LiteralNode:
                 self.upper[literal], self._roots[literal], lower,
             ):  # fmt: skip
                 return
+        elif state.shares_subsets:
+            lower = self._solve_subset(literal, limit)
+            if lower is None:
+                return
         else:
             node = self._child_node(literal)
             lower, best = node.search(limit)
             # Deeper nodes hold large tables: build their trees now and let them go.
             for k in np.flatnonzero(best < self.upper[literal] - state.terms.slack).tolist():
                 self.upper[literal, k] = best[k]
-                self._trees[literal, k] = node.tree(k)
+                tree = node.tree(k)
+                if tree is not None:
+                    self._trees[literal, k] = tree
         raised = lower > self.lower[literal]
         if raised.any():
             solved = lower >= self.upper[literal] - state.terms.slack
@@ -319,6 +350,22 @@ class LiteralNode:
             self._spread(literal)
         if LiteralNode.check is not None and not state.terms.stop[0]:
             LiteralNode.check(self, literal)
+
+    def _solve_subset(self, literal: int, limit: np.ndarray) -> np.ndarray | None:
+        """Least cost below a literal, or a lower bound from the limit on; None when stopped."""
+        terms, subsets = self.state.terms, self.state.subsets
+        marked = np.zeros(len(self.state.rows.block), bool)
+        marked[self.literal_rows(literal)] = True
+        room = int(min(limit[0], FAR / subsets.bits.unit) * subsets.bits.unit)
+        cost = subsets.least(marked, self.depth - 1, room)
+        terms.runs[0] += 1
+        if terms.stop[0]:
+            return None
+        lower = np.full(1, cost / subsets.bits.unit)
+        if cost <= room and lower[0] < self.upper[literal, 0] - terms.slack:
+            self.upper[literal], self._roots[literal] = lower, LATER
+            self._trees.pop((literal, 0), None)
+        return lower
 
     def _child_node(self, literal: int) -> LiteralNode:
         """Node below a literal; kept for a later, higher limit where the tables are small."""
@@ -332,9 +379,10 @@ class LiteralNode:
 
     @property
     def keeps_children(self) -> bool:
-        """Whether the nodes below all literals together fit into memory."""
+        """Whether the nodes below all literals are needed and together fit into memory."""
         per_node = _BYTES_PER_PAIR * self.n_features**2 * self.literals.depth_two.shape[1]
-        return self.depth == 5 and 2 * self.n_features * per_node <= _MEMORY
+        fit = 2 * self.n_features * per_node <= _MEMORY
+        return self.depth == 5 and fit and not self.state.shares_subsets
 
     def _spread(self, literal: int) -> None:
         """Similarity bounds from one literal to all others."""
@@ -363,14 +411,21 @@ class LiteralNode:
         column = self.state.rows.columns[literal >> 1, self.subset]
         return self.subset[column == (literal & 1)]
 
-    def literal_tree(self, literal: int, k: int) -> PathTree:
-        """Return the best known tree below a literal."""
+    def literal_tree(self, literal: int, k: int) -> PathTree | None:
+        """Return the best known tree below a literal; None when stopped before it is found."""
         kept, f = self._trees.get((literal, k)), int(self._roots[literal, k])
         if kept is not None:
             return kept
-        if f < 0 and self._shallow is not None:
+        if f == -1 and self._shallow is not None:
             return self._shallow.literal_tree(literal, k)
         rows = self.literal_rows(literal)
+        if f == LATER:
+            node = self._child_node(literal)
+            node.search()
+            tree = None if self.state.terms.stop[0] else node.tree(k)
+            if tree is not None:
+                self._trees[literal, k] = tree
+            return tree
         if f < 0:
             return self.state.shallow_tree(rows, min(2, self.depth - 1), k)
         i, j = self._shares(self.table[literal, 2 * f], self.table[literal, 2 * f + 1], k)
@@ -388,13 +443,14 @@ class LiteralNode:
         ]
         return min(pairs)[1:]
 
-    def tree(self, k: int = 0) -> PathTree:
-        """Return the best known tree of an entry."""
+    def tree(self, k: int = 0) -> PathTree | None:
+        """Return the best known tree of an entry; None when stopped before it is found."""
         f = int(self.root[k])
         if f < 0 or (self.depth <= 2 and self._is_free):
             return self.state.shallow_tree(self.subset, self.depth if f >= 0 else 0, k)
         i, j = self._shares(self.upper[2 * f], self.upper[2 * f + 1], k)
-        return Branch(f, self.literal_tree(2 * f, i), self.literal_tree(2 * f + 1, j))
+        left, right = self.literal_tree(2 * f, i), self.literal_tree(2 * f + 1, j)
+        return None if left is None or right is None else Branch(f, left, right)
 
     def restrict_root(self, roots: np.ndarray) -> None:
         """Allow only trees with one of some features at the root."""

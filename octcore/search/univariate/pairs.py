@@ -150,22 +150,15 @@ def pair_scores(rows, subset, n_subset, pairs):
     ----------
     univariate D2S: C_0, C_1, S_L, S_R.
     """
+    n_features = rows.bits.shape[1]
+    n_classes = rows.shape[0]
+    min_leaf = rows.shape[1]
     pack(rows, subset, n_subset, pairs.words, pairs.starts)
     count_columns(rows, subset, n_subset, pairs)
-    return score_packed(rows, pairs, True)
-
-
-@inner()
-def score_packed(rows, pairs, is_full):
-    """Score the pairs of packed and counted rows; see `pair_scores`.
-
-    `is_full`: whether all words of a block but the last are full, as screening takes for granted.
-    """
-    n_features, n_classes, min_leaf = rows.bits.shape[1], rows.shape[0], rows.shape[1]
     n_active = compact_columns(pairs, n_classes, n_features)
     _score_leaves(pairs, n_active, n_classes, min_leaf)
     fused = n_classes == 2 and min_leaf <= 1
-    if fused and is_full and screening_pays(rows, pairs):
+    if fused and screening_pays(rows, pairs):
         score_screened(rows, pairs, n_active)
         _write_scores(pairs, n_active)
         return n_active

@@ -15,14 +15,16 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
-from octcore.search.univariate.intrinsics import plus, shared_bits, times
+from octcore.search.univariate.intrinsics import shared_bits
 from octcore.search.univariate.lane_rows import ascending
-from octcore.search.univariate.pairs import score_packed
+from octcore.search.univariate.pairs import pair_scores
 
 FAR = 1 << 60
 """Cost of what cannot be."""
 MOST_BYTES = 200_000_000
 """Size of the table of known subsets, which is emptied beyond it."""
+FIRST_SIZE = 1 << 10
+"""Places of the table at first."""
 NEAREST = 16
 """How many sides bound the cost of one."""
 NEW = -2
@@ -33,7 +35,8 @@ class Bits(NamedTuple):
     """The rows of an instance as words, block after block, and what trees of them cost.
 
     rows, pairs : see `octcore.search.univariate.bit_rows`
-    words, across : (n_words, n_thresholds) and transposed, rows on the right of every threshold
+    across : (n_thresholds, n_words) rows on the right of every threshold
+    row, subset : (n_bits,) the row of every bit; (n_rows,) room for rows
     outvoted : (n_words,) rows that are outvoted among rows with equal values
     near : (2, n_thresholds, .) sides (twice the threshold, and 1 on its right) with the least
         weight that a side lacks, the nearest first
@@ -45,8 +48,9 @@ class Bits(NamedTuple):
 
     rows: Rows
     pairs: Pairs
-    words: np.ndarray
     across: np.ndarray
+    row: np.ndarray
+    subset: np.ndarray
     outvoted: np.ndarray
     near: np.ndarray
     first: np.ndarray
@@ -128,25 +132,17 @@ def _leaf(bits, mask):
 
 @inner()
 def _score(bits, mask):
-    """Score the pairs of thresholds of a subset."""
-    rows, pairs, n = bits.rows, bits.pairs, 0
-    pairs.totals[:] = 0
-    pairs.ones_by_channel[:] = 0
-    for q in range(len(rows.block_channel)):
-        pairs.starts[q] = n
-        c, scale = rows.block_channel[q], rows.block_scale[q]
-        ones = pairs.ones_by_channel[c]
-        for w in range(bits.first[q], bits.first[q + 1]):
-            if mask[w] == 0:
-                continue
-            pairs.totals[c] += scale * shared_bits(mask[w], mask[w])
-            source, target = bits.words[w], pairs.words[n]
-            for f in range(len(source)):
-                target[f] = source[f] & mask[w]
-                ones[f] = plus(ones[f], times(scale, shared_bits(mask[w], source[f])))
+    """Score the pairs of thresholds of a subset, whose rows are packed anew."""
+    n, one = 0, np.uint64(1)
+    for w in range(len(mask)):
+        rest = np.uint64(mask[w])
+        while rest:
+            lowest = rest & (~rest + one)
+            place = shared_bits(lowest - one, lowest - one)
+            bits.subset[n] = bits.row[w * mask.itemsize * 8 + place]
+            rest ^= lowest
             n += 1
-    pairs.starts[len(rows.block_channel)] = n
-    score_packed(rows, pairs, False)
+    pair_scores(bits.rows, bits.subset, n, bits.pairs)
 
 
 @inner()
@@ -394,6 +390,16 @@ def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
 
 
 @kernel()
+def least_cost(bits, depth, room, stack, known):
+    """Least cost of a tree of the subset at the bottom of the stack, and what is known now.
+
+    `depth`: two or more.
+    `room`: a larger cost is a lower bound above it.
+    """
+    return _least(bits, stack, depth, room, known)
+
+
+@kernel()
 def find_nearest(bits, everything):
     """Fill `bits.near`; `everything` has all rows."""
     beyond, there = np.empty_like(everything), np.empty_like(everything)
@@ -437,21 +443,24 @@ class BitSubsets:
         self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
         self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
         across = np.stack([self.words(bits > 0) for bits in rows.bits.T])
+        row = np.zeros(self._n_bits, np.int64)
+        row[self._bit] = np.arange(len(self._bit))
         # Only what is below depth three is bounded by what is near.
         near = np.zeros((2, len(place), min(NEAREST, 2 * len(place)) if depth > 3 else 0), np.int64)
         self.bits = Bits(
-            rows, make_pairs(rows), np.ascontiguousarray(across.T), across,
+            rows, make_pairs(rows), across, row, np.empty(len(self._bit), np.int64),
             self.words(rows.minority > 0), near, first, place, unit, price, stop,
         )  # fmt: skip
         find_nearest(self.bits, self.words(np.ones(len(self._bit), bool)))
-        n_words, levels = len(self.bits.words), depth + 2
+        n_words, levels = across.shape[1], depth + 2
+        split, side, first_cost, best, allowed = np.zeros((5, levels), np.int64)
         self._stack = Stack(
-            np.zeros((levels, n_words), self._type), *np.zeros((5, levels), np.int64),
+            np.zeros((levels, n_words), self._type), split, side, first_cost, best, allowed,
             np.zeros((levels, len(place)), np.int64), np.zeros((levels, 2, len(place)), np.int64),
         )  # fmt: skip
         self._known = Known(
-            np.zeros((1024, n_words), self._type), *np.zeros((3, 1024), np.int64),
-            np.zeros(1, np.int64),
+            np.zeros((FIRST_SIZE, n_words), self._type), np.zeros(FIRST_SIZE, np.int64),
+            np.zeros(FIRST_SIZE, np.int64), np.zeros(FIRST_SIZE, np.int64), np.zeros(1, np.int64),
         )  # fmt: skip
 
     def words(self, marked: np.ndarray) -> np.ndarray:
@@ -472,6 +481,12 @@ class BitSubsets:
         )
         return cost, many
 
+    def least(self, marked: np.ndarray, depth: int, room: int) -> int:
+        """Least cost of a tree of marked rows; above the room, a lower bound that is above it."""
+        self._stack.mask[0] = self.words(marked)
+        cost, self._known = least_cost(self.bits, depth, room, self._stack, self._known)
+        return int(cost)  # of numpy's, comparisons with other kinds of numbers are rounded
+
     def work(self, depth: int) -> int:
         """Words that are looked at for trees of a depth where nothing is pruned."""
-        return self.bits.words.size * len(self.bits.place) ** (depth - 1)
+        return self.bits.across.size * len(self.bits.place) ** (depth - 1)

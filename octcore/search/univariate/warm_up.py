@@ -28,14 +28,14 @@ def bit_sets(total: int, depth: int) -> tuple[str, ...]:
     `total`: sum of the weights.
     `depth`: largest depth of a tree.
     """
-    parts = ("two", "three", "deeper")[: 1 + (depth > 2) + (depth > 3)]
+    parts = ("two", "three", "deeper", "deepest")[: max(1, min(4, depth - 1))]
     width = 4 if total < LARGEST_NARROW else 8
     return tuple(f"{__name__}:bits-{width}-{part}" for part in parts)
 
 
 ALL = tuple(
     [name for width in (2, 4, 8) for name in lane_sets(width, True)]
-    + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 4)]
+    + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 5)]
 )
 """Every set, those that most searches need first."""
 
@@ -46,8 +46,11 @@ def compile_part(part: str) -> None:
     rng, weights = np.random.default_rng(0), np.ones(24)
     heavy = {"lanes-4": 2.0**20, "lanes-8": np.pi, "bits-8": float(LARGEST_NARROW)}
     weights[0] = heavy.get(f"{kind}-{width}", 1.0)
-    depth = {"two": 2, "three": 3, "deeper": 4}[name]
+    depth = {"two": 2, "three": 3, "deeper": 4, "deepest": 5}[name]
     X, y = rng.integers(0, 2, (24, 4)).astype(np.uint8), rng.integers(0, 3, 24)
     inquiry = make_inquiry(Question(X, y, 3, depth, 0.5 / weights.sum(), weights))
-    for _ in (LaneSearch if kind == "lanes" else BitSearch)(inquiry).pieces():
+    search = (LaneSearch if kind == "lanes" else BitSearch)(inquiry)
+    for _ in search.pieces():
         pass
+    if isinstance(search, BitSearch) and name == "deepest":
+        search.state.subsets.least(np.ones(len(search.bits.rows.block), bool), 3, 0)
