@@ -27,27 +27,12 @@ WHOLE = {Capability.LINEAR, Capability.CONVEX_QUADRATIC}
 def write_model(run: Run, path: str | Path, most_nonzeros: int = MOST_NONZEROS) -> tuple[Path, ...]:
     """Write the model of a run, named as in its paper, and its tree as a start beside it.
 
-    Parameters
-    ----------
-    path : path
-        Ends in ``.lp`` or ``.mps``; the start gets ``.mst``: a name and a value per line.
-    most_nonzeros : int
-        Estimated entries of the rows, beyond which nothing is built.
+    `path`: ends in ``.lp`` or ``.mps``; the start gets ``.mst``: a name and a value per line.
+    `most_nonzeros`: estimated entries of the rows, beyond which nothing is built.
 
-    Returns
-    -------
-    tuple of Path
-        The files that were written.
-
-    Raises
-    ------
-    SettingsError
-        For another suffix, a formulation without a complete model, or a place that cannot be
-        written.
-    TooLargeError
-        If the model is larger than the limit.
-    ModelFileError
-        If the run comes without its training rows.
+    Returns the files that were written.  `SettingsError` for another suffix, a formulation without
+    a complete model, or a place that cannot be written; `TooLargeError` if the model is larger than
+    the limit; `ModelFileError` if the run comes without its training rows.
     """
     path = Path(path)
     if path.suffix not in FORMATS:

@@ -262,12 +262,8 @@ class Neighbourhoods:
     """Better trees near the incumbent: most rows keep their way, a short search routes the rest.
 
     The search finds its best trees late where bounds are weak, and every state that a better tree
-    would have closed early is work for nothing.  The short searches have QPs of their own.
-
-    Parameters
-    ----------
-    search : RoutingSearch
-        Whose incumbent is to be improved; its open states are not touched.
+    would have closed early is work for nothing.  The short searches have QPs of their own; the open
+    states of the search whose incumbent is to be improved are not touched.
     """
 
     def __init__(self, search: RoutingSearch) -> None:

@@ -30,24 +30,12 @@ def routing_search(
     stop: Stop = lambda states: False,
     starts: Sequence[NDArray[np.int64]] = (),
 ) -> Tracker:
-    """Solve a MARGOT problem to the requested gap or until stopped.
+    """Solve a MARGOT problem to the requested gap or until stopped; there is always a tree.
 
-    Parameters
-    ----------
-    problem : RoutingProblem
-        Data and settings.
-    receive : callable
-        Receives every better tree and bound as it happens.
-    stop : callable
-        Asked at least every 0.3 s.
-    starts : sequence of ndarray of shape (n_samples,)
-        Routings to try before the search: the last-level node of each sample (1-based heap), as
-        in `Tracker.caller_routing`; rows with equal features must go together.
-
-    Returns
-    -------
-    Tracker
-        Always with a tree; its bound is valid whatever stopped the search.
+    `receive`: receives every better tree and bound as it happens.
+    `stop`: asked at least every 0.3 s; the bound is valid whatever stopped the search.
+    `starts`: routings to try before it: the last-level node of each sample (1-based heap), as in
+    `Tracker.caller_routing`; rows with equal features must go together.
     """
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, receive, stop)
