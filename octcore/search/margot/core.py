@@ -237,12 +237,9 @@ class RoutingSearch(RoutingFrame):
 
     def _is_closed_exactly(self) -> bool:
         """Whether a state that only its bias penalties keep open is closed without them."""
-        value = self.value()
-        return self.finished() <= value < self.cutoff() and self._exact_bound() >= self.finished()
-
-    def _exact_bound(self) -> float:
-        """Bound of the current state by cold solves without bias penalties."""
-        return sum(one.bound for one in self.solve_nodes(self.prefix))
+        if not self.finished() <= self.value() < self.cutoff():
+            return False
+        return sum(one.bound for one in self.solve_nodes(self.prefix)) >= self.finished()
 
     def _close_routing(self, routing: NDArray[np.int64]) -> None:
         """Close a complete routing by cold solves, as far as rounding lets; its tree is offered."""

@@ -62,8 +62,8 @@ def prove(
     Yields closed states, those too that do not reach the target, where rounding leaves them open;
     and a tree better than the target, after which nothing comes.
     """
-    merged, inverse = merged_rows(problem)
-    tracker = Tracker(inverse, stop=lambda _: stop())
+    merged, _ = merged_rows(problem)
+    tracker = Tracker(stop=lambda _: stop())
     tracker.objective = target  # only trees that are better matter
     prover = _Prover(merged, target, tracker)
     yield from prover.run()
