@@ -31,11 +31,6 @@ class SparsePlane:
     value: float
     bound: float
 
-    @property
-    def exact(self) -> bool:
-        """Whether the plane is proven optimal."""
-        return self.value <= self.bound * (1.0 + 10 * _SLACK) + 1e-12
-
 
 @dataclass(frozen=True)
 class SparseNode:
