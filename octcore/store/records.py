@@ -51,6 +51,7 @@ class RunInfo:
     """Status, objective, bound, gap, accuracies and counts, as far as there are any."""
     rows_hash: str = ""
     """Content hash of its rows; runs on the same rows share it."""
+    rows_bytes: int = 0
     error: str = ""
     """Why it failed, in one sentence."""
 

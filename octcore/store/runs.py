@@ -31,7 +31,10 @@ SILENCE_SECONDS = 30.0
 
 INTERRUPTED = "The program ended during this solve; the tree is the last incumbent."
 
-INFO_COLUMNS = "id, name, session, state, created, finished, settings, summary, rows_hash, error"
+INFO_COLUMNS = (
+    "id, name, session, state, created, finished, settings, summary, rows_hash, "
+    "(SELECT length(body) FROM rows WHERE hash = rows_hash), error"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -374,7 +377,7 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
 
 
 def _info(row: tuple[Any, ...]) -> RunInfo:
-    run_id, name, session, state, created, finished, settings, summary, key, error = row
+    run_id, name, session, state, created, finished, settings, summary, key, size, error = row
     return RunInfo(
         id=run_id,
         name=name,
@@ -385,5 +388,6 @@ def _info(row: tuple[Any, ...]) -> RunInfo:
         settings=_listed(settings),
         summary=_listed(summary),
         rows_hash=key,
+        rows_bytes=size or 0,
         error=error,
     )
