@@ -289,23 +289,16 @@ class BigM:
 
 @dataclass(frozen=True)
 class Listing:
-    """Trees in the order of their cost, for side constraints that tie subtrees together.
-
-    Parameters
-    ----------
-    make : callable
-        ``make(tolerance)``: instance of the trees within a tolerance of the optimum without them.
-    by_labels, by_columns : bool
-        Whether they look at predictions, and at which columns are tested.
-    sets : tuple of ndarray
-        Where only the set of tested columns matters: the largest allowed sets, as masks of the
-        columns that are left out; searched one after the other instead.
-    """
+    """Trees in the order of their cost, for side constraints that tie subtrees together."""
 
     make: Callable[[Fraction], Any]
+    """``make(tolerance)``: instance of the trees within a tolerance of the optimum without them."""
     by_labels: bool
     by_columns: bool
+    """`by_labels`, `by_columns`: whether they look at predictions, at which columns are tested."""
     sets: tuple[np.ndarray, ...] = ()
+    """Where only the set of tested columns matters: the largest allowed sets, as masks of the
+    columns that are left out; searched one after the other instead."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,25 +84,18 @@ TASK: tuple[Parameter, ...] = (COSTS, REFER)
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Rows of a task by answer.
-
-    Attributes
-    ----------
-    row, label, count : ndarray of shape (n_copies,), int64
-        Which row it is, for which answer, and 1 for the one copy of each row that leaf sizes count.
-    weight : ndarray of shape (n_copies,)
-    total : float
-        Weight of the rows themselves.
-    offset : float
-        ``total - cost = weight of the copies that are right + offset``.
-    """
+    """Rows of a task by answer."""
 
     row: np.ndarray
     label: np.ndarray
+    """`row`, `label`: which row it is, for which answer."""
     weight: np.ndarray
     count: np.ndarray
+    """1 for the one copy of each row that leaf sizes count."""
     total: float
+    """Weight of the rows themselves."""
     offset: float
+    """``total - cost = weight of the copies that are right + offset``."""
 
 
 @dataclass(frozen=True)

@@ -34,42 +34,29 @@ class Floor:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Rows, weights and limits.
-
-    Parameters
-    ----------
-    rank : ndarray of shape (n_columns, n_patterns), int64
-        How many thresholds of a column lie below the value of a pattern.
-    weight : ndarray of shape (n_patterns, n_labels), int64
-        Weight that is lost by every leaf with another label.
-    size : ndarray of shape (n_patterns,), int64
-        Rows, as leaf sizes count them.
-    depth, price : int
-        Most splits on a path; what a leaf costs.
-    names : tuple of str
-        Of the columns and the labels, for the reader.
-    thresholds : tuple of ndarray
-        By column, ascending: the largest value on the left.
-    roots : tuple of int or None
-        Columns one of which the root must test.
-    max_leaves, min_rows : int or None
-        Limits on the leaves and on the rows of each.
-    floor : Floor or None
-        There is none beside a limit on the leaves.
-    """
+    """Rows, weights and limits."""
 
     rank: np.ndarray
+    """By column and pattern, whole: how many thresholds lie below its value."""
     weight: np.ndarray
+    """By pattern and label, whole: what is lost by every leaf with another one."""
     size: np.ndarray
+    """Rows by pattern, as leaf sizes count them."""
     depth: int
     price: int
+    """`depth`, `price`: most splits on a path; what a leaf costs."""
     names: tuple[str, ...]
     labels: tuple[str, ...]
+    """`names`, `labels`: of the columns and the labels, for the reader."""
     thresholds: tuple[np.ndarray, ...]
+    """By column, ascending: the largest value on the left."""
     roots: tuple[int, ...] | None = None
+    """Columns one of which the root must test."""
     max_leaves: int | None = None
     min_rows: int | None = None
+    """`max_leaves`, `min_rows`: limits on the leaves and on the rows of each."""
     floor: Floor | None = None
+    """There is none beside a limit on the leaves."""
 
     @property
     def n_labels(self) -> int:

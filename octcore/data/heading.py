@@ -227,7 +227,7 @@ def _remarks(names: Sequence[str], line: int) -> Iterator[Finding]:
             )
     looks: dict[str, str] = {}
     for name in names:
-        look = _appearance(name)
+        look = unicodedata.normalize("NFKC", name).translate(_CONFUSABLE)
         other = looks.setdefault(look, name)
         if other != name:
             yield warning(
@@ -248,8 +248,4 @@ _CONFUSABLE = str.maketrans(
     "аеорсухіјѕԁһАВЕКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧοι",
     "aeopcyxijsdhABEKMHOPCTXABEZHIKMNOPTYXoi",
 )
-
-
-def _appearance(name: str) -> str:
-    """Reduce a name to what it looks like: composed, compatible, common letter twins merged."""
-    return unicodedata.normalize("NFKC", name).translate(_CONFUSABLE)
+"""Letters that look like Latin ones, and those."""

@@ -52,15 +52,10 @@ def public_objects() -> dict[str, str]:
     }
 
 
-def reference_list() -> str:
-    """Headings and directives of the reference page."""
-    parts = (f"## {name}\n\n::: {home}" for name, home in public_objects().items())
-    return "\n" + "\n\n".join(parts) + "\n"
-
-
 def refresh_reference(text: str) -> str:
-    """Return the reference page with what stands between its markers replaced."""
-    return refresh(text, START, reference_list)
+    """Return the reference page with new headings and directives between its markers."""
+    parts = (f"## {name}\n\n::: {home}" for name, home in public_objects().items())
+    return refresh(text, START, lambda: "\n" + "\n\n".join(parts) + "\n")
 
 
 def without_directives(text: str) -> str:

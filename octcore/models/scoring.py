@@ -119,11 +119,8 @@ def score(
     `skip_incomplete` a row with an empty cell in a needed column, or with a word without a digit
     where a number is needed, gets no prediction instead of being refused.
 
-    Raises
-    ------
-    DataError
-        For columns that are lacking (all of them in one sentence), a missing value, or text where
-        a number is needed.
+    `DataError` for columns that are lacking (all of them in one sentence), a missing value, or text
+    where a number is needed.
     """
     cells = as_meant(frame, model.needed)
     _check_columns(model, [str(name) for name in cells.columns])

@@ -10,10 +10,6 @@ def game_value(costs: np.ndarray) -> float:
     """Largest cost of a row in a group that gets its best answer, over all mixtures of classes.
 
     It is ``max v`` with ``v <= sum_c p_c costs[c, a]`` for every answer a, over shares p.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n_classes, n_answers)
     """
     n_classes, n_answers = costs.shape
     found = linprog(

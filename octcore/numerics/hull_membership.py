@@ -44,13 +44,7 @@ class HullSplit:
 def split_hull(
     X: FloatArray, rng: np.random.Generator, stop: Callable[[], None] = lambda: None
 ) -> HullSplit:
-    """Find the vertices of the hull of distinct points.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Distinct points, shape ``(n_points, n_features)``.
-    """
+    """Find the vertices of the hull of distinct points, shape ``(n_points, n_features)``."""
     n, d = X.shape
     if n <= 1 or d == 0:
         return HullSplit(np.arange(n), np.zeros(0, dtype=np.int64), [], [])
@@ -126,23 +120,13 @@ class _HullModel:
 
 
 def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray[np.int64]:
-    """Few points whose hull holds many others: ``max sum_i b_i - a_i``.
+    """Few points whose hull holds many others, by their positions: ``max sum_i b_i - a_i``, a = 1.
 
     The relaxation is solved first; ``b`` that come out 0 or 1 are fixed, the rest is a 0-1 program.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Distinct points, shape ``(n_points, n_features)``; the program has n^2 columns.
-    epsilon : float
-        Largest distance in a coordinate of a point from the hull that is to hold it.
-    time_limit : float
-        Seconds for the 0-1 program.
-
-    Returns
-    -------
-    numpy.ndarray
-        Positions of the selected points (a = 1).
+    `X`: distinct points; the program has n^2 columns.
+    `epsilon`: largest distance in a coordinate of a point from the hull that is to hold it.
+    `time_limit`: for the 0-1 program.
     """
     n = len(X)
     highs = quiet_solver(_balanced_program(X, epsilon), solver="choose")

@@ -47,18 +47,7 @@ class Gap:
 class HullDistance:
     """Max-norm distance of two convex hulls, and the few points that show that they are close.
 
-    Parameters
-    ----------
-    left, right : numpy.ndarray
-        Shape ``(n_left, n_features)`` and ``(n_right, n_features)``; none may be empty.
-
-    Attributes
-    ----------
-    distance : float
-        Smallest ``r`` with ``|sum q_i x_i - sum q_j x_j| <= r`` in every coordinate, where ``q`` is
-        non-negative and sums to 1 on each side.
-    multipliers : numpy.ndarray
-        ``q`` at a vertex, left points first.
+    `left`, `right`: shape ``(n, n_features)``, not empty.
     """
 
     def __init__(self, left: FloatArray, right: FloatArray) -> None:
@@ -82,7 +71,10 @@ class HullDistance:
         )
         found = optimum(self._highs, "hull")
         self.distance = float(found[count])
+        """Smallest ``r`` with ``|sum q_i x_i - sum q_j x_j| <= r`` in every coordinate, where ``q``
+        is non-negative and sums to 1 on each side."""
         self.multipliers = found[:count]
+        """``q`` at a vertex, left points first."""
         duals = np.array(self._highs.getSolution().row_dual)
         self._normal = duals[:p] - duals[p : 2 * p]
 
@@ -112,13 +104,7 @@ def gap_along(weights: FloatArray, left: FloatArray, right: FloatArray) -> Gap:
 
 
 def widest_gap(left: FloatArray, right: FloatArray) -> Gap | None:
-    """Widest gap of a hyperplane with weights of 1-norm 1; None when the hulls meet.
-
-    Parameters
-    ----------
-    left, right : numpy.ndarray
-        Shape ``(n, n_features)``, not empty.
-    """
+    """Widest gap of a hyperplane with weights of 1-norm 1; None when the hulls meet."""
     gap = HullDistance(left, right).gap()
     return gap if gap.width > _TOLERANCE else None
 
@@ -126,26 +112,11 @@ def widest_gap(left: FloatArray, right: FloatArray) -> Gap | None:
 def soft_margin_plane(
     X: FloatArray, right: NDArray[np.bool_], weights: FloatArray, largest_norm: float
 ) -> tuple[FloatArray, float]:
-    """Plane of least weighted slack, ``min sum v_i s_i``, with ``||a||_1 <= largest_norm``.
+    """Plane ``a.x + b`` of least weighted slack ``sum v_i s_i``, with ``||a||_1 <= largest_norm``.
 
-    Parameters
-    ----------
-    right : numpy.ndarray
-        Which points should have a score of at least 1; the others of at most -1.
-    weights : numpy.ndarray
-        Price of slack, shape ``(n_samples,)``.
-    largest_norm : float
-        2 / epsilon for planes whose gap is to reach epsilon.
-
-    Returns
-    -------
-    tuple of (numpy.ndarray, float)
-        ``a`` and ``b`` of the score ``a.x + b``.
-
-    Raises
-    ------
-    EngineError
-        If HiGHS does not solve the margin problem.
+    `right`: which points should have a score of at least 1; the others of at most -1.
+    `weights`: price of slack, shape ``(n_samples,)``.
+    `largest_norm`: 2 / epsilon for planes whose gap is to reach epsilon.
     """
     n, p = X.shape
     side = np.where(right, 1.0, -1.0)

@@ -55,14 +55,8 @@ def margin_plane(
 ) -> tuple[FloatArray, float] | None:
     """Plane ``h.x <= g`` (left) of least missing margin and norm; None if there is none.
 
-    Parameters
-    ----------
-    left, right : numpy.ndarray
-        Rows on the two sides, shape ``(n, n_features)``.
-    weights : tuple of numpy.ndarray
-        Weights of the rows of the two sides.
-    others : numpy.ndarray
-        Rows that do not pass the node; their scores are bounded all the same.
+    `weights`: of the rows of the two sides.
+    `others`: rows that do not pass the node; their scores are bounded all the same.
     """
     X = np.vstack([left, right])
     goes_right = np.arange(len(X)) >= len(left)
@@ -78,12 +72,8 @@ def clear_plane(
 
     Where rows are dense, few planes leave right-goers the distance that they must keep.
 
-    Parameters
-    ----------
-    plane : tuple
-        ``(h, g)``, left where ``h.x <= g``.
-    X, others : numpy.ndarray
-        Rows that pass the node, and others, whose scores are bounded all the same.
+    `plane`: ``(h, g)``, left where ``h.x <= g``.
+    `X`, `others`: rows that pass the node, and others, whose scores are bounded all the same.
     """
     h, g = plane
     scores = np.sort(g - X @ h)
@@ -104,16 +94,9 @@ def soft_planes(
 ) -> Iterator[tuple[FloatArray, float] | None]:
     """Yield planes ``h.x <= g`` (left) that rows may also pass on the wrong side, at a price.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Rows, shape ``(n, n_features)``.
-    goes_right : numpy.ndarray
-        Side that every row is wanted on.
-    costs : numpy.ndarray
-        Price of a unit of margin that a row misses, without limit beyond the plane.
-    factors : sequence of float
-        Factors of the costs, one plane for each; every program starts where the one before ended.
+    `goes_right`: side that every row is wanted on.
+    `costs`: price of a unit of margin that a row misses, without limit beyond the plane.
+    `factors`: of the costs, one plane for each; every program starts where the one before ended.
     """
     program = _DualProgram(X, goes_right, costs, None, X[:0], prices)
     for factor in factors:
@@ -127,12 +110,8 @@ class _DualProgram:
     the row on its side; a pair that bounds every weight; those of rows whose score is bounded.
     Rows: the balance of the sides, which gives g, and one for every weight.
 
-    Parameters
-    ----------
-    distance : numpy.ndarray or None
-        Least score of every row on its side; None where rows may pass on the wrong one.
-    others : numpy.ndarray
-        Rows that do not pass the node; their scores are bounded all the same.
+    `distance`: least score of every row on its side; None where rows may pass on the wrong one.
+    `others`: rows that do not pass the node; their scores are bounded all the same.
     """
 
     def __init__(

@@ -33,43 +33,28 @@ _NONE = -(2**40)
 
 
 class MarginRows(NamedTuple):
-    """Rows and prices, the same for all nodes.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n, p + 1)
-        Rows with a first column of ones.
-    y : ndarray of shape (n,)
-        Class indices.
-    weights : ndarray of shape (n,)
-        Weights of the rows.
-    missing, norm : float
-        A, the price of a whole margin, and B, the price of the norm of a plane with margins of 1.
-    reach : float
-        Largest ``|g|`` of a plane that counts; it prices what rounding leaves of the balance.
-    limit : float
-        Value beyond which there is no plane, infinite without such a limit.
-    feature : float
-        Price of a column that a plane uses.
-    columns : int
-        Columns of all planes of a tree together at least.
-    clearance : float
-        d, the distance from a plane that rows on the right keep.
-    box : float
-        Largest weight of a plane that counts; it prices what multipliers exceed B by.
-    """
+    """Rows and prices, the same for all nodes."""
 
     x: FloatArray
+    """Shape ``(n, p + 1)``, with a first column of ones."""
     y: IntArray
     weights: FloatArray
     missing: float
     norm: float
+    """`missing`, `norm`: A, the price of a whole margin, and B, that of the norm of a plane with
+    margins of 1."""
     reach: float
+    """Largest ``|g|`` of a plane that counts; it prices what rounding leaves of the balance."""
     limit: float
+    """Value beyond which there is no plane, infinite without such a limit."""
     feature: float
+    """Price of a column that a plane uses."""
     columns: int
+    """Columns of all planes of a tree together at least."""
     clearance: float = 0.0
+    """d, the distance from a plane that rows on the right keep."""
     box: float = np.inf
+    """Largest weight of a plane that counts; it prices what multipliers exceed B by."""
 
 
 class NodePrograms(NamedTuple):
@@ -98,17 +83,7 @@ class NodePrograms(NamedTuple):
 
 
 def new_programs(slots: int, most_rows: int, size: int, norm: float) -> NodePrograms:
-    """Programs without rows.
-
-    Parameters
-    ----------
-    slots, most_rows : int
-        Number of programs, and of rows in each at most.
-    size : int
-        Number of columns of the rows, the one of ones included.
-    norm : float
-        As in `MarginRows`.
-    """
+    """Programs without rows, of `most_rows` at most; `size` counts the column of ones."""
     return NodePrograms(
         np.zeros(slots, np.int64),
         np.zeros((slots, most_rows), np.int64),

@@ -54,17 +54,10 @@ class PlaneTask(Protocol):
     ) -> str | None:
         """Search to the end; returns what is to be said where a gap stays.
 
-        Parameters
-        ----------
-        receive : callable
-            Told whatever happens, in the thread that called.
-        stop : callable
-            Asked at least every 0.3 s; a true answer ends the search.
-        best : tuple of (float, Tree), or None
-            Best tree known, with its objective in the units of the search.
-        gap : float
-            Relative gap that is small enough.
-        threads : int
-            How many may compute.
+        `receive`: told whatever happens, in the thread that called.
+        `stop`: asked at least every 0.3 s; a true answer ends the search.
+        `best`: tree, with its objective in the units of the search.
+        `gap`: relative gap that is small enough.
+        `threads`: how many may compute.
         """
         ...

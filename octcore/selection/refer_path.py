@@ -42,25 +42,10 @@ def refer_path(
 ) -> tuple[ReferPoint, ...]:
     """Solve at evenly spaced prices of asking, up to the largest that any tree would pay.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows with a target.
-    steps : int
-        Prices above 0.
-    on_point : callable or None
-        ``(point, done, total)`` after every solve.
-    cancel : callable or None
-        Asked often; a true answer ends it.
-    **settings
-        Of `octcore.solve`; `refer` is what varies.
-
-    Raises
-    ------
-    SettingsError, DataError
-        As `octcore.solve`.
-    CancelledError
-        If it was stopped.
+    `steps`: prices above 0.
+    `on_point`: ``(point, done, total)`` after every solve.
+    `cancel`: asked often; a true answer ends it with `CancelledError`.
+    `**settings`: of `octcore.solve`, with its errors; `refer` is what varies.
     """
     given: Mapping[str, Any] = {name: v for name, v in settings.items() if name != "refer"}
     task = task_of(COSTS.check(given.get("costs")), None, data.classes)  # type: ignore[arg-type]

@@ -89,18 +89,10 @@ def chain_bound(
 ) -> ChainBound:
     """Bound the weight that any tree of planes gets right, by chains of its rows.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Distinct points, columns in [0, 1], shape ``(n_points, n_features)``.
-    counts : numpy.ndarray
-        Weight of class k at point i, shape ``(n_points, n_classes)``.
-    leaves : int
-        Largest number of leaves of a tree.
-    gap : float
-        Width of the empty strip at every plane, for weights of 1-norm 1; positive.
-    guard : callable
-        Raises when the solve must stop.
+    `X`: distinct points, columns in [0, 1], shape ``(n_points, n_features)``.
+    `counts`: weight of class k at point i, shape ``(n_points, n_classes)``.
+    `leaves`: largest number of leaves of a tree.
+    `gap`: width of the empty strip at every plane, for weights of 1-norm 1; positive.
     """
     kernels.require(*ALL)
     X, counts = np.ascontiguousarray(X, float), np.ascontiguousarray(counts, float)
@@ -192,10 +184,7 @@ def _lines(
 ) -> tuple[IntArray, IntArray]:
     """Points along the lines between two of them where chains of a length exist.
 
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Members line after line, and where the lines begin; the last entry is the end.
+    Returns members line after line, and where the lines begin; the last entry is the end.
     """
     n = len(X)
     step = int(np.ceil(n / 2 * n * n / MOST_STEPS))

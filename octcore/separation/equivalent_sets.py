@@ -46,15 +46,7 @@ class EquivalentSets:
     def incidence(self, X: np.ndarray) -> tuple[csr_matrix, csr_matrix, csr_matrix]:
         """Features of the split sets: all, those where the set is 0, those where it is 1.
 
-        Parameters
-        ----------
-        X : numpy.ndarray
-            A row of every set, shape ``(n_sets, n_features)``.
-
-        Returns
-        -------
-        tuple of three csr_matrix
-            Shape ``(n_sets, n_features)`` each.
+        `X`: a row of every set, shape ``(n_sets, n_features)``, which is that of the three as well.
         """
         rows = np.repeat(np.arange(len(self)), [len(s) for s in self.split_sets])
         features = np.array([f for s in self.split_sets for f in s], np.int64)
@@ -70,14 +62,9 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     """Find maximal equivalent-point sets, split sets of one feature first.
 
     A split set is considered if some pair of hits of different classes differs exactly there; all
-    hits that agree outside it are then one set.
+    hits that agree outside it are then one set.  Hits without weight are left out.
 
-    Parameters
-    ----------
-    instance : Instance
-        Patterns and hits; hits without weight are left out.
-    split_size : int
-        Largest number of features in a split set.
+    `split_size`: largest number of features in a split set.
     """
     hits = np.flatnonzero(instance.weight > 0)
     X, y = instance.is_one[hits], instance.target[hits]

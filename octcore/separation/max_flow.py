@@ -43,17 +43,9 @@ class Flow:
 
 
 def capacities(point: TreePoint, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Branching mass that sends every pattern left and right.
+    """Branching mass that sends every pattern left, and right, shape ``(n_branch, n_patterns)``.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        Features of the patterns as floats, shape ``(n_patterns, n_features)``.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Left and right, shape ``(n_branch, n_patterns)``.
+    `values`: features of the patterns as floats, shape ``(n_patterns, n_features)``.
     """
     right = point.branch @ values.T
     return np.maximum(point.mass[:, None] - right, 0.0), np.maximum(right, 0.0)
@@ -81,11 +73,8 @@ def minimum_cuts(point: TreePoint, instance: Instance) -> Flow:
 class BendersCuts:
     """Finds violated Benders cuts.
 
-    Parameters
-    ----------
-    strengthened : bool
-        Whether cuts that end in a terminal node take the form with halved coefficients; the
-        labels must be binary then, and only integral points get them.
+    `strengthened`: whether cuts that end in a terminal node take the form with halved coefficients;
+    the labels must be binary then, and only integral points get them.
     """
 
     kind = "benders"

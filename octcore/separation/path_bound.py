@@ -94,10 +94,7 @@ def relaxation_terms(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Constant, positions and coefficients of ``relax``.
 
-    Parameters
-    ----------
-    free_levels : int
-        Levels below the end of the path that may be used freely.
+    `free_levels`: levels below the end of the path that may be used freely.
     """
     positions, values, constant = [], [], 0.0
     for node, feature, _ in path.steps:
@@ -136,33 +133,22 @@ class PathBoundForms:
     only the empty one."""
 
 
+@dataclass(frozen=True, eq=False)
 class PathBoundCuts:
-    """Finds path bound cuts.
+    """Finds path bound cuts."""
 
-    Parameters
-    ----------
-    subtree : callable
-        Canonical best subtree of depth two on the hits of a boolean mask.
-    penalty : float
-        Price of a leaf on the scale of the weights.
-    """
-
+    layout: TreeLayout
+    instance: Instance
+    subtree: Callable[[np.ndarray], Subtree]
+    """Canonical best subtree of depth two on the hits of a boolean mask."""
+    penalty: float
+    """Price of a leaf on the scale of the weights."""
+    forms: PathBoundForms
     kind = "path-bound"
     LEAST_MASS = 0.3
     """Paths are followed while their own mass stays above this."""
     MOST_PATHS, MOST_SUBTREES = 40, 200
     """Most paths that one call finds, and most subtrees that it computes."""
-
-    def __init__(
-        self,
-        layout: TreeLayout,
-        instance: Instance,
-        subtree: Callable[[np.ndarray], Subtree],
-        penalty: float,
-        forms: PathBoundForms,
-    ) -> None:
-        self.layout, self.instance, self.subtree = layout, instance, subtree
-        self.penalty, self.forms = penalty, forms
 
     # -- writing -------------------------------------------------------------------------------
 

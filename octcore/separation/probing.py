@@ -48,40 +48,22 @@ class Part:
         return max(self.otherwise, float(self.values.max(initial=-np.inf)))
 
 
+@dataclass(frozen=True, eq=False)
 class PathProbe:
-    """Probes the nodes whose path is decided.
+    """Probes the nodes whose path is decided."""
 
-    Parameters
-    ----------
-    value : callable
-        Value of the best subtree of depth two on the hits of a boolean mask.
-    penalty : float
-        Price of a leaf on the scale of the weights.
-    """
-
-    def __init__(
-        self,
-        layout: TreeLayout,
-        instance: Instance,
-        value: Callable[[np.ndarray], float],
-        penalty: float,
-    ) -> None:
-        self.layout, self.instance, self.value, self.penalty = layout, instance, value, penalty
+    layout: TreeLayout
+    instance: Instance
+    value: Callable[[np.ndarray], float]
+    """That of the best subtree of depth two on the hits of a boolean mask."""
+    penalty: float
+    """Price of a leaf on the scale of the weights."""
 
     def __call__(self, upper: np.ndarray, needed: float) -> tuple[float, np.ndarray]:
         """Bound the value of all trees that upper bounds (flat order) allow.
 
-        Parameters
-        ----------
-        needed : float
-            A tree is worth having only if its value is larger.
-
-        Returns
-        -------
-        float
-            The bound; infinite while the root is undecided.
-        numpy.ndarray
-            Flat positions of splits that no tree worth having takes.
+        Returns the bound, infinite while the root is undecided, and the flat positions of splits
+        that no tree takes whose value is larger than `needed`.
         """
         if not decided(self.layout, 1, upper):
             return np.inf, np.zeros(0, np.int64)

@@ -61,11 +61,8 @@ class ShatteredSet:
 class SetFinder:
     """Finds shattered sets among points that are sent left and right.
 
-    Parameters
-    ----------
-    epsilon : float
-        Gap that every plane must have; not 0, because a linear program cannot tell hulls apart
-        that are nearer than its tolerance.
+    `epsilon`: gap that every plane must have; not 0, because a linear program cannot tell hulls
+    apart that are nearer than its tolerance.
     """
 
     def __init__(self, X: FloatArray, epsilon: float) -> None:
@@ -105,13 +102,9 @@ class SetFinder:
     ) -> list[ShatteredSet]:
         """Sets among points that go a side only in part, by the multipliers that lack least.
 
-        Parameters
-        ----------
-        left, right : numpy.ndarray
-            Candidates for the two sides; a point may be among both.
-        lack : numpy.ndarray
-            What a candidate lacks to going its side entirely, left ones first.  A set is violated
-            when its members lack less than 1 together.
+        `left`, `right`: candidates for the two sides; a point may be among both.
+        `lack`: what a candidate lacks to going its side entirely, left ones first.  A set is
+        violated when its members lack less than 1 together.
         """
         hulls = self._hulls(left, right)
         if hulls is None:
@@ -160,18 +153,11 @@ def _support(multipliers: FloatArray, left: IntArray, right: IntArray) -> Shatte
 class ShatteringSeparator:
     """Separates shattering inequalities at some nodes of a perfect tree.
 
-    Parameters
-    ----------
-    routing : callable
-        Columns of the routing variables of all branch nodes.
-    nodes : iterable of int
-        Where the sides of the points are examined; what is found is used at all nodes.
-    epsilon : float
-        Gap that every plane must have.
-    n_cuts : int
-        Most sets per node and round.
-    rounds : int or None
-        Largest number of rounds; None for no limit.
+    `routing`: columns of the routing variables of all branch nodes.
+    `nodes`: where the sides of the points are examined; what is found is used at all nodes.
+    `epsilon`: gap that every plane must have.
+    `n_cuts`: most sets per node and round.
+    `rounds`: largest number of rounds; None for no limit.
     """
 
     kind = "shattering"
@@ -213,15 +199,10 @@ class ShatteringSeparator:
         return [self._cuts(rows, point.columns.n_columns)] if rows else []
 
     def tension(self, point: Point) -> dict[int, FloatArray]:
-        """How much deciding a point at a branch node would decide for others.
+        """How much deciding a point at a branch node would decide for others: positive, by point.
 
         A set that is nearly tight forces its other members when one more goes its side; what a
         point forces on the left is multiplied by what it forces on the right.
-
-        Returns
-        -------
-        dict of int to numpy.ndarray
-            By branch node, shape ``(n_points,)``, positive.
         """
         found: dict[int, FloatArray] = {}
         left_of, right_of = self._incidence

@@ -14,6 +14,7 @@ depth-two search as well as on the linear programs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,31 +32,21 @@ REACH = 3
 """Height up to which values are exact: one split above two depth-two subtrees."""
 
 
+@dataclass(frozen=True, eq=False)
 class ValueRows:
-    """Writes the value row of every node that the search has come to.
+    """Writes the value row of every node that the search has come to."""
 
-    Parameters
-    ----------
-    values : callable
-        ``(mask, height) -> array`` of the best value with every feature at the root of a subtree
-        of that height on the hits of a boolean mask.
-    penalty : float
-        Price of a leaf on the scale of the weights.
-    """
-
+    layout: TreeLayout
+    instance: Instance
+    values: Callable[[np.ndarray, int], np.ndarray]
+    """``(mask, height) -> array`` of the best value with every feature at the root of a subtree of
+    that height on the hits of a boolean mask."""
+    penalty: float
+    """Price of a leaf on the scale of the weights."""
+    _done: set[tuple[tuple[int, int, int], ...]] = field(default_factory=set)
     kind = "value-row"
     DECIDED = 0.9
     """Mass of a feature above which its path counts as chosen."""
-
-    def __init__(
-        self,
-        layout: TreeLayout,
-        instance: Instance,
-        values: Callable[[np.ndarray, int], np.ndarray],
-        penalty: float,
-    ) -> None:
-        self.layout, self.instance, self.values, self.penalty = layout, instance, values, penalty
-        self._done: set[tuple[tuple[int, int, int], ...]] = set()
 
     def separate(self, point: TreePoint) -> list[Cuts]:
         """Return the rows of all paths that a point has chosen and that have none yet."""

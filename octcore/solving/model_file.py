@@ -24,37 +24,21 @@ WHOLE = {Capability.LINEAR, Capability.CONVEX_QUADRATIC}
 """Models that hold all their rows; rows of the others come from separators during a solve."""
 
 
-def write_model(run: Run, path: str | Path, most_nonzeros: int = MOST_NONZEROS) -> tuple[Path, ...]:
+def write_model(run: Run, path: str | Path) -> tuple[Path, ...]:
     """Write the model of a run, named as in its paper, and its tree as a start beside it.
 
-    Parameters
-    ----------
-    path : path
-        Ends in ``.lp`` or ``.mps``; the start gets ``.mst``: a name and a value per line.
-    most_nonzeros : int
-        Estimated entries of the rows, beyond which nothing is built.
+    `path`: ends in ``.lp`` or ``.mps``; the start gets ``.mst``: a name and a value per line.
 
-    Returns
-    -------
-    tuple of Path
-        The files that were written.
-
-    Raises
-    ------
-    SettingsError
-        For another suffix, a formulation without a complete model, or a place that cannot be
-        written.
-    TooLargeError
-        If the model is larger than the limit.
-    ModelFileError
-        If the run comes without its training rows.
+    Returns the files that were written.  `SettingsError` for another suffix, a formulation without
+    a complete model, or a place that cannot be written; `TooLargeError` if the model is larger than
+    the limit; `ModelFileError` if the run comes without its training rows.
     """
     path = Path(path)
     if path.suffix not in FORMATS:
         raise SettingsError(
             "UNKNOWN_FORMAT", f"A model file ends in .lp or .mps, not {path.name!r}.", "path"
         )
-    files = model_files(run, (path.suffix,), most_nonzeros)
+    files = model_files(run, (path.suffix,))
     written = {path.with_suffix(suffix): text for suffix, text in files.items()}
     with in_words(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +47,7 @@ def write_model(run: Run, path: str | Path, most_nonzeros: int = MOST_NONZEROS) 
     return tuple(written)
 
 
-def whole_program(run: Run, most_nonzeros: int = MOST_NONZEROS) -> Program:
+def whole_program(run: Run, most_nonzeros: int) -> Program:
     """Program of a run whose model can be written; see `write_model` for what is raised."""
     formulation = get_formulation(run.formulation)
     program = None

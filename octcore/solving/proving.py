@@ -85,35 +85,18 @@ def prove(
 ) -> WrittenProof:
     """Write a formula and a proof that no tree is better than that of a run.
 
-    Parameters
-    ----------
-    folder : path
-        Gets ``tree.opb``, ``tree.pbp`` (or ``tree.pbp.gz``) and ``README``; it is made if need be.
-    size_limit : float
-        Bytes of formula and proof, before compression.
-    check : bool or str
-        Whether the small checker of the package follows the proof to its end; or the name or path
-        of a program that does, called as VeriPB is.
-    cancel : callable or None
-        Asked often; a true answer ends it, and nothing is left.
-    time_limit : float
-        Seconds that writing may be estimated to take.
+    `folder`: gets ``tree.opb``, ``tree.pbp`` (or ``tree.pbp.gz``) and ``README``; it is made if
+    need be.
+    `size_limit`: bytes of formula and proof, before compression.
+    `check`: whether the small checker of the package follows the proof to its end; or the name or
+    path of a program that does, called as VeriPB is.
+    `cancel`: asked often; a true answer ends it with `CancelledError`, and nothing is left.
+    `time_limit`: seconds that writing may be estimated to take.
 
-    Returns
-    -------
-    WrittenProof
-
-    Raises
-    ------
-    SettingsError
-        If the run is not proven optimal or asks for something that the formula cannot say, the
-        folder cannot be written, or there is no such program.
-    TooLargeError
-        If the files are estimated to be larger, or to take longer, than the limits.
-    ProofError
-        If the claim of the run is false, or the check refuses the proof.
-    CancelledError
-        If it was stopped.
+    `SettingsError` if the run is not proven optimal or asks for something that the formula cannot
+    say, the folder cannot be written, or there is no such program; `TooLargeError` if the files are
+    estimated to be larger, or to take longer, than the limits; `ProofError` if the claim of the run
+    is false, or the check refuses the proof.
     """
     guard = _guard(cancel)
     if not (size_limit > 0 and time_limit > 0):

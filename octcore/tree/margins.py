@@ -6,7 +6,7 @@ have a *geometric* margin: the parallels through the nearest training rows on ea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,6 @@ class SplitLines:
 class NodeMargin:
     """Margin of one branch node on training rows, in encoded units."""
 
-    node: int
     kind: str
     """``"unit"`` or ``"geometric"``."""
     low: float
@@ -52,22 +51,8 @@ class NodeMargin:
     width: float
     """Distance between the margin lines, ``2 / ||w||`` for unit margins."""
     rows: npt.NDArray[np.int64]
-    distances: Floats
-    """Signed distance of these rows to the hyperplane; positive on the right."""
     support: Flags
     """Which of these rows are support vectors: on or beyond their margin line, or nearest."""
-    slack: Floats = field(default_factory=lambda: np.empty(0))
-    """Slack of these rows, 0 for geometric margins."""
-
-    @property
-    def inside(self) -> Flags:
-        """Rows inside the margin but on the right side of the plane (0 < slack <= 1)."""
-        return (self.slack > SUPPORT_TOLERANCE) & (self.slack <= 1)
-
-    @property
-    def wrong(self) -> Flags:
-        """Rows on the wrong side of the plane at this node (slack > 1)."""
-        return self.slack > 1
 
 
 def node_margins(
@@ -75,8 +60,8 @@ def node_margins(
 ) -> dict[int, NodeMargin]:
     """Return the margins of all branch nodes that test something and have rows.
 
-    Slacks of unit margins need the class codes `y`, of which the formulation takes `positive` as +1
-    and all others as -1.
+    The support vectors of unit margins need the class codes `y`, of which the formulation takes
+    `positive` as +1 and all others as -1.
     """
     margins = {}
     for node, rows in tree.node_rows(X).items():
@@ -85,39 +70,28 @@ def node_margins(
             continue
         if split.unit_margin:
             signs = None if y is None else np.where(y[rows] == positive, 1.0, -1.0)
-            margins[node] = _unit_margin(node, split, rows, split.project(X[rows]), signs)
+            margins[node] = _unit_margin(split, rows, split.project(X[rows]), signs)
         else:
-            margins[node] = _geometric_margin(node, split, rows, split.project(X[rows]))
+            margins[node] = _geometric_margin(split, rows, split.project(X[rows]))
     return margins
 
 
 def _unit_margin(
-    node: int, split: Split, rows: npt.NDArray[np.int64], projected: Floats, signs: Floats | None
+    split: Split, rows: npt.NDArray[np.int64], projected: Floats, signs: Floats | None
 ) -> NodeMargin:
-    scores = projected + split.solved_offset
-    length = split.norm
     side = np.where(projected > split.threshold, 1.0, -1.0) if signs is None else signs
-    value = side * scores
-    slack = np.zeros(len(rows)) if signs is None else np.maximum(0.0, 1.0 - value)
-    low, high = _unit_lines(split)
-    support = value <= 1 + SUPPORT_TOLERANCE
-    return NodeMargin(node, "unit", low, high, 2 / length, rows, scores / length, support, slack)
+    support = side * (projected + split.solved_offset) <= 1 + SUPPORT_TOLERANCE
+    return NodeMargin("unit", *_unit_lines(split), 2 / split.norm, rows, support)
 
 
-def _geometric_margin(
-    node: int, split: Split, rows: npt.NDArray[np.int64], projected: Floats
-) -> NodeMargin:
+def _geometric_margin(split: Split, rows: npt.NDArray[np.int64], projected: Floats) -> NodeMargin:
     right = projected > split.threshold
     low = float(projected[~right].max()) if not right.all() else -np.inf
     high = float(projected[right].min()) if right.any() else np.inf
     length = split.norm
     near = SUPPORT_TOLERANCE * max(1.0, length)
     support = np.where(right, projected <= high + near, projected >= low - near)
-    distances = (projected - split.threshold) / length
-    width = (high - low) / length
-    return NodeMargin(
-        node, "geometric", low, high, width, rows, distances, support, np.zeros(len(rows))
-    )
+    return NodeMargin("geometric", low, high, (high - low) / length, rows, support)
 
 
 def _unit_lines(split: Split) -> tuple[float, float]:

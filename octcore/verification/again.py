@@ -25,17 +25,10 @@ def found_again(
 ) -> Iterator[Any]:
     """Yield the steps of the search.
 
-    Parameters
-    ----------
-    slack : float
-        By how much two objectives that count as one may differ, if that is more than `SHARE`.
+    `NotProvenError` if there is no such search, or it would take too long; `WrongError` if it meets
+    a tree that is better than the bound.
 
-    Raises
-    ------
-    NotProvenError
-        If there is no such search, or it would take too long.
-    WrongError
-        If it meets a tree that is better than the bound.
+    `slack`: by how much two objectives that count as one may differ, if that is more than `SHARE`.
     """
     assert claim.bound is not None
     slack = max(slack, SHARE * abs(claim.bound))

@@ -71,16 +71,10 @@ def check_steps(
 ) -> Proven:
     """Replay the steps of a search and add up what its closed states prove.
 
-    Parameters
-    ----------
-    found : iterator
-        First ``(group, columns)``: the merged row of every row, and the columns of the data that
-        are numbered; then ``(labels, steps, multipliers)``.
+    `NotProvenError` if the steps are no search, or leave something out.
 
-    Raises
-    ------
-    NotProvenError
-        If the steps are no search, or leave something out.
+    `found`: first ``(group, columns)``: the merged row of every row, and the columns of the data
+    that are numbered; then ``(labels, steps, multipliers)``.
     """
     checker = _Checker.of(data, *next(found))
     replays: dict[tuple[int, ...], _Replay] = {}
@@ -145,14 +139,11 @@ class _Checker:
     def least(self, decided: Array, errors: Array, nu: Array, paid: Array, used: Array) -> float:
         """Least bound of some states.
 
-        Parameters
-        ----------
-        decided, errors : numpy.ndarray
-            Leaf, ERROR or FREE of every row, shape ``(n_states, n_rows)``, and weight of errors.
-        nu : numpy.ndarray
-            Multipliers, shape ``(n_branch, n_states, n_rows)``.
-        paid, used : numpy.ndarray
-            Columns that are paid for, and that may be used, ``(n_states, n_branch, n_columns)``.
+        `decided`: leaf, ERROR or FREE, by state and row.
+        `errors`: their weight, by state.
+        `nu`: multipliers, by branch node, state and row.
+        `paid`, `used`: columns paid for, and those that may be used, by state, branch node and
+        column.
         """
         total = errors.copy()
         for node in range(1, self.n_branch + 1):

@@ -113,13 +113,7 @@ class Guard:
         return time.thread_time() - self.start[0]
 
     def __call__(self) -> None:
-        """Raise if the verification must end.
-
-        Raises
-        ------
-        NotProvenError
-            If it was cancelled, or at the time limit.
-        """
+        """Raise `NotProvenError` if the verification was cancelled, or is at the time limit."""
         if self.cancel is not None and self.cancel():
             raise NotProvenError("it was stopped")
         waited = time.perf_counter() - self.start[1]
@@ -128,24 +122,12 @@ class Guard:
             raise NotProvenError(f"not done in {self.time_limit:g} s")
 
     def needs(self, n_bytes: float) -> None:
-        """Announce bytes that will be held at once.
-
-        Raises
-        ------
-        NotProvenError
-            If they are too many.
-        """
+        """Announce bytes that will be held at once; `NotProvenError` if they are too many."""
         if n_bytes > self.memory_limit:
             raise NotProvenError(f"it would need {n_bytes / 1e9:.2g} GB of memory")
 
     def expects(self, seconds: float) -> None:
-        """Announce how long a check will take.
-
-        Raises
-        ------
-        NotProvenError
-            If that is too long.
-        """
+        """Announce how long a check will take; `NotProvenError` if that is too long."""
         self.estimate = seconds if math.isfinite(seconds) else None
         if seconds > self.longest:
             raise NotProvenError(f"({_estimated(seconds)})")

@@ -66,12 +66,8 @@ def least_cost(
 ) -> float:
     """Least cost of a tree, or `cutoff` if none costs less.
 
-    Parameters
-    ----------
-    depth, leaves : int
-        Most splits on a path, and most leaves.
-    relaxed : bool
-        Whether leaves may be of any size.
+    `depth`, `leaves`: most splits on a path, and most leaves.
+    `relaxed`: whether leaves may be of any size.
     """
     task.guard()
     leaf = leaf_cost(task, sheet, relaxed)
@@ -109,19 +105,11 @@ def by_column(
     roots: Array | None = None,
     relaxed: bool = False,
 ) -> Array:
-    """Least cost with each column at the root, or its cutoff if none costs less.
+    """Least cost with each encoded column at the root, or its cutoff if none costs less.
 
-    Parameters
-    ----------
-    cutoff : float or numpy.ndarray
-        One for every encoded column; a single one falls with every better tree.
-    roots : numpy.ndarray or None
-        Encoded columns that the root may test; all by default.
-
-    Returns
-    -------
-    numpy.ndarray
-        By encoded column; for a single cutoff the least of all.
+    `cutoff`: one for every column, or a single one, which falls with every better tree; the answer
+    has its shape.
+    `roots`: columns that the root may test; all by default.
     """
     cuts = sheet.cuts
     allowed = np.ones(len(cuts), bool) if roots is None else np.isin(cuts.column, roots)
@@ -288,14 +276,9 @@ class _Node:
 def swept(low: list[Array], chain: Array, passed: Array, most: float) -> list[Array]:
     """Bounds of both sides of some cuts, raised by what those of other cuts of a chain say.
 
-    Parameters
-    ----------
-    low : list of numpy.ndarray
-        Lower bounds left and right, shape ``(n_cuts,)``.
-    chain, passed : numpy.ndarray
-        Chain of every cut, and weight on its left, ascending in a chain.
-    most : float
-        Bounds and weights are not larger.
+    `low`: lower bounds left and right, shape ``(n_cuts,)``.
+    `chain`, `passed`: chain of every cut, and weight on its left, ascending in a chain.
+    `most`: bounds and weights are not larger.
     """
     if not (chain[1:] == chain[:-1]).any() or most <= 0:
         return low

@@ -63,17 +63,12 @@ def check_states(
 ) -> Proven:
     """Add up what closed states prove, and check that they cover everything.
 
-    Parameters
-    ----------
-    states : iterable of tuple
-        ``(prefix, multipliers, kept, allowed)``: deepest known node of every distinct pair of row
-        and label in the order of `numpy.unique`, 0-based heap; multipliers of their slack rows and
-        routing rows by node, shape ``(n_nodes, 2 * n_rows)``; features by node.
+    `NotProvenError` if a state is none, as its multipliers are not feasible, or the states leave
+    something out.
 
-    Raises
-    ------
-    NotProvenError
-        If a state is none, as its multipliers are not feasible, or the states leave something out.
+    `states`: ``(prefix, multipliers, kept, allowed)``: deepest known node of every distinct pair of
+    row and label in the order of `numpy.unique`, 0-based heap; multipliers of their slack rows and
+    routing rows by node, shape ``(n_nodes, 2 * n_rows)``; features by node.
     """
     checker = _Checker.of(data, claimed)
     stream, lowest = iter(states), np.inf

@@ -33,12 +33,7 @@ STRIP_OF_SHATTERING = 1e-5
 def check_sentences(stated: Stated) -> None:
     """Check every statement of a certificate.
 
-    Raises
-    ------
-    WrongError
-        If one is false.
-    NotProvenError
-        If one is not known here.
+    `WrongError` if one is false, `NotProvenError` if one is not known here.
     """
     rules = {**COMMON, **OF_FORMULATION.get(stated.claim.formulation, {})}
     for sentence in stated.run.certificate.statements:

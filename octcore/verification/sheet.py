@@ -164,19 +164,10 @@ class Sheet:
         )  # fmt: skip
 
     def best_splits(self, lanes: Array, least: int) -> Array:
-        """Least errors of a single split of subsets of the rows.
+        """Least errors of a single split of subsets of the rows; infinite where there is none.
 
-        Parameters
-        ----------
-        lanes : numpy.ndarray
-            Which rows belong to each subset, shape ``(n_lanes, n_rows)``, bool.
-        least : int
-            Rows on either side.  With 1 a side may also be empty.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n_lanes,)``; infinite where there is no such split.
+        `lanes`: which rows belong to each subset, shape ``(n_lanes, n_rows)``, bool.
+        `least`: rows on either side.  With 1 a side may also be empty.
         """
         n_lanes, weights = len(lanes), self.weights.T
         if len(weights) == 2 and least <= 1:
@@ -289,20 +280,10 @@ def _folded(op: np.ufunc, values: Array) -> Array:
 def make_sheet(
     X: Array, gains: Array, columns: Array, group: Array, guard: Guard
 ) -> tuple[Sheet, Array]:
-    """Merge equal rows and number the values of some columns.
+    """Merge equal rows, say which is which, and number the values of some columns.
 
-    Parameters
-    ----------
-    X, gains : numpy.ndarray
-        Rows ``(n_samples, n_features)`` and their weight by class, or by answer what it saves,
-        ``(n_samples, n_classes)``.
-    columns, group : numpy.ndarray
-        Columns that may be tested, ascending, and the raw feature of every column.
-
-    Returns
-    -------
-    tuple of (Sheet, numpy.ndarray)
-        The sheet, and the merged row of every row, shape ``(n_samples,)``.
+    `gains`: weight of the rows by class, or by answer what it saves, ``(n_samples, n_classes)``.
+    `columns`, `group`: columns that may be tested, ascending, and the raw feature of every column.
     """
     _, first, merged = np.unique(
         equal_rows(X[:, columns], guard), return_index=True, return_inverse=True

@@ -86,12 +86,7 @@ class Stated:
 def check_stated(stated: Stated) -> None:
     """Check all that follows from rows and tree alone.
 
-    Raises
-    ------
-    WrongError
-        Naming what is false.
-    NotProvenError
-        If a value is stated that is not known here.
+    `WrongError` names what is false; `NotProvenError` if a value is stated that is not known here.
     """
     _check_status(stated)
     _check_encoding(stated)
@@ -109,12 +104,7 @@ def check_stated(stated: Stated) -> None:
 def check_proven(stated: Stated, proven: Proven) -> None:
     """Check what follows from the optimum of all trees only.
 
-    Raises
-    ------
-    WrongError
-        Naming what is false.
-    NotProvenError
-        If the proof does not tell.
+    `WrongError` names what is false; `NotProvenError` if the proof does not tell.
     """
     for name, value in stated.run.extras.items():
         if name in OF_PROOF and value is not None:

@@ -19,25 +19,13 @@ NUMBERS = frozenset({"scaled", "value"})
 def encode(encoding: Any, frame: Any, guard: Guard) -> Array:
     """Encode raw rows by the description of an encoding, and compare with its own ``transform``.
 
-    Parameters
-    ----------
-    encoding : Encoding
-        ``to_dict()`` describes it: of every column raw feature, kind, and threshold, ends, level
-        or scale.
-    frame : pandas.DataFrame
-        Raw rows: numbers, or text.
+    `WrongError` if that gives other values than its description, `NotProvenError` if the
+    description has a kind of column that is not known here.  The cells are bytes where all columns
+    are binary.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n_samples, n_columns)``, bytes where all columns are binary.
-
-    Raises
-    ------
-    WrongError
-        If the run's encoding gives other values than its description.
-    NotProvenError
-        If the description has a kind of column that is not known here.
+    `encoding`: ``to_dict()`` describes it: of every column raw feature, kind, and threshold, ends,
+    level or scale.
+    `frame`: numbers, or text.
     """
     columns = encoding.to_dict()["columns"]
     kinds = {column["kind"] for column in columns}

@@ -124,10 +124,7 @@ def node_gaps(
 ) -> dict[int, float]:
     """Width of the empty strip around every split, for weights of 1-norm 1.
 
-    Parameters
-    ----------
-    counted : callable
-        Which rows keep off a strip, by their weights.
+    `counted`: which rows keep off a strip, by their weights.
     """
     gaps = {}
     for node, rows in routed.rows.items():
@@ -179,10 +176,7 @@ def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
 def conflict_errors(X: Array, of_rows: Array, guard: Callable[[], None]) -> float:
     """What the answers of every tree cost, because identical rows get the same.
 
-    Parameters
-    ----------
-    of_rows : numpy.ndarray
-        Cost of every answer to every row, shape ``(n_samples, n_answers)``.
+    `of_rows`: cost of every answer to every row, shape ``(n_samples, n_answers)``.
     """
     group = equal_rows(X, guard)
     found = np.zeros((group.max() + 1, of_rows.shape[1]))

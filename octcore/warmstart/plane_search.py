@@ -62,13 +62,13 @@ def improve_strip(
     least_gap: float,
     rng: np.random.Generator,
     steps: int = 200,
-) -> tuple[FloatArray, float, float]:
+) -> tuple[FloatArray, float]:
     """Turn a plane by small random steps, always with an empty strip of width `least_gap`.
 
     `X`: all points at the node: those without a gain must leave the strip empty too.
     `gains`: worth of going right, shape ``(n_points,)``.
     `least_gap`: width of the strip for weights of 1-norm 1.
-    Returns the weights of 1-norm 1, the offset in the middle of the strip, gain.
+    Returns the weights of 1-norm 1, and the offset in the middle of the strip.
     """
     p = X.shape[1]
     weights = weights / np.abs(weights).sum()
@@ -87,7 +87,7 @@ def improve_strip(
         shift, value = shift_into_gap(X, trial, gains, least_gap)
         if value >= best:
             weights, offset, best = trial, shift, value
-    return weights, offset, best
+    return weights, offset
 
 
 def improve_plane(
@@ -97,10 +97,10 @@ def improve_plane(
     gains: FloatArray,
     rng: np.random.Generator,
     rounds: int = 3,
-) -> tuple[FloatArray, float, float]:
+) -> tuple[FloatArray, float]:
     """Walk along coordinates, the offset and random directions while the gain does not fall.
 
-    Returns the weights, offset and gain of the best plane seen.
+    Returns the weights and offset of the best plane seen.
     """
     p = X.shape[1]
     weights = weights.astype(float).copy()
@@ -108,10 +108,10 @@ def improve_plane(
     if size > 0:
         weights, offset = weights / size, offset / size
     scores = X @ weights + offset
-    best = (weights.copy(), offset, float(gains[scores >= 0].sum()))
-    now, ideal = best[2], float(gains[gains > 0].sum())
+    best, most = (weights.copy(), offset), float(gains[scores >= 0].sum())
+    now, ideal = most, float(gains[gains > 0].sum())
     for _ in range(rounds):
-        before = best[2]
+        before = most
         for k in rng.permutation(2 * p + 1):
             direction, shift = _direction(int(k), p, X, rng)
             slopes = X @ direction + shift
@@ -121,11 +121,11 @@ def improve_plane(
             now = value
             weights, offset = weights + step * direction, offset + step * shift
             scores = scores + step * slopes
-            if value > best[2] + 1e-9:
-                best = (weights.copy(), offset, value)
+            if value > most + 1e-9:
+                best, most = (weights.copy(), offset), value
             if value >= ideal - 1e-9:
                 return best
-        if best[2] <= before + 1e-9:
+        if most <= before + 1e-9:
             break
     return best
 

@@ -42,11 +42,6 @@ class SubtreeCache:
         self._subtrees: dict[tuple[int, bytes], BestSubtree] = {}
         self._values: dict[bytes, float] = {}
 
-    @property
-    def calls(self) -> int:
-        """Number of subtrees computed."""
-        return len(self._subtrees) + len(self._values)
-
     def _key(self, hits: np.ndarray) -> bytes:
         return np.packbits(hits & (self._weights > 0)).tobytes()
 

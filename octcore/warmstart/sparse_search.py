@@ -149,7 +149,7 @@ class SparseSearch(LocalSearch):
                 kept = weights.copy()
                 kept[j] = 0.0
                 yield from self._shifted(X, gains, kept)
-            inner, _, _ = improve_plane(X[:, used], weights[used], offset, gains, self.rng, 1)
+            inner, _ = improve_plane(X[:, used], weights[used], offset, gains, self.rng, 1)
             moved = np.zeros(len(weights))
             moved[used] = inner
             yield from self._shifted(X, gains, moved)

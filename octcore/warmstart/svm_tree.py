@@ -199,8 +199,7 @@ class TreeSearch(LocalSearch):
             found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._norm))
         worth = [float(gains[X @ w + b >= 0].sum()) for w, b in found]
         start = found[int(np.argmax(worth))]
-        weights, offset, _ = improve_plane(X, *start, gains, self.rng)
-        yield weights, offset
+        yield improve_plane(X, *start, gains, self.rng)
 
     def _settle(self, planes: PlaneTree, polish: bool = True) -> bool:
         """Centre the planes, repair thin gaps, and keep the tree if it is the best so far."""

@@ -95,7 +95,7 @@ class GapRepair:
     ) -> Plane:
         """Plane with scores of at least 1 in size, turned for gain while its strip stays empty."""
         X = self.goal.points.X[here]
-        weights, offset, _ = improve_strip(X, start, worth, self.goal.epsilon, self.rng, steps)
+        weights, offset = improve_strip(X, start, worth, self.goal.epsilon, self.rng, steps)
         scale = 1.0 / np.abs(X @ weights + offset).min()
         return weights * scale, offset * scale
 

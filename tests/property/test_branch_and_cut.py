@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from unittest.mock import patch
 
 import numpy as np
 import pyomo.environ as pyo
@@ -15,8 +16,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.branch_and_cut import search
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
-from octcore.engines.branch_and_cut.search import SearchOptions
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.program import (
     Capability,
@@ -169,10 +170,7 @@ def check(rng: np.random.Generator) -> None:
     program, events = program_of(lazy, rng), list[Event]()
     clock = Clock(100.0)
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
-    options = SearchOptions(
-        ("dive", "best-bound")[rng.integers(2)], int(rng.choice([0, 1, 50])),
-        int(rng.choice([0, 1, 3])), fixing=bool(rng.random() < 0.7),
-    )  # fmt: skip
+    rounds = {"ROOT_ROUNDS": int(rng.choice([0, 1, 50])), "NODE_ROUNDS": int(rng.choice([0, 1, 3]))}
     node_limit = int(rng.integers(1, 9)) if rng.random() < 0.4 else None
     cancel = Countdown(int(rng.integers(3, 60)) if rng.random() < 0.3 else np.inf)
     limits = SolveLimits(clock, float(rng.choice([0.0, 0.0, 0.2])), node_limit)
@@ -181,7 +179,8 @@ def check(rng: np.random.Generator) -> None:
         value = program.evaluate(start)
         assert value is not None
         recorder.incumbent(value, start, "start")
-    outcome = BranchAndCutEngine(options).solve(program, limits, recorder, cancel)
+    with patch.multiple(search, **rounds):
+        outcome = BranchAndCutEngine().solve(program, limits, recorder, cancel)
     if lazy.optimum is None:
         assert recorder.tree is None
         assert outcome.stop_reason is not StopReason.OPTIMAL

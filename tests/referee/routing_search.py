@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.search.margot.incumbent import merged_rows
 from octcore.search.margot.records import Planes, RoutingProblem, Status
 from octcore.search.margot.search import routing_search
 from octcore.search.report import Report
@@ -66,6 +67,5 @@ def solved(
         return stop() or states >= node_limit or time.monotonic() >= end
 
     found = routing_search(problem, receive, ends, **options)
-    return Outcome(
-        found.status, found.objective, found.lowest, found.planes, found.caller_routing, reports
-    )
+    routing = found.routing[merged_rows(problem)[1]] + 1
+    return Outcome(found.status, found.objective, found.lowest, found.planes, routing, reports)

@@ -8,13 +8,12 @@ knows no formulation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
 from octcore.engines.base import Outcome
-from octcore.engines.branch_and_cut.search import BranchAndCut, Relaxation, SearchOptions
+from octcore.engines.branch_and_cut.search import BranchAndCut, Relaxation
 from octcore.engines.compile import CompiledModel
 from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.program import Program, Sense
@@ -23,8 +22,6 @@ from octcore.program import Program, Sense
 @dataclass(eq=False)
 class _SearchRun(ModelRun):
     """State of one solve."""
-
-    options: SearchOptions = field(default_factory=SearchOptions)
 
     def supervise(self) -> Outcome:
         """Say first what is not obeyed."""
@@ -43,7 +40,6 @@ class _SearchRun(ModelRun):
                 self.limits,
                 self.recorder,
                 self.cancel,
-                self.options,
             )
             reason = search.run()
         self.recorder.progress(search.nodes)
@@ -62,9 +58,7 @@ class BranchAndCutEngine(ModelEngine):
     """Solves mixed-integer linear programs whose rows arrive from separators."""
 
     key = "branch-and-cut"
-
-    def __init__(self, options: SearchOptions | None = None) -> None:
-        self.run = partial(_SearchRun, options=options or SearchOptions())
+    run = _SearchRun
 
 
 def relax(compiled: CompiledModel, program: Program) -> Relaxation:

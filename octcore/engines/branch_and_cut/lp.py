@@ -86,8 +86,8 @@ class PersistentLp:
             )
             self.lower, self.upper = lower.copy(), upper.copy()
 
-    def add_rows(self, matrix: csr_matrix, rhs: np.ndarray) -> np.ndarray:
-        """Append rows ``matrix @ x <= rhs`` and return their identities."""
+    def add_rows(self, matrix: csr_matrix, rhs: np.ndarray) -> None:
+        """Append rows ``matrix @ x <= rhs``."""
         # HiGHS takes no row that names a column twice; older versions of scipy leave such rows.
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -96,7 +96,6 @@ class PersistentLp:
         ids = np.arange(self._next_id, self._next_id + count)
         self._next_id += count
         self.row_ids = np.concatenate([self.row_ids, ids])
-        return ids
 
     def delete_rows(self, positions: np.ndarray) -> None:
         """Delete rows by position; positions below `n_base` are not allowed.

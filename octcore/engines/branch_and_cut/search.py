@@ -24,21 +24,10 @@ from octcore.tree.tree import Tree
 
 INTEGRAL = 1e-6
 """Largest distance of a binary from an integer that counts as integral."""
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How the tree is searched."""
-
-    selection: str = "dive"
-    """``"dive"``: go on with the first child, on a dead end with the best bound; or
-    ``"best-bound"``."""
-    root_rounds: int = 50
-    node_rounds: int = 3
-    """`root_rounds`, `node_rounds`: most separation rounds at fractional points."""
-    root_stalls: int = 4
-    """Rounds with little progress after which the root is left."""
-    fixing: bool = True
+ROOT_ROUNDS, NODE_ROUNDS = 50, 3
+"""Most separation rounds at fractional points."""
+ROOT_STALLS = 4
+"""Rounds with little progress after which the root is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +62,9 @@ class BranchAndCut:
         limits: SolveLimits,
         recorder: Recorder,
         cancel: Callable[[], bool],
-        options: SearchOptions,
     ) -> None:
         self.relaxation, self.model, self.program = relaxation, model, program
-        self.limits, self.recorder, self.cancel, self.options = limits, recorder, cancel, options
+        self.limits, self.recorder, self.cancel = limits, recorder, cancel
         self.lp = PersistentLp(relaxation.lp, limits.threads, limits.seed)
         self.pool = CutPool(self.lp, least=max(200, self.lp.n_columns // 5))
         self.lower, self.upper = self.lp.lower.copy(), self.lp.upper.copy()
@@ -193,8 +181,7 @@ class BranchAndCut:
             first = value if first is None else first
             if is_root:
                 self.root_value = value
-                if self.options.fixing:
-                    self._root_costs = (value, self.lp.reduced_costs())
+                self._root_costs = (value, self.lp.reduced_costs())
                 self._report_bound(value)
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
@@ -204,11 +191,11 @@ class BranchAndCut:
                 return None
             integral = self._is_integral(x)
             if not integral:
-                limit = self.options.root_rounds if is_root else self.options.node_rounds
+                limit = ROOT_ROUNDS if is_root else NODE_ROUNDS
                 stalls = stalls + 1 if self._stalled(value, last) else 0
                 if rounds >= limit or not node.separates:
                     break
-                if stalls >= (self.options.root_stalls if is_root else 1):
+                if stalls >= (ROOT_STALLS if is_root else 1):
                     break
             last = value
             state = SearchState(is_root, integral, rounds)
@@ -289,26 +276,22 @@ class BranchAndCut:
 
     # -- branching and fixing ----------------------------------------------------------------
 
-    def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node | None:
+    def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node:
+        """Go on with the first child; the others wait until a dead end."""
         x, lower, upper = self.lp.x, self.lp.lower, self.lp.upper
         children: list[Child] = []
         if self.model.branching is not None:
             children = list(self.model.branching(point, lower, upper))
         if not children:
             children = default_children(x, self.relaxation.integer, lower, upper)
-        changes = node.changes
-        if self.options.fixing:
-            changes = (*changes, *self._fixed_by_reduced_costs())
+        changes = (*node.changes, *self._fixed_by_reduced_costs())
         separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
         basis = self.lp.basis()
         made = [
             Node(bound, node.depth + 1, (*changes, child), basis, separates or k == 0)
             for k, child in enumerate(children)
         ]
-        dives = self.options.selection == "dive"
-        self._open.push(made[1:] if dives else made)
-        if not dives:
-            return None
+        self._open.push(made[1:])
         # The LP still stands at the parent's basis.
         return Node(bound, made[0].depth, made[0].changes)
 

@@ -200,9 +200,7 @@ class MMSVMTrees(TwoClassTrees):
             return None
         split, X = tree.splits[node], self.X[here]
         rng = np.random.default_rng(self.problem.seed)
-        weights, offset, _ = improve_plane(
-            X, split.dense(X.shape[1]), split.solved_offset, gains, rng
-        )
+        weights, _ = improve_plane(X, split.dense(X.shape[1]), split.solved_offset, gains, rng)
         size = float(np.abs(weights).sum())
         if size <= 0:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,28 +17,22 @@ from octcore.warmstart.points import IntArray
 FRACTIONAL = 1e-6
 
 
+@dataclass(frozen=True, eq=False)
 class LabelsThenRouting:
     """Decide the labels of the leaves first, then the way of points, from the root down.
 
     Fixed labels are what makes the relaxation say anything: without them every point is correct by
     halves in two leaves.
-
-    `labels`: indexed by leaf and class.
-    `routing`: indexed by point and node, nodes 2 .. 2**(depth + 1) - 1.
-    `tension`: ``point -> {node: (n_points,)}``: how much deciding a data point at a branch node
-    decides.
     """
 
-    def __init__(
-        self,
-        labels: Any,
-        routing: Any,
-        n_points: int,
-        leaves: range,
-        tension: Callable[[Point], Mapping[int, np.ndarray]],
-    ) -> None:
-        self.labels, self.routing = labels, routing
-        self.n_points, self.leaves, self.tension = n_points, leaves, tension
+    labels: Any
+    """Indexed by leaf and class."""
+    routing: Any
+    """Indexed by point and node, nodes 2 .. 2**(depth + 1) - 1."""
+    n_points: int
+    leaves: range
+    tension: Callable[[Point], Mapping[int, np.ndarray]]
+    """``point -> {node: (n_points,)}``: how much deciding a point at a branch node decides."""
 
     def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
         """Children of a node, the most likely first; none when nothing is fractional."""

@@ -40,19 +40,18 @@ allocating_kernel = kernels.kernel(fastmath=FAST, no_cfunc_wrapper=True)
 
 
 class NodeData(NamedTuple):
-    """What one node QP is about; all arrays are shared between nodes and never written.
-
-    ``x`` (n_samples, width) holds centred rows with the bias scale in column ``n_dims - 1`` and
-    zero padding after it, ``y`` the labels -1/+1, ``upper`` the penalty of each sample at this
-    node, ``constants`` (3,) the strip epsilon left of the plane that routing rows must keep free
-    and an offset that is part of every score (the bias around which the bias penalty is centred),
-    and the violation of a row that counts as none.
-    """
+    """What one node QP is about; all arrays are shared between nodes and never written."""
 
     x: Any
+    """Centred rows, the bias scale in column ``n_dims - 1``, zeros up to the width."""
     y: Any
+    """-1 or +1."""
     upper: Any
+    """Penalty of each sample at this node."""
     constants: Any
+    """The strip epsilon left of the plane that routing rows must keep free; an offset that is part
+    of every score (the bias around which the bias penalty is centred); the violation of a row
+    that counts as none."""
 
 
 class NodeQp(NamedTuple):

@@ -36,20 +36,11 @@ def bias_scale(
     """Constant feature BIG that keeps the bias penalty below ``error * value``.
 
     An optimal plane of a problem worth at most ``value`` has ``||w|| <= sqrt(2 value)``, and its
-    bias can be chosen at a kink, so ``|b| <= 1 + ||w|| radius`` for centred rows of that radius.
+    bias can be chosen at a kink, so ``|b| <= 1 + ||w|| radius`` for centred rows of that radius
+    (their largest Euclidean norm).
 
-    Parameters
-    ----------
-    value : float
-        Upper bound of the objective.
-    radius : float
-        Largest Euclidean norm of a centred row.
-    largest_penalty : float
-        Largest penalty of a sample.
-    error : float
-        Accepted relative penalty.
-    rounding_limit : float
-        Largest product of BIG squared and the largest penalty.
+    `largest_penalty`: of a sample.
+    `rounding_limit`: largest product of BIG squared and the largest penalty.
     """
     bias = 1.0 + np.sqrt(2.0 * value) * radius
     wanted = bias / np.sqrt(2.0 * error * max(value, 1e-12))
@@ -108,25 +99,17 @@ class NodePlane:
 
 @dataclass(frozen=True)
 class NodeSolution:
-    """Plane of a node with what proves it.
-
-    Parameters
-    ----------
-    plane : NodePlane
-        Best plane found; its value is recomputed from it.
-    bound : float
-        Dual value of multipliers whose bias terms cancel: below the value of every plane that
-        keeps the routing rows.
-    vector : ndarray of shape (n_features,)
-        Weights that belong to those multipliers.
-    multipliers : ndarray of shape (2 * n_samples,)
-        Of the slack rows and of the routing rows, before their bias terms are made to cancel.
-    """
+    """Plane of a node with what proves it."""
 
     plane: NodePlane
+    """Best plane found; its value is recomputed from it."""
     bound: float
+    """Dual value of multipliers whose bias terms cancel: below the value of every plane that keeps
+    the routing rows."""
     vector: NDArray[np.float64]
+    """Weights that belong to those multipliers, shape ``(n_features,)``."""
     multipliers: NDArray[np.float64]
+    """Of the slack rows, then the routing rows, before their bias terms are made to cancel."""
 
     def spread(self, columns: NDArray[np.int64], n_features: int) -> NodeSolution:
         """Return the solution over some features as one over all."""
@@ -146,27 +129,15 @@ def solve_node_plane(
 ) -> NodeSolution:
     """Solve one node QP: soft-margin rows for all samples, routing rows where a side is given.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_samples, n_features)
-        Samples that pass through the node.
-    y : ndarray of shape (n_samples,)
-        Labels -1 and +1.
-    upper : ndarray of shape (n_samples,)
-        Penalty of each sample (C times its weight).
-    sides : ndarray of shape (n_samples,), optional
-        -1 (score at most -epsilon), +1 (score at least 0) or 0 (not routed).
-    epsilon : float
-        Width of the forbidden strip on the left of the plane.
-    columns : ndarray, optional
-        Features that the plane may use; all by default.
-
-    Notes
-    -----
     The bias penalty is centred at the last bias until it is negligible; where large penalties
     leave plane and bound apart, smaller bias scales, which rounding hurts less, are tried too.
-    ``stop`` is asked between chunks of work; when it says so, the plane reached is returned
-    (its value is recomputed, but it need not be optimal or respect the routing rows).
+
+    `x`, `y`: samples that pass through the node, and their labels -1 and +1.
+    `upper`: penalty of each sample (C times its weight).
+    `sides`: -1 (score at most -epsilon), +1 (score at least 0) or 0 (not routed), by sample.
+    `stop`: asked between chunks of work; when it says so, the plane reached is returned (its value
+    is recomputed, but it need not be optimal or respect the routing rows).
+    `columns`: features that the plane may use; all by default.
     """
     n, p = x.shape
     if columns is not None:
@@ -242,10 +213,7 @@ def balanced_dual(
     The bias is free, so the signed multipliers must sum to zero; those of the heavier sign are
     scaled down until they do, which keeps them feasible.
 
-    Parameters
-    ----------
-    hinge, route : ndarray of shape (n_samples,)
-        Multipliers of the slack rows (at most the penalties) and of the routing rows.
+    `hinge`, `route`: multipliers of the slack rows (at most the penalties) and of the routing rows.
     """
     side = np.zeros(len(y)) if sides is None else sides.astype(float)
     slack, force = hinge * y, route * side

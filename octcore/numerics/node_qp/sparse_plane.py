@@ -31,11 +31,6 @@ class SparsePlane:
     value: float
     bound: float
 
-    @property
-    def exact(self) -> bool:
-        """Whether the plane is proven optimal."""
-        return self.value <= self.bound * (1.0 + 10 * _SLACK) + 1e-12
-
 
 @dataclass(frozen=True)
 class SparseNode:
@@ -92,16 +87,10 @@ def solve_sparse_node(
     kept: NDArray[np.bool_] | None = None,
     allowed: NDArray[np.bool_] | None = None,
 ) -> SparsePlane:
-    """Best plane under the feature budget.
+    """Best plane under the feature budget; its ``stop`` ends the search with the best plane so far.
 
-    Parameters
-    ----------
-    node : SparseNode
-        The problem; its ``stop`` ends the search early with the best plane so far.
-    cutoff : float
-        Planes worth this or more are of no interest.
-    kept, allowed : ndarray of shape (n_features,), optional
-        Features that are charged anyway, and those that may be used.
+    `cutoff`: planes worth this or more are of no interest.
+    `kept`, `allowed`: masks of features that are charged anyway, and of those that may be used.
     """
     best = NodePlane(np.zeros(node.x.shape[1]), 0.0, np.inf)
     value, lowest = cutoff, np.inf

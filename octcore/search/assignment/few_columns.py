@@ -82,27 +82,13 @@ def ways_to_share(columns: int, depth: int) -> list[tuple[int, int, int]]:
 def trees_within(
     rows: SparseRows, columns: int, depth: int, errors: float
 ) -> Iterator[tuple[int, int, FloatArray]]:
-    """Go through all trees of few columns.
+    """Go through all trees of depth 1 or 2 with few columns and fewer errors than `errors`.
 
-    Parameters
-    ----------
-    rows : SparseRows
-        See there.
-    columns : int
-        Columns of all planes together at most; those of a plane count once per node.
-    depth : int
-        1 or 2.
-    errors : float
-        Trees with fewer errors are looked for.
+    `columns`: of all planes together at most; those of a plane count once per node.
 
-    Yields
-    ------
-    boxes : int
-        Boxes looked at since the last time.
-    status : int
-        NONE if there is no such tree so far, for certain; it ends after anything else.
-    planes : numpy.ndarray
-        ``(g, -h)`` by branch node of the tree that was FOUND.
+    Yields the boxes looked at since the last time; NONE if there is no such tree so far, for
+    certain (it ends after any other status); and ``(g, -h)`` by branch node of the tree that was
+    FOUND.
     """
     n, p = rows.x.shape
     planes = np.zeros((3, p + 1))

@@ -47,48 +47,31 @@ Planes = dict[int, tuple[FloatArray, float]]
 
 @dataclass(frozen=True, eq=False)
 class AssignmentProblem:
-    """Rows and prices, in units where the wanted margin is 1 and an error costs its weight.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Rows merged by features and class, shape ``(n, n_features)``.
-    y, weights : numpy.ndarray
-        Class index and weight of every row.
-    n_classes, depth : int
-        Number of classes and levels of branch nodes.
-    missing, norm : float
-        Price of a whole margin and of a plane's 1-norm.
-    reach : float
-        Largest ``|g|`` of a plane that counts.
-    gap : float
-        Relative gap at which the search is over.
-    limit : float
-        Largest value of a node's program, infinite without a limit.
-    feature : float
-        Price of a column that a plane uses.
-    unit : float
-        Of which all weights are multiples where only errors and columns count, else 0.
-    clearance : float
-        Distance that rows on the right keep from a plane; 0 where that follows from the prices.
-    box : float
-        Largest weight of a plane that counts.
-    """
+    """Rows and prices, in units where the wanted margin is 1 and an error costs its weight."""
 
     X: FloatArray
+    """Rows merged by features and class."""
     y: IntArray
     weights: FloatArray
     n_classes: int
     depth: int
     missing: float
     norm: float
+    """`missing`, `norm`: price of a whole margin and of a plane's 1-norm."""
     reach: float
+    """Largest ``|g|`` of a plane that counts."""
     gap: float
+    """Relative gap at which the search is over."""
     limit: float = np.inf
+    """Largest value of a node's program, infinite without a limit."""
     feature: float = 0.0
+    """Price of a column that a plane uses."""
     unit: float = 0.0
+    """Of which all weights are multiples where only errors and columns count, else 0."""
     clearance: float = 0.0
+    """Distance that rows on the right keep from a plane; 0 where that follows from the prices."""
     box: float = np.inf
+    """Largest weight of a plane that counts."""
 
     @property
     def not_counted(self) -> float:
@@ -147,10 +130,7 @@ def labellings(n_classes: int, depth: int, alike: bool = True) -> list[tuple[int
 
     A leaf may stay empty, so that two leaves of one class are never needed below one node.
 
-    Parameters
-    ----------
-    alike : bool
-        Whether both sides of a plane are, so that ways with exchanged subtrees count once.
+    `alike`: whether both sides of a plane are, so that ways with exchanged subtrees count once.
     """
     pairs = list((combinations if alike else permutations)(range(n_classes), 2)) or [(0, 0)]
     ways = product(pairs, repeat=2 ** (depth - 1))
@@ -174,12 +154,7 @@ def can_search(problem: Problem, alike: bool = True) -> bool:
 class AssignmentSearch:
     """One search; `run` yields what it finds, at least every tenth of a second.
 
-    Parameters
-    ----------
-    problem : AssignmentProblem
-        What is searched.
-    cost : float
-        Cost of the best tree known; a single leaf always is.
+    `cost`: of the best tree known; a single leaf always is.
     """
 
     def __init__(self, problem: AssignmentProblem, cost: float) -> None:
@@ -355,11 +330,8 @@ class AssignmentSearch:
     def prove(self, target: float) -> Iterator[Steps | Planes]:
         """Search once more, for what proves that no tree costs less than a target.
 
-        Yields
-        ------
-        Steps or Planes
-            Steps for all labels in turn; planes of a tree that costs less, after which nothing
-            comes.
+        Yields steps for all labels in turn; planes of a tree that costs less, after which nothing
+        comes.
         """
         problem, self.cost, self._log = self.problem, target, new_log(LOG_SIZE)
         by_gap = target * (1 - LATTICE_SLACK**2) + problem.not_counted

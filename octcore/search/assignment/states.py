@@ -87,16 +87,9 @@ def new_log(size: int) -> Log:
 
 
 def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> Stack:
-    """Stack at the root of the search, nothing decided.
+    """Stack at the root of the search, nothing decided; `worth` is learnt on.
 
-    Parameters
-    ----------
-    labels : numpy.ndarray
-        Class of every leaf.
-    worth : numpy.ndarray
-        Of the rows, as in `Stack`; it is learnt on.
-    levels, size : int
-        Number of decisions at most, and of columns, that of ones included.
+    `levels`, `size`: number of decisions at most, and of columns, that of ones included.
     """
     n_rows = len(worth)
     stack = Stack(

@@ -45,19 +45,18 @@ STRIP_MARGIN = 2e-6
 
 
 class Desk(NamedTuple):
-    """What a search writes on while it chooses a branching.
-
-    ``trial``: QPs of a child and a parent; ``rating`` (4, n_samples): gains of both sides, second
-    ranking and sample of every candidate; ``shortlist``: samples that strong branching tries;
-    ``pseudo`` (4, n_samples): gains of both sides so far, and how many; ``choice`` (2,): sample
-    and cheaper side.
-    """
+    """What a search writes on while it chooses a branching."""
 
     trial: NodeQp
+    """QPs of a child and a parent."""
     rating: Any
+    """By candidate: gains of both sides, second ranking and sample."""
     shortlist: Any
+    """Samples that strong branching tries."""
     pseudo: Any
+    """By sample: gains of both sides so far, and how many."""
     choice: Any
+    """Sample and cheaper side."""
 
 
 def new_desk(n_samples: int, n_dims: int, width: int) -> Desk:

@@ -237,12 +237,9 @@ class RoutingSearch(RoutingFrame):
 
     def _is_closed_exactly(self) -> bool:
         """Whether a state that only its bias penalties keep open is closed without them."""
-        value = self.value()
-        return self.finished() <= value < self.cutoff() and self._exact_bound() >= self.finished()
-
-    def _exact_bound(self) -> float:
-        """Bound of the current state by cold solves without bias penalties."""
-        return sum(one.bound for one in self.solve_nodes(self.prefix))
+        if not self.finished() <= self.value() < self.cutoff():
+            return False
+        return sum(one.bound for one in self.solve_nodes(self.prefix)) >= self.finished()
 
     def _close_routing(self, routing: NDArray[np.int64]) -> None:
         """Close a complete routing by cold solves, as far as rounding lets; its tree is offered."""
@@ -262,12 +259,8 @@ class Neighbourhoods:
     """Better trees near the incumbent: most rows keep their way, a short search routes the rest.
 
     The search finds its best trees late where bounds are weak, and every state that a better tree
-    would have closed early is work for nothing.  The short searches have QPs of their own.
-
-    Parameters
-    ----------
-    search : RoutingSearch
-        Whose incumbent is to be improved; its open states are not touched.
+    would have closed early is work for nothing.  The short searches have QPs of their own; the open
+    states of the search whose incumbent is to be improved are not touched.
     """
 
     def __init__(self, search: RoutingSearch) -> None:

@@ -20,13 +20,8 @@ _BOUND_PERIOD = 0.1
 class Tracker:
     """Best tree and bound so far, and how the search ended; reports in the thread that made it."""
 
-    def __init__(
-        self,
-        inverse: NDArray[np.int64],
-        receive: Receive = unheard,
-        stop: Stop = lambda states: False,
-    ) -> None:
-        self.inverse, self._receive, self._stop = inverse, receive, stop
+    def __init__(self, receive: Receive = unheard, stop: Stop = lambda states: False) -> None:
+        self._receive, self._stop = receive, stop
         self.status: Status = "stopped"
         self.objective, self.lowest = np.inf, -np.inf
         self.planes = Planes(np.zeros((0, 0)), np.zeros(0))
@@ -55,11 +50,6 @@ class Tracker:
         if threading.get_ident() == self._owner:
             self._deliver()
         return True
-
-    @property
-    def caller_routing(self) -> NDArray[np.int64]:
-        """Last-level branch node of each of the caller's rows (1-based heap)."""
-        return self.routing[self.inverse] + 1
 
     def bound(self, value: float, force: bool = False) -> None:
         """Report a bound if it rose and the last one is old enough."""

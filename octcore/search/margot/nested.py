@@ -61,8 +61,7 @@ class NestedSearch(RoutingSearch):
         super().start()
         problem = self.problem
         fewer = replace(problem, depth=problem.depth - 1, c_last=problem.c_upper, threads=1)
-        same = np.arange(len(problem.y))
-        few = Tracker(same, stop=lambda n: n >= _FEWER_LEVELS_STATES or self.tracker.stop())
+        few = Tracker(stop=lambda n: n >= _FEWER_LEVELS_STATES or self.tracker.stop())
         search = RoutingSearch(fewer, few)
         search.start()
         search.run()

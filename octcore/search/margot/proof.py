@@ -37,21 +37,16 @@ class ClosedState(NamedTuple):
     """A state whose trees are no better than the bound, and what says so.
 
     Rows are the distinct pairs of features and label in the order of `numpy.unique`.
-
-    Parameters
-    ----------
-    prefix : ndarray of shape (n_rows,)
-        Deepest node to which the path of each row is known (0-based heap).
-    multipliers : ndarray of shape (n_nodes, 2 * n_rows)
-        Of the slack rows and of the routing rows.
-    kept, allowed : ndarray of shape (n_nodes, n_features)
-        Features that every plane of the state is charged for, and those that it may use.
     """
 
     prefix: NDArray[np.int64]
+    """Deepest node to which the path of each row is known (0-based heap)."""
     multipliers: NDArray[np.float64]
+    """Of the slack rows and of the routing rows, shape ``(n_nodes, 2 * n_rows)``."""
     kept: Masks
     allowed: Masks
+    """`kept`, `allowed`: features that every plane of the state is charged for, and those that it
+    may use, shape ``(n_nodes, n_features)``."""
 
 
 def prove(
@@ -60,23 +55,15 @@ def prove(
     stop: Callable[[], bool],
     to_tree: Callable[[Planes], Tree],
 ) -> Generator[ClosedState | Tree, None, bool]:
-    """Close states until they cover all routings.
+    """Close states until they cover all routings, each with a bound that reaches `target`.
 
-    Parameters
-    ----------
-    target : float
-        Bound that every state is to reach.
-    stop : callable
-        Asked often; a true answer ends the proof before it covers everything.
+    `stop`: asked often; a true answer ends the proof before it covers everything.
 
-    Yields
-    ------
-    ClosedState or Tree
-        One after another; a tree better than the target, after which nothing comes, and states
-        that do not reach it where rounding leaves them open.
+    Yields closed states, those too that do not reach the target, where rounding leaves them open;
+    and a tree better than the target, after which nothing comes.
     """
-    merged, inverse = merged_rows(problem)
-    tracker = Tracker(inverse, stop=lambda _: stop())
+    merged, _ = merged_rows(problem)
+    tracker = Tracker(stop=lambda _: stop())
     tracker.objective = target  # only trees that are better matter
     prover = _Prover(merged, target, tracker)
     yield from prover.run()

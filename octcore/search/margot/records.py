@@ -19,48 +19,33 @@ Status = Literal["optimal", "stalled", "stopped"]
 
 @dataclass(frozen=True)
 class RoutingProblem:
-    """A MARGOT problem on arrays.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n_samples, n_features)
-        Features scaled to [0, 1].
-    y : ndarray of shape (n_samples,)
-        Labels -1 and +1.
-    depth : int
-        Number of branching levels, at least 1.
-    c_upper, c_last : float
-        Penalty of slack above the last branching level and on it.
-    epsilon : float
-        Width of the strip left of an upper plane that holds no sample.
-    weights : ndarray of shape (n_samples,), optional
-        Positive sample weights; they multiply the penalties.
-    variant : {"margot", "hfs", "sfs"}
-        Hard (``hfs``) or soft (``sfs``) feature budget per node, or none.
-    budget_upper, budget_last : int, optional
-        Features per node and level for ``hfs`` and ``sfs``.
-    alpha : float
-        Price of each feature beyond the budget (``sfs``).
-    gap : float
-        Relative gap at which the search stops.
-    threads : int
-        How many threads share the open states; more than one is not reproducible.  Under feature
-        budgets there is one.
-    """
+    """A MARGOT problem on arrays."""
 
     x: NDArray[np.float64]
+    """Features scaled to [0, 1]."""
     y: NDArray[np.float64]
+    """-1 and +1."""
     depth: int
+    """Number of branching levels, at least 1."""
     c_upper: float
     c_last: float
+    """`c_upper`, `c_last`: penalty of slack above the last branching level and on it."""
     epsilon: float = 1e-3
+    """Width of the strip left of an upper plane that holds no sample."""
     weights: NDArray[np.float64] | None = None
+    """Positive; they multiply the penalties."""
     variant: Variant = "margot"
+    """Hard (``hfs``) or soft (``sfs``) feature budget per node, or none."""
     budget_upper: int | None = None
     budget_last: int | None = None
+    """`budget_upper`, `budget_last`: features per node and level for ``hfs`` and ``sfs``."""
     alpha: float = 0.0
+    """Price of each feature beyond the budget (``sfs``)."""
     gap: float = 1e-4
+    """Relative gap at which the search stops."""
     threads: int = 1
+    """How many share the open states; more than one is not reproducible. Under feature budgets
+    there is one."""
 
     def __post_init__(self) -> None:
         """Check shapes and ranges."""

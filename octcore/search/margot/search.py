@@ -6,7 +6,7 @@ budgets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,34 +28,22 @@ def routing_search(
     problem: RoutingProblem,
     receive: Receive = unheard,
     stop: Stop = lambda states: False,
-    starts: Sequence[NDArray[np.int64]] = (),
+    start: NDArray[np.int64] | None = None,
 ) -> Tracker:
-    """Solve a MARGOT problem to the requested gap or until stopped.
+    """Solve a MARGOT problem to the requested gap or until stopped; there is always a tree.
 
-    Parameters
-    ----------
-    problem : RoutingProblem
-        Data and settings.
-    receive : callable
-        Receives every better tree and bound as it happens.
-    stop : callable
-        Asked at least every 0.3 s.
-    starts : sequence of ndarray of shape (n_samples,)
-        Routings to try before the search: the last-level node of each sample (1-based heap), as
-        in `Tracker.caller_routing`; rows with equal features must go together.
-
-    Returns
-    -------
-    Tracker
-        Always with a tree; its bound is valid whatever stopped the search.
+    `receive`: receives every better tree and bound as it happens.
+    `stop`: asked at least every 0.3 s; the bound is valid whatever stopped the search.
+    `start`: routing to try before it: the last-level node of each sample (1-based heap); rows with
+    equal features must go together.
     """
     merged, inverse = merged_rows(problem)
-    tracker = Tracker(inverse, receive, stop)
+    tracker = Tracker(receive, stop)
     kind = NestedSearch if problem.depth > 2 else RoutingSearch
     search = (kind if problem.variant == "margot" else SparseRoutingSearch)(merged, tracker)
     search.start()
-    for routing in starts:
-        search.try_routing(merged_routing(routing, inverse), "warm start")
+    if start is not None:
+        search.try_routing(merged_routing(start, inverse), "warm start")
     tracker.status = search.run()
     search.polish()
     tracker.bound(search.bound, force=True)
@@ -82,7 +70,7 @@ class RoutingTask:
         """Search, from the best tree among others."""
         start = None if best is None else self.to_routing(best[1])
         problem = replace(self.problem, gap=gap, threads=threads)
-        found = routing_search(problem, receive, stop, () if start is None else (start,))
+        found = routing_search(problem, receive, stop, start)
         return UNDECIDED if found.status == "stalled" else None
 
     def prove(

@@ -45,17 +45,9 @@ def local_svm(
     The published first tree of MARGOT, HFS-MARGOT and SFS-MARGOT, whose nodes are a plain
     soft-margin SVM, or one with a hard or soft feature budget.
 
-    Parameters
-    ----------
-    stop : callable, optional
-        Asked during the node solves; the best plane so far is used when it says so.
+    `stop`: asked during the node solves; the best plane so far is used when it says so.
 
-    Returns
-    -------
-    planes : Planes
-        Planes with repaired biases.
-    routing : ndarray of shape (n_samples,)
-        Last-level node of each sample (0-based heap).
+    Returns planes with repaired biases, and the last-level node of each sample (0-based heap).
     """
     x, y = np.ascontiguousarray(problem.x, float), problem.y.astype(float)
     penalties, budgets = problem.penalties(), problem.budgets()

@@ -39,22 +39,22 @@ SOLVE_PIVOTS = np.int64(500)
 
 
 class SearchData(NamedTuple):
-    """Arrays shared by all states.
-
-    ``x`` (n_layers, n_samples, width) with ``layer`` (n_nodes,) naming the rows each node sees,
-    ``y`` (n_samples,), ``upper`` (n_nodes, n_samples), ``constants`` as in `NodeData`,
-    ``twin`` (n_samples,): the sample with equal features and the other label, or -1, ``trail``:
-    samples moved since its first entry, their number, was set to 0 (as many as there is room for),
-    and in its last entry the sample that has no side left where a state was pruned, or -1.
-    """
+    """Arrays shared by all states."""
 
     x: Any
+    """Shape ``(n_layers, n_samples, width)``."""
     layer: Any
+    """Layer of the rows that each node sees."""
     y: Any
     upper: Any
+    """Shape ``(n_nodes, n_samples)``."""
     constants: Any
+    """As in `NodeData`."""
     twin: Any
+    """The sample with equal features and the other label, or -1."""
     trail: Any
+    """Samples moved since its first entry, their number, was set to 0 (as many as there is room
+    for), and in its last entry the sample that has no side left where a state was pruned, or -1."""
 
 
 @inner

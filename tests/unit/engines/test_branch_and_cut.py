@@ -12,11 +12,11 @@ from scipy.sparse import csr_matrix
 
 from octcore.engines.base import SolveLimits, StopReason
 from octcore.engines.branch_and_cut import lp as lp_module
+from octcore.engines.branch_and_cut import search
 from octcore.engines.branch_and_cut.branching import default_children, fixings
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
 from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
 from octcore.engines.branch_and_cut.rows import CutPool
-from octcore.engines.branch_and_cut.search import SearchOptions
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import EngineError
 from octcore.numerics.linear import linear_program
@@ -113,22 +113,21 @@ def optimum() -> float:
     return max(v for v in (value_of(tree_of(s)) for s in subsets) if v is not None)
 
 
-def run(program, options=None, clock=None, cancel=lambda: False, gap=0.0, node_limit=None):
+def run(program, clock=None, cancel=lambda: False, gap=0.0, node_limit=None):
     events = []
     clock = clock or Clock(20.0)
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
     limits = SolveLimits(clock, gap, node_limit)
-    outcome = BranchAndCutEngine(options).solve(program, limits, recorder, cancel)
+    outcome = BranchAndCutEngine().solve(program, limits, recorder, cancel)
     return outcome, recorder, events
 
 
-@pytest.mark.parametrize("selection", ["dive", "best-bound"])
 @pytest.mark.parametrize("life", [None, 1])
 @pytest.mark.parametrize("granularity", [0.0, 1.0])
-def test_lazy_rows_are_found_and_optimality_is_proven(selection, life, granularity):
+def test_lazy_rows_are_found_and_optimality_is_proven(life, granularity):
     seen = []
     program = replace(make_program(life, seen=seen), granularity=granularity)
-    outcome, recorder, events = run(program, SearchOptions(selection=selection))
+    outcome, recorder, events = run(program)
     assert outcome.stop_reason is StopReason.OPTIMAL
     assert recorder.objective == recorder.best_bound == optimum()
     assert outcome.values["cuts_by_family"]["neighbours"] > 0
@@ -177,10 +176,17 @@ def test_bound_and_incumbent_are_monotone_and_never_cross():
     assert events[-1].incumbent is not None
 
 
+@pytest.fixture
+def without_rounds(monkeypatch):
+    """No rounds at fractional points, so that some are branched on."""
+    monkeypatch.setattr(search, "ROOT_ROUNDS", 0)
+    monkeypatch.setattr(search, "NODE_ROUNDS", 0)
+
+
+@pytest.mark.usefixtures("without_rounds")
 @pytest.mark.parametrize("nodes", [1, 2, 3, 5])
 def test_bound_is_valid_when_nodes_run_out(nodes):
-    options = SearchOptions(root_rounds=0, node_rounds=0)
-    outcome, recorder, _ = run(make_program(), options, node_limit=nodes)
+    outcome, recorder, _ = run(make_program(), node_limit=nodes)
     assert recorder.best_bound is not None
     assert recorder.best_bound >= optimum() - 1e-6
     assert recorder.objective is None or recorder.objective <= optimum()
@@ -207,10 +213,9 @@ def test_infeasible_is_proven():
     assert recorder.objective is None
 
 
+@pytest.mark.usefixtures("without_rounds")
 def test_gap_limit_stops_early():
-    outcome, recorder, _ = run(
-        make_program(), SearchOptions(root_rounds=0, node_rounds=0), gap=10.0
-    )
+    outcome, recorder, _ = run(make_program(), gap=10.0)
     assert outcome.stop_reason in {StopReason.GAP_LIMIT, StopReason.OPTIMAL}
     assert recorder.best_bound >= optimum() - 1e-6
 

@@ -130,5 +130,5 @@ def test_sparse_node_equals_enumeration(seed: int, price: float):
         if len(features) <= 2 or price < np.inf:
             values.append(node.solve(features).plane.value + node.charge(len(features)))
     found = solve_sparse_node(node)
-    assert found.exact
+    assert found.value <= found.bound * (1 + 1e-6) + 1e-12
     assert found.value == pytest.approx(min(values), rel=1e-6)

@@ -12,7 +12,7 @@ import octcore
 from octcore.cli import main
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
-from octcore.solving.model_file import write_model
+from octcore.solving.model_file import model_files
 from octcore.solving.prepare import problem_of
 
 KEYS = ("flow-oct", "oct", "s-oct")
@@ -66,7 +66,7 @@ def test_what_has_no_whole_model_or_another_place_is_refused(
             run.write_model(path)
         assert refused.value.code.startswith(error)
     with pytest.raises(TooLargeError):
-        write_model(run, tmp_path / "model.lp", most_nonzeros=10)
+        model_files(run, most_nonzeros=10)
     data = octcore.load_sample("xor").subset(np.arange(20))
     for key in ("threshold-search", "bend-oct", "s-oct"):  # its default has lazy cuts
         other = octcore.solve(data, key, depth=1, time_limit=30)

@@ -20,8 +20,8 @@ def nested(seed: int, n: int = N) -> NestedSearch:
     rng = np.random.default_rng(seed)
     x, y = rng.random((n, 2)), np.where(rng.random(n) < 0.5, -1.0, 1.0)
     upper, last = ((0.1, 10.0), (1.0, 1.0), (1.0, 100.0))[seed % 3]
-    problem, inverse = merged_rows(RoutingProblem(x, y, 3, upper, last))
-    made = NestedSearch(problem, Tracker(inverse))
+    problem, _ = merged_rows(RoutingProblem(x, y, 3, upper, last))
+    made = NestedSearch(problem, Tracker())
     made.start()
     made.prefix = np.zeros(n, np.int64)
     made._load_root()

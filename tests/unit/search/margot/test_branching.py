@@ -22,8 +22,8 @@ def test_trial_gain_is_the_rise_of_the_bound(seed: int):
     """Also where the child's plane suits the sample and only the parent's plane must turn."""
     rng = np.random.default_rng(seed)
     x, y = rng.random((20, 3)), np.where(rng.random(20) < 0.5, -1.0, 1.0)
-    problem, inverse = merged_rows(RoutingProblem(x, y, 2, 1.0, 20.0))
-    search = RoutingSearch(problem, Tracker(inverse))
+    problem, _ = merged_rows(RoutingProblem(x, y, 2, 1.0, 20.0))
+    search = RoutingSearch(problem, Tracker())
     search.start()
     prefix = np.zeros(20, np.int64)
     clear_bank(search.bank)

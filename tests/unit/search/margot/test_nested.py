@@ -29,8 +29,8 @@ def case(seed: int, n: int = 9) -> RoutingProblem:
 
 def plainly(problem: RoutingProblem) -> float:
     """Objective by the search whose states fix the whole way of a sample."""
-    merged, inverse = merged_rows(problem)
-    plain = RoutingSearch(merged, Tracker(inverse))
+    merged, _ = merged_rows(problem)
+    plain = RoutingSearch(merged, Tracker())
     plain.start()
     assert plain.run() == "optimal"
     return plain.tracker.objective

@@ -208,7 +208,7 @@ def test_a_given_routing_is_the_first_incumbent():
     problem = RoutingProblem(x, y, 2, 1.0, 100.0)
     full = solved(problem)
     assert solved(problem, node_limit=1).objective > full.objective * (1 + GAP)
-    given = solved(problem, node_limit=1, starts=(full.routing,))
+    given = solved(problem, node_limit=1, start=full.routing)
     assert given.objective == pytest.approx(full.objective, rel=EXACT)
     least = given.falling[-1]
     assert least == min(given.falling)
