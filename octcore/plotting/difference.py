@@ -63,22 +63,6 @@ def _forms(tree: Tree, encoding: Encoding) -> dict[int, object]:
     return forms | {leaf: ("leaf", code) for leaf, code in tree.labels.items()}
 
 
-def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
-    """Mark nodes in what the tree component draws, in words and by their frame."""
-    marked = [
-        {
-            **node,
-            "mark": True,
-            "detail": f"≠ {node['detail']}",
-            "label": f"differs: {node['label']}",
-        }
-        if node["id"] in nodes
-        else node
-        for node in component["nodes"]
-    ]
-    return {**component, "nodes": marked}
-
-
 @dataclass(frozen=True)
 class Price:
     """What a condition costs."""

@@ -23,7 +23,6 @@ from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
 from octcore.tree.export.records import node_records
 from octcore.tree.export.svg import Box, layout
-from octcore.tree.wording import split_words
 
 LONGEST_NAME, MOST_TERMS = 30, 6
 
@@ -167,9 +166,7 @@ def features(run: Run, theme: str = "light") -> go.Figure:
     ModelFileError
         If the run has no tree.
     """
-    found = run.final_tree
-    words = {n: split_words(s, run.encoding).test for n, s in found.splits.items()}
-    return usage_figure(usage_data(found, run.encoding, words), palette_for(theme))
+    return usage_figure(usage_data(run.final_tree, run.encoding), palette_for(theme))
 
 
 def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> go.Figure:

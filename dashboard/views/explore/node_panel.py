@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import why_split
-from dashboard.widgets import chart, inputs, run_summary
+from dashboard.widgets import chart, inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.row_path import (
@@ -156,9 +156,7 @@ def _part(run: Run, source: str) -> Dataset | None:
 
 
 def _path(run: SolvedRun, row: ChosenRow) -> RowPath:
-    return row_path_data(
-        run.tree, run.encoding, row.frame, run_summary.split_texts(run.tree, run.encoding)
-    )
+    return row_path_data(run.tree, run.encoding, row.frame)
 
 
 def _choose(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
