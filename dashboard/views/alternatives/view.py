@@ -13,15 +13,8 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.alternatives import pictures
-from dashboard.views.what_if.questions import (
-    Conditions,
-    best_settings,
-    chosen_run,
-    columns_words,
-    left_out,
-    rows_of,
-    search_settings,
-)
+from dashboard.views.what_if import questions
+from dashboard.views.what_if.questions import Conditions
 from dashboard.widgets import chart, inputs, live, proofs, run_summary
 from dashboard.widgets.inputs import lazy_tabs
 from octcore.data.dataset import Dataset
@@ -29,6 +22,7 @@ from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import condition_words, difference_data
+from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.alternatives import ROUNDING, Alternative, Alternatives
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.prepare import split_rows
@@ -43,12 +37,12 @@ MOST_REQUIRED, MOST_GROUPS = 4, 10
 
 def draw(view: JobView, run: Run) -> None:
     """Draw question and answer for a finished run."""
-    data = rows_of(view)
+    data = questions.rows_of(view)
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")
         return
     conditions = _form(run, data)
-    search = search_settings(run, data, conditions.tolerance)
+    search = questions.search_settings(run, data, conditions.tolerance)
     settings = {"search": search, "conditions": asdict(conditions)}
     answer = partial(_answer, view.id, run, data, search, conditions)
     question = (TASK, view.id, data, settings, TASK_SECONDS)
@@ -93,7 +87,9 @@ def _form(run: Run, data: Dataset) -> Conditions:
         placeholder="none",
         help="Shows how far the shares of positive predictions are apart between its groups.",
     )
-    reaches = points / 100 >= float(search_settings(run, data, 0.0)["params"]["leaf_penalty"])
+    reaches = points / 100 >= float(
+        questions.search_settings(run, data, 0.0)["params"]["leaf_penalty"]
+    )
     gain = st.toggle(
         "Every split lowers the errors",
         value=reaches,
@@ -127,7 +123,7 @@ def _answer(
     train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]
     _headline(run, record, search)
     if not record.count:
-        _none(run_id, data, best_settings(search, conditions), record)
+        _none(run_id, data, questions.best_settings(search, conditions), record)
         return
     context = Context(run_id, task, data, train, search)
     lazy_tabs(
@@ -195,9 +191,9 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
     if run.encoding.key != search["encoding"]:
         notes.append(
             f"The run tests {run.encoding.key} columns; near-optimal trees are counted on "
-            f"{columns_words(search['encoding'])}, and their optimum is that of these."
+            f"{questions.columns_words(search['encoding'])}, and their optimum is that of these."
         )
-    missing = sorted(left_out(run))
+    missing = sorted(questions.left_out(run))
     if missing:
         notes.append(
             f"Constraints that cannot be counted under are left out: {', '.join(missing)}."
@@ -365,7 +361,7 @@ def _keep(context: Context, record: Alternatives, entry: Alternative, beside: st
     leaves, data = text.count(entry.tree.n_leaves, "leaf"), context.data
 
     def keep() -> str:
-        run = chosen_run(data, context.search, entry.tree, record.optimum, record.seconds)
+        run = questions.chosen_run(data, context.search, entry.tree, record.optimum, record.seconds)
         title = f"{leaves}, chosen among good trees on {data.name}"
         return jobs.supervisor().keep(session.token(), data, run, title)
 
@@ -424,6 +420,6 @@ def _pinned_tree(
     below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
     words = "near-optimal" if entry.loss else "proven optimal"
-    view = run_summary.view_of(entry.tree, record.encoding, context.train, words, not entry.loss)
+    view = tree_view_data(entry.tree, record.encoding, context.train, words, not entry.loss)
     key = session.widget_key("alternative", context.task, number)
     run_summary.still_tree(view, key, marked=nodes)

@@ -9,13 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from dashboard.server.job_view import setting_phrase
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.errors import refusal as refused
 from octcore.formulations.base import baseline, get_formulation, list_formulations
 from octcore.serial import jsonable, write_file
-from octcore.solving.settings import TEST_SIZE, Asked, check_against_data, check_settings
+from octcore.solving.settings import Asked, check_against_data, check_settings
 
 Settings = Mapping[str, Any]
 
@@ -125,7 +126,7 @@ def short_labels(
         title = titles.get(position) or get_formulation(str(entry["formulation"])).info.title
         formulation = [title] if "formulation" in differing or titles else []
         parts = formulation + [
-            _phrase(name, entry[name])
+            setting_phrase(name, entry[name])
             for name in differing
             if name not in {"formulation", "engine", "data"}
             and entry.get(name) is not None
@@ -161,19 +162,6 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
 def _is_own_encoding(flat: Settings) -> bool:
     """Whether a run's columns are those that its formulation takes by itself."""
     return flat.get("encoding") == get_formulation(str(flat["formulation"])).info.default_encoding
-
-
-def _phrase(name: str, value: Any) -> str:
-    if name == "encoding":
-        return str(value)
-    if name == TEST_SIZE.name:
-        return f"{100 * value:g} % held out"
-    words = name.replace("_", " ")
-    if value is True:
-        return words
-    if isinstance(value, float):
-        return f"{words} {value:g}"
-    return f"{words} {value if isinstance(value, str) else json.dumps(value, default=str)}"
 
 
 MOST = 24
