@@ -94,11 +94,7 @@ class Price:
 
 
 def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
-    """Compare two runs; None when one has no tree.
-
-    `same_objective`: whether their objectives can be subtracted; class weights make them another
-    scale.
-    """
+    """Compare two runs, None without both trees; with other class weights objectives differ."""
     if before.tree is None or after.tree is None:
         return None
     of_costs = before.asked.has_task

@@ -54,10 +54,7 @@ def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
 
 
 def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
-    """Draw features against nodes; the selected node is framed.
-
-    `record`: what to draw; must have a branch node.
-    """
+    """Draw features against branch nodes, at least one; the selected one is framed."""
     rows = text.unique_labels(record.features)
     is_univariate = all(v in (0.0, 1.0) for row in record.shares for v in row)
     cells = [[_cell(v, is_univariate) for v in row] for row in record.shares]

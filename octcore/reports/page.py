@@ -60,6 +60,6 @@ def listed(sentences: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{escaped(words, 900)}</li>' for words in sentences)}</ul>"
 
 
-def weak(words: str, at_most: int = 900) -> str:
+def weak(words: str) -> str:
     """A remark."""
-    return f'<p class="weak">{escaped(words, at_most)}</p>'
+    return f'<p class="weak">{escaped(words, 900)}</p>'

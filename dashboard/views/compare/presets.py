@@ -114,10 +114,7 @@ def start_order(entrants: Sequence[Settings]) -> list[int]:
 def short_labels(
     settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[str, ...]:
-    """Name runs by what differs between them; equal ones get a number.
-
-    `titles`: names of those that are not simply what their formulation found, by position.
-    """
+    """Name runs by what differs, and by `titles` at some positions; equal ones get a number."""
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
@@ -170,10 +167,7 @@ _LOCK = threading.Lock()
 
 
 class OwnPresets:
-    """Named comparisons by browser.
-
-    `path`: the file; None keeps them in memory only.
-    """
+    """Named comparisons by browser, in a file or, without one, in memory only."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -167,10 +167,7 @@ TIMES = {
 
 
 def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
-    """True optimum of the problem of a run, and the title of the other run that proved it.
-
-    `run_id`: the run; its own proof comes first, then those of the other runs of this session.
-    """
+    """True optimum of the problem of a run; if another of this session proved it, its title."""
     if run.is_proven:
         return run.objective, ""
     own = jobs.view(run_id)

@@ -221,10 +221,7 @@ def _family(run_id: str, family: Family) -> None:
 
 
 def _answer(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
-    """Draw a finished run that has a tree.
-
-    `curve`: draws how incumbent and bound met.
-    """
+    """Draw a finished run that has a tree; `curve` draws how incumbent and bound met."""
     run_summary.headline(view.id, run)
     run_summary.small_tree(view.id, run)
     numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)

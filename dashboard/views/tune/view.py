@@ -47,7 +47,7 @@ def draw_form(data: Dataset) -> Plan | None:
     problems: list[str] = []
     grid = {name: _values(axes[name], info, problems) for name in axes if name in varied}
     params, depth, encoding = _fixed(info, varied)
-    protocol, choice = _protocol(data)
+    protocol, choice = _protocol()
     limit, seed = st.columns(2)
     with limit:
         seconds = settings_form.limit_input(
@@ -115,7 +115,7 @@ def _fixed(info: FormulationInfo, varied: list[str]) -> tuple[dict[str, Any], in
     return params, depth, encoding
 
 
-def _protocol(data: Dataset) -> tuple[str, str]:
+def _protocol() -> tuple[str, str]:
     protocol = st.selectbox(
         "Protocol",
         PROTOCOLS,
