@@ -89,7 +89,7 @@ def root_values_figure(
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one.
 
-    `chosen`: feature that the current tree tests there.  `place`: the node, in words.
+    `chosen`: feature that the current tree tests at the place.
     `has_costs`: whether values are 1 minus the mean cost instead of the accuracy.
     """
     shown = record[:MOST_FEATURES][::-1]

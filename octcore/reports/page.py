@@ -14,11 +14,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(name: str, sections: Iterable[str], script: str = "") -> str:
-    """Put sections of HTML into one file that needs no network.
-
-    `sections`: escaped HTML; empty ones are left out.
-    `script`: the only script that may run; none by default.
-    """
+    """Put escaped sections into one file that needs no network; only the script given may run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = POLICY + (f"; script-src 'sha256-{digest}'" if script else "")
     return (
