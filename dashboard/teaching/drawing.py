@@ -212,8 +212,8 @@ def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
     if with_truth and truth.flipped:
         entries.append(("◇", palette.optimum, "label turned over"))
     return "".join(
-        f'<span><span style="color:{colour};font-weight:600" aria-hidden="true">{mark}</span> '
-        f"{words}</span>"
+        f'<span><span style="color:{colour};font-size:1.3em;line-height:1" aria-hidden="true">'
+        f"{mark}</span> {words}</span>"
         for mark, colour, words in entries
     )
 
