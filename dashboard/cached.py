@@ -91,10 +91,7 @@ def once_per_run(run_id: str, what: str, _make: Callable[[], T]) -> T:
 
 
 def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) -> SolvedRun | str:
-    """CART on the training rows of a run, of its depth and leaf penalty.
-
-    `encoding`: features that CART may split on; None for those of the run.
-    """
+    """CART on the training rows of a run, of its depth and leaf penalty; None: its encoding."""
     encoding = encoding or run.asked.encoding
 
     def grown() -> SolvedRun | str:

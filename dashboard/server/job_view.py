@@ -9,7 +9,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.run import Run, SolvedRun
-from octcore.solving.settings import Asked
+from octcore.solving.settings import ENCODING, TEST_SIZE, Asked
 
 QUEUED = "queued"
 PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
@@ -103,12 +103,16 @@ def setting_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
     usual = {parameter.name: parameter.default for parameter in asked.info.hyperparameters}
     for name, value in asked.params.items():
         if value is not None and usual.get(name) != value:
-            words.append(f"{name.replace('_', ' ')} {text.value(value)[:40]}")
-    words += [_constraint(name, v) for name, v in asked.constraints.items()]
-    return tuple(words)
+            words.append(setting_phrase(name, value))
+    return (*words, *(setting_phrase(name, v) for name, v in asked.constraints.items()))
 
 
-def _constraint(name: str, value: Any) -> str:
+def setting_phrase(name: str, value: Any) -> str:
+    """Say a setting that is not as usual, in few words."""
+    if name == ENCODING.name:
+        return str(value)
+    if name == TEST_SIZE.name:
+        return f"{100 * value:g} % held out"
     if name == "forbidden_features":
         return f"without {', '.join(map(str, value))}"
     if name == "root_feature":
@@ -117,4 +121,5 @@ def _constraint(name: str, value: Any) -> str:
         return f"at most {value} leaves"
     if name == "min_samples_leaf":
         return f"at least {value} rows in a leaf"
-    return f"{name.replace('_', ' ')} {text.value(value)[:40]}"
+    words = name.replace("_", " ")
+    return words if value is True else f"{words} {text.value(value)[:40]}"

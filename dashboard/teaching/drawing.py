@@ -1,6 +1,5 @@
 """The points of a lesson: on the drawing board, with their truth where it is known, on paper."""
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ from octcore.plotting.layout import BREAK, base_layout, curve, mark
 from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
-from octcore.reports.charts import figure_svg, marker
+from octcore.reports.charts import figure_svg
 from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
 from octcore.tree.margins import node_margins, split_lines
@@ -99,7 +98,6 @@ def board_data(
     """Make the plain data that the drawing board in the browser shows.
 
     `points`: in [0, 1].
-    `truth`: overlay; empty to hide it.
     `origin`: changes when the points come from somewhere else than the board itself.
     `serial`: number of the last change that the board reported; older echoes are ignored there.
     """
@@ -203,31 +201,20 @@ def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
 
 
 def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
-    """HTML of the legend of lesson planes; holds no text of users."""
+    """HTML of the legend of lesson planes; holds no text of users, and no SVG, which is cut out."""
     entries = [
-        (
-            marker((0, 0), {"symbol": palette.class_marker(k), "size": 10,
-                            "color": palette.class_colour(k), "line": {"color": palette.outline}}),
-            f"class {name}",
-        )
-        for k, name in enumerate(CLASSES)
-    ]  # fmt: skip
-    ink = f'stroke="{palette.text}" fill="none" stroke-width="2.6"'
-    entries.append((f'<path d="M-4,-4L4,4M-4,4L4,-4" {ink}/>', "misclassified"))
-    entries.append((f'<circle r="6" {ink}/>', "support vector"))
-    if with_truth:
-        ink = f'stroke="{palette.optimum}" fill="none" stroke-width="2.2"'
-        if truth.segments:
-            entries.append((f'<path d="M-8,0H8" stroke-dasharray="4 3" {ink}/>', "truth"))
-        if truth.flipped:
-            entries.append((f'<path d="M0,-7L7,0L0,7L-7,0Z" {ink}/>', "label turned over"))
-    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -9 20 18">'
-    # As addresses of images: inline SVG is not let through.
+        (mark, palette.class_colour(k), f"class {name}")
+        for k, (mark, name) in enumerate(zip("●■", CLASSES, strict=True))
+    ]
+    entries += [("✕", palette.text, "misclassified"), ("○", palette.text, "support vector")]
+    if with_truth and truth.segments:
+        entries.append(("╌╌", palette.optimum, "truth"))
+    if with_truth and truth.flipped:
+        entries.append(("◇", palette.optimum, "label turned over"))
     return "".join(
-        '<span style="display:inline-flex;gap:6px;align-items:center"><img alt="" width="22" '
-        'height="20" src="data:image/svg+xml;base64,'
-        f'{base64.b64encode(f"{head}{icon}</svg>".encode()).decode()}">{words}</span>'
-        for icon, words in entries
+        f'<span><span style="color:{colour};font-size:1.3em;line-height:1" aria-hidden="true">'
+        f"{mark}</span> {words}</span>"
+        for mark, colour, words in entries
     )
 
 

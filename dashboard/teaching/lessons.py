@@ -26,8 +26,9 @@ from octcore.formulations.base import (
     list_formulations,
     of_common_objective,
 )
-from octcore.parameters import FloatRange, IntRange, Parameter
+from octcore.parameters import Parameter
 from octcore.serial import digest
+from octcore.solving.settings import DEPTH
 
 FORMAT, VERSION = "octcore-lesson", 1
 CLASSES = ("A", "B")
@@ -50,34 +51,13 @@ Points = tuple[tuple[int, int, int], ...]
 Cuts = tuple[tuple[int, int], ...]
 """A guessed tree from the root on: axis (0 is x) and place in thousandths of every cut."""
 
+_OPTIMAL, _MARGINS = (get_formulation(key).info for key in FIRST_FORMULATIONS[1:])
 SETTINGS: tuple[Parameter, ...] = (
-    IntRange("depth", 2, symbol="D", help="Levels of splits of every tree.", low=1, high=4),
-    FloatRange(
-        "leaf_penalty",
-        0.01,
-        symbol=r"\lambda",
-        help="Price of a leaf in accuracy, where a formulation has one.",
-        low=0.0,
-        high=1.0,
-    ),
-    FloatRange(
-        "C_upper",
-        1000.0,
-        symbol="C_t",
-        help="Price of slack above the last level, for margin trees.",
-        low=1e-3,
-        high=1e6,
-        log=True,
-    ),
-    FloatRange(
-        "C_last",
-        1000.0,
-        symbol="C_t",
-        help="Price of slack on the last level, for margin trees; large values want every point "
-        "on its side.",
-        low=1e-3,
-        high=1e6,
-        log=True,
+    replace(DEPTH, symbol="D", high=4),
+    _OPTIMAL.parameter("leaf_penalty"),
+    *(  # at first large: every point is wanted on its side
+        replace(_MARGINS.parameter(name), default=1000.0, low=1e-3, high=1e6, low_open=False)
+        for name in ("C_upper", "C_last")
     ),
 )
 PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}

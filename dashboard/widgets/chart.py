@@ -51,10 +51,7 @@ def numbers(
 def rows(
     table: pd.DataFrame, key: str, alt: str, file: tuple[str, str, pd.DataFrame], **options: Any
 ) -> None:
-    """Place the first rows of a table, and the button that saves all of them.
-
-    `file`: words on the button, name of the file, and the table that is saved.
-    """
+    """Place the first rows of a table; a button saves all: its words, file name and table."""
     st.dataframe(table.head(ROWS_SHOWN), hide_index=True, key=key, alt=alt, **options)
     left, right = st.columns([3, 1], vertical_alignment="center")
     if len(table) > ROWS_SHOWN:

@@ -24,10 +24,7 @@ def script_of(name: str) -> str:
 
 
 def make_component(name: str, html: str, trigger: str) -> Show:
-    """Make a component; call it once, when the module of the component is imported.
-
-    `trigger`: name under which the script reports what the reader did.
-    """
+    """Make a component, once, on import; its script reports under the name `trigger`."""
     mount = component(
         f"octcore_{name}",
         html=html,

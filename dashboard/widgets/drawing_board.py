@@ -47,10 +47,7 @@ def show_board(
 
 
 def show_guess(data: dict[str, Any], key: str, on_cuts: Callable[[Cuts], None]) -> None:
-    """Draw points that stay, and cuts that can be dragged; their errors are counted meanwhile.
-
-    `on_cuts`: called before the rerun that follows when a cut was put down.
-    """
+    """Draw points that stay and cuts to drag; `on_cuts` hears of one that was put down."""
 
     def changed(change: dict[str, Any]) -> None:
         on_cuts(tuple((int(axis), int(place)) for axis, place in change["cuts"]))

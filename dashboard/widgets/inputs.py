@@ -29,11 +29,7 @@ def download(
 def wide_button(
     label: str, icon: str, key: str, place: Any = st, is_first: bool = True, **look: Any
 ) -> bool:
-    """Draw a button as wide as its place; returns whether it was pressed.
-
-    `icon`: name of a Material symbol.
-    `is_first`: whether it is what most people want.
-    """
+    """Draw a button as wide as its place; `is_first` is what most people want."""
     look["type"] = "primary" if is_first else "secondary"
     return place.button(label, key, icon=f":material/{icon}:", width="stretch", **look)
 

@@ -31,9 +31,10 @@ def until(
     was_over = is_over()
 
     def part() -> None:
-        if not was_over and is_over():
+        has_ended = not was_over and is_over()
+        draw()  # first: what was pressed a moment ago would be lost by drawing the page anew
+        if has_ended:
             st.rerun()
-        draw()
 
     st.fragment(part, run_every=None if was_over else every)()
 

@@ -22,10 +22,7 @@ SPEED_UPS = frozenset(
 
 
 def parameter_form(declared: Iterable[Parameter], owner: str, source: str = "") -> dict[str, Any]:
-    """Draw one input for every declared setting; returns the values that differ from defaults.
-
-    `owner`: key of the formulation, so that every one keeps its own values.
-    """
+    """Draw an input for every setting, kept by owner; returns values that differ from defaults."""
     declared = tuple(declared)
     quick = [p for p in declared if p.name in SPEED_UPS]
     basic = [p for p in declared if not p.advanced and p not in quick]

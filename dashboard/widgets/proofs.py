@@ -18,10 +18,7 @@ VERIFY_SECONDS = 1800.0
 
 
 def verification(run_id: str, run: SolvedRun, with_words: bool = True) -> None:
-    """Say whether and how the claim of a run was verified; offer it where that is possible.
-
-    `with_words`: whether to say it in words; not where the statements of the run are listed anyway.
-    """
+    """Say how the claim was verified, in words unless its statements are listed; offer to do it."""
     found, verified = run.certificate.verification, run.certificate.verified
     if verified is False and found is not None:
         st.error(text.markdown(found.statement, 600), icon=":material/gpp_bad:")
@@ -53,10 +50,7 @@ LARGEST, SECONDS = 60e6, 900.0
 
 
 def file(run_id: str, run: SolvedRun, proven: str) -> None:
-    """Draw the button that makes the proof of a run, and its download once it is made.
-
-    `proven`: what is proven, in a clause.
-    """
+    """Draw the button that makes a proof file, then its download; `proven` says of what."""
     why_not = refusal(refuse_unproven, run)
     pressed = st.button(
         "Make a proof file",

@@ -10,28 +10,13 @@ from dashboard import cached, session
 from dashboard.teaching.lessons import is_presented
 from dashboard.widgets import chart, thresholds
 from dashboard.widgets.component import make_component
-from octcore.data.dataset import Dataset
-from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.difference import mark
-from octcore.plotting.tree_view import (
-    TreeView,
-    beside,
-    component_data,
-    tree_view_data,
-    with_spans,
-)
+from octcore.plotting.tree_view import TreeView, component_data, tree_view_data, with_spans
 from octcore.reports.summary import Summary, answer_words, counts_words, summary
 from octcore.solving.run import Run, SolvedRun
-from octcore.tree.margins import node_margins
-from octcore.tree.tree import Tree
-from octcore.tree.wording import split_words
 
 METRIC_WIDTH = 150
 """In pixels; as many fit on a line as there is room for."""
-
-WORD_DIGITS = 5
-LONGEST_NAME = 28
 
 STOP_WORDS = {
     "optimal": "proven optimal",
@@ -104,27 +89,10 @@ def proof(run: Run, more: Callable[[], None] | None = None) -> None:
             more()
 
 
-def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
-    """Question of every split of a tree in raw units, short enough for a node."""
-    return {
-        node: text.words(split_words(split, encoding, WORD_DIGITS, max_name=LONGEST_NAME).test)
-        for node, split in tree.splits.items()
-    }
-
-
 def tree_view(run: SolvedRun) -> TreeView:
     """Record of the tree of a run, on its training rows."""
-    proven = run.is_proven
-    view = view_of(run.tree, run.encoding, run.train, badge_words(run), proven)
+    view = tree_view_data(run.tree, run.encoding, run.train, badge_words(run), run.is_proven)
     return replace(view, refuted=run.certificate.verified is False)
-
-
-def view_of(tree: Tree, encoding: Encoding, train: Dataset, words: str, proven: bool) -> TreeView:
-    """Record of any tree on training rows, with the margins of its splits."""
-    margins = node_margins(tree, encoding.transform(train.frame), train.y)
-    widths = {m: margin.width for m, margin in margins.items() if margin.kind == "unit"}
-    names = split_texts(tree, encoding)
-    return tree_view_data(tree, encoding, train, names, words, proven, widths)
 
 
 def badge_words(run: Run) -> str:
@@ -142,26 +110,19 @@ def still_tree(
     marked: frozenset[int] = frozenset(),
     others: Sequence[TreeView] = (),
 ) -> None:
-    """Draw a tree in which nothing can be selected; `others` as in `small_tree`."""
-    data = mark(component_data(view, session.palette(), 0, token or key), marked)
-    if others:
-        data["beside"] = beside(others)
+    """Draw a tree in which nothing can be selected; the rest as in `component_data`."""
+    palette = session.palette()
+    data = component_data(view, palette, token or key, marked=marked, others=others)
     show_tree(data, key, lambda _: None)
 
 
 def small_tree(
     run_id: str, run: SolvedRun, path: tuple[int, ...] = (), others: Sequence[TreeView] = ()
 ) -> None:
-    """Draw the tree; a click selects the node for the Explore page as well.
-
-    `path`: nodes on the way of a row, to be marked; empty marks the way to the selected node.
-    `others`: all trees of the line it stands in; they get equal boxes and one scale.
-    """
+    """Draw the tree; a click selects the node for the Explore page as well."""
     view, selected = known_view(run_id, run), session.selected_node(run_id)
     view = with_spans(view, thresholds.spans(run_id, run))
-    data = component_data(view, session.palette(), selected, run_id) | {"path": list(path)}
-    if others:
-        data["beside"] = beside(others)
+    data = component_data(view, session.palette(), run_id, selected, path, others=others)
 
     def clicked(node: int) -> None:
         session.select_node(run_id, node)

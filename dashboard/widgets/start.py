@@ -68,10 +68,8 @@ def start_button(
     is_first: bool = True,
     is_ready: bool = True,
 ) -> None:
-    """Draw a button that starts a solve and opens the Solve page.
+    """Draw a button that starts a solve, by default `first_settings`, and opens the Solve page.
 
-    `given`: keywords of `octcore.solve`; by default `first_settings`.
-    `is_first`: whether it is what most people want.
     `is_ready`: whether the page knows what is predicted.
     """
     data = session.dataset()

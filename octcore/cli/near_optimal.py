@@ -7,24 +7,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from octcore.cli.options import (
-    add_constraint,
-    add_data_options,
-    add_declared,
-    add_json,
-    add_many,
-    constraint_values,
-    given,
-    pairs_of,
-    read_data,
-)
-from octcore.cli.output import (
-    NO_TREE,
-    ProgressLine,
-    check_outputs,
-    json_line,
-    write_all,
-)
+from octcore.cli import options, output
 from octcore.data.export import frame_to_csv
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -48,16 +31,18 @@ SHOWN_FEATURES = 12
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add("near-optimal", run_near_optimal)
-    add_data_options(parser)
-    add_declared(parser, (*SETTINGS, TREES))
-    add_many(parser, "--param", "NAME=VALUE", "leaf_penalty=0.01")
-    add_constraint(parser)
-    add_many(parser, "--with", "COL", "keep the trees that test this feature", "with_features")
+    options.add_data_options(parser)
+    options.add_declared(parser, (*SETTINGS, TREES))
+    options.add_many(parser, "--param", "NAME=VALUE", "leaf_penalty=0.01")
+    options.add_constraint(parser)
+    options.add_many(
+        parser, "--with", "COL", "keep the trees that test this feature", "with_features"
+    )
     without = "keep the trees that do not test this feature"
-    add_many(parser, "--without", "COL", without, "without_features")
+    options.add_many(parser, "--without", "COL", without, "without_features")
     gain = "keep the trees in which every split lowers the errors"
     parser.add_argument("--gain", action="store_true", help=gain)
-    add_json(parser, "counts and trees")
+    options.add_json(parser, "counts and trees")
     parser.add_argument("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
     parser.add_argument("--rules", metavar="FILE.csv", help="write the trees as rules")
 
@@ -65,16 +50,16 @@ def add_commands(commands: Any) -> None:
 def run_near_optimal(arguments: argparse.Namespace) -> int:
     """Count, then print or write what was asked for."""
     info = get_formulation(FORMULATION).info
-    params = pairs_of(arguments.param, "--param", "NAME=VALUE")
-    settings = given(arguments, SETTINGS)
-    check_outputs(arguments.json, arguments.timbertrek, arguments.rules)
-    shown = given(arguments, (TREES,)).get("trees", TREES.default)
+    params = options.pairs_of(arguments.param, "--param", "NAME=VALUE")
+    settings = options.given(arguments, SETTINGS)
+    output.check_outputs(arguments.json, arguments.timbertrek, arguments.rules)
+    shown = options.given(arguments, (TREES,)).get("trees", TREES.default)
     try:
-        with ProgressLine() as line:
+        with output.ProgressLine() as line:
             found = near_optimal(
-                read_data(arguments),
+                options.read_data(arguments),
                 params={name: info.parameter(name).parse(text) for name, text in params.items()},
-                constraints=constraint_values(arguments.constraint),
+                constraints=options.constraint_values(arguments.constraint),
                 on_event=lambda event: line.show(
                     f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
                 ),
@@ -84,18 +69,18 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
         if error.code != "NO_TREE":
             raise
         print(f"octcore: {error.message}", file=sys.stderr)
-        return NO_TREE
+        return output.NO_TREE
     found = found.restrict(arguments.with_features, arguments.without_features, gain=arguments.gain)
     files: dict[str, str | bytes] = {}
     train, encoding = found.prepared.train, found.encoding
     if arguments.timbertrek:
         trees = timbertrek(found.listed(shown), train, encoding)
-        files[arguments.timbertrek] = json_line(trees)
+        files[arguments.timbertrek] = output.json_line(trees)
     if arguments.rules:
         files[arguments.rules] = frame_to_csv(rules_table(found.listed(shown), train, encoding))
     if arguments.json:
-        files[arguments.json] = json_line(found.to_dict(shown))
-    write_all(files, _report(found, shown))
+        files[arguments.json] = output.json_line(found.to_dict(shown))
+    output.write_all(files, _report(found, shown))
     return 0
 
 

@@ -8,15 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from octcore.cli.options import (
-    add_constraint,
-    add_data_options,
-    add_declared,
-    add_json,
-    constraint_values,
-    given,
-    read_data,
-)
+from octcore.cli import options
 from octcore.cli.output import check_outputs, write_result
 from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
@@ -31,26 +23,26 @@ SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED, *T
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add("path", run_path)
-    add_data_options(parser)
-    add_declared(parser, SETTINGS)
-    add_constraint(parser)
-    add_json(parser, "steps and trees")
+    options.add_data_options(parser)
+    options.add_declared(parser, SETTINGS)
+    options.add_constraint(parser)
+    options.add_json(parser, "steps and trees")
     parser = commands.add("binarization", run_binarization)
-    add_data_options(parser)
-    add_declared(parser, BINARIZATION)
+    options.add_data_options(parser)
+    options.add_declared(parser, BINARIZATION)
     parser.add_argument("--leaf-penalty", metavar="P", type=float, default=0.01)
     parser.add_argument("--quantiles", metavar="A-B", default="2-20", help="such as 2-20 or 5")
-    add_constraint(parser)
-    add_json(parser, "points and thresholds")
+    options.add_constraint(parser)
+    options.add_json(parser, "points and thresholds")
 
 
 def run_path(arguments: argparse.Namespace) -> int:
     """Print accuracy against size."""
     check_outputs(arguments.json)
     path = penalty_path(
-        read_data(arguments),
-        constraints=constraint_values(arguments.constraint),
-        **given(arguments, SETTINGS),
+        options.read_data(arguments),
+        constraints=options.constraint_values(arguments.constraint),
+        **options.given(arguments, SETTINGS),
     )
     words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
     write_result(arguments.json, path.to_dict, _table(path.table(), words))
@@ -61,11 +53,11 @@ def run_binarization(arguments: argparse.Namespace) -> int:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
     check_outputs(arguments.json)
     path = binarization_path(
-        read_data(arguments),
+        options.read_data(arguments),
         leaf_penalty=arguments.leaf_penalty,
         quantiles=_range(arguments.quantiles),
-        constraints=constraint_values(arguments.constraint),
-        **given(arguments, BINARIZATION),
+        constraints=options.constraint_values(arguments.constraint),
+        **options.given(arguments, BINARIZATION),
     )
     words = "price: objective lost against all thresholds; said where both are proven"
     table = path.table().drop(columns="q")

@@ -10,25 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from octcore.cli import options, output
 from octcore.cli.cluster import Workers, add_scheduler, connected
-from octcore.cli.options import (
-    add_data_options,
-    add_declared,
-    add_json,
-    add_many,
-    add_solve_options,
-    given,
-    read_data,
-    solve_settings,
-)
-from octcore.cli.output import (
-    NO_TREE,
-    ProgressLine,
-    check_outputs,
-    json_line,
-    write_all,
-    write_result,
-)
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import OctError, SettingsError
@@ -49,25 +32,25 @@ FOR_ONE_TREE = ("trace", "model", "report", "tree")
 def add_commands(commands: Any) -> None:
     """Add the two commands."""
     solve = commands.add("solve", run_solve)
-    add_data_options(solve)
-    add_solve_options(solve)
-    add_declared(solve, ROWS)
-    add_json(solve)
+    options.add_data_options(solve)
+    options.add_solve_options(solve)
+    options.add_declared(solve, ROWS)
+    options.add_json(solve)
     trace = "write every event, one JSON a line; as text, as solvers do, if FILE ends in .log"
     solve.add_argument("--trace", metavar="FILE", help=trace)
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
     solve.add_argument("--report", metavar="FILE.html", help="write what people read, as one file")
-    add_many(solve, "--tree", "FILE", "in a format of " + ", ".join(EXPORTS))
+    options.add_many(solve, "--tree", "FILE", "in a format of " + ", ".join(EXPORTS))
     compare = commands.add("compare", run_compare)
-    add_data_options(compare)
+    options.add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
-    add_solve_options(compare, without={"formulation"})
+    options.add_solve_options(compare, without={"formulation"})
     compare.add_argument(
         "--repeats", metavar="N", type=int, default=1, help="splits of the rows, with --test-size"
     )
     compare.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(compare)
-    add_json(compare, "all results")
+    options.add_json(compare, "all results")
 
 
 def run_solve(arguments: argparse.Namespace) -> int:
@@ -79,11 +62,11 @@ def run_solve(arguments: argparse.Namespace) -> int:
         if kind not in EXPORTS:
             raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
     rows = _rows_asked(arguments)
-    settings = solve_settings(arguments)
+    settings = options.solve_settings(arguments)
     files = (arguments.json, arguments.trace, arguments.model, arguments.report)
-    check_outputs(*files, *arguments.tree)
+    output.check_outputs(*files, *arguments.tree)
     start = time.perf_counter()
-    data = read_data(arguments)
+    data = options.read_data(arguments)
     read_seconds = time.perf_counter() - start
     if rows["classes"] == ONE_VS_REST:
         return _solve_one_vs_rest(arguments, data, settings)
@@ -102,7 +85,7 @@ def _format_of(path: str) -> str:
 
 def _rows_asked(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read which rows and classes are asked for; refuse options that do not go together."""
-    rows = check_all(ROWS, given(arguments, ROWS), "octcore solve")
+    rows = check_all(ROWS, options.given(arguments, ROWS), "octcore solve")
     refused = [f"--{name}" for name in FOR_ONE_TREE if getattr(arguments, name)]
     if rows["classes"] == ONE_VS_REST and rows["select_rows"]:
         refused.append("--select-rows")
@@ -135,7 +118,7 @@ def _solve_one_vs_rest(
     lines += [model.summary, f"together right on {model.accuracy:.2%} of the training rows"]
     if model.test_accuracy is not None:
         lines.append(f"and on {model.test_accuracy:.2%} of the held-out rows")
-    write_result(arguments.json, model.to_dict, "\n".join(lines))
+    output.write_result(arguments.json, model.to_dict, "\n".join(lines))
     return 0
 
 
@@ -173,20 +156,20 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
     """Write the files that were asked for and the report; returns the exit code."""
     files: dict[str, str | bytes] = {}
     if arguments.json:
-        files[arguments.json] = json_line(record)
+        files[arguments.json] = output.json_line(record)
     if arguments.trace:
         is_text = arguments.trace.endswith(".log")
         files[arguments.trace] = run.log() if is_text else run.trace.to_json_lines()
     if run.tree is not None and arguments.model:
-        files[arguments.model] = json_line(model_to_dict(run))
+        files[arguments.model] = output.json_line(model_to_dict(run))
     if run.tree is not None:
         files |= {path: export_file(run, _format_of(path)) for path in arguments.tree}
     if run.tree is not None and arguments.report:
         files[arguments.report] = _report_of(run)
     if run.tree is None:
-        write_all(files, run_report(run), sys.stderr)
-        return NO_TREE
-    write_all(files, run_report(run) + (f"\n{summary}" if summary else ""))
+        output.write_all(files, run_report(run), sys.stderr)
+        return output.NO_TREE
+    output.write_all(files, run_report(run) + (f"\n{summary}" if summary else ""))
     return 0
 
 
@@ -208,16 +191,16 @@ def run_compare(arguments: argparse.Namespace) -> int:
     keys = [key.strip() for key in arguments.formulations.split(",") if key.strip()]
     if not keys:
         raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
-    plans = [solve_settings(arguments, key) for key in dict.fromkeys(keys)]
-    data = read_data(arguments)
-    check_outputs(arguments.json)
+    plans = [options.solve_settings(arguments, key) for key in dict.fromkeys(keys)]
+    data = options.read_data(arguments)
+    output.check_outputs(arguments.json)
     with connected(arguments.scheduler, arguments.jobs) as workers:
         groups = _compared(data, plans, arguments.repeats, workers)
         runs = [run for group in groups for run in group]
     table = comparison_table(runs) if arguments.repeats == 1 else repeats_table(groups)
     records = [run.to_dict() for run in runs]
-    write_result(arguments.json, lambda: records, table.to_string(index=False))
-    return 0 if any(run.tree is not None for run in runs) else NO_TREE
+    output.write_result(arguments.json, lambda: records, table.to_string(index=False))
+    return 0 if any(run.tree is not None for run in runs) else output.NO_TREE
 
 
 def _compared(
@@ -239,5 +222,5 @@ def _in_child(data: Dataset, *, called: float | None = None, **given: Any) -> Ru
     """Train in a child process, as the command line always does; Ctrl-C stops there."""
     own = {name: given.pop(name, None) for name in ("on_event", "sample_weight")}
     given.pop("cancel", None)
-    with ProgressLine() as line:
+    with output.ProgressLine() as line:
         return solve_in_child(data, given, on_phase=line, called=called, **own)

@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from octcore.cli import options
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.options import (
-    add_data_options,
-    add_json,
-    add_solve_options,
-    read_data,
-    solve_settings,
-)
 from octcore.cli.output import ProgressLine, check_outputs, write_result
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -35,8 +29,8 @@ IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add("tune", run_tune)
-    add_data_options(parser)
-    add_solve_options(parser, without=IGNORED)
+    options.add_data_options(parser)
+    options.add_solve_options(parser, without=IGNORED)
     parser.add_argument(
         "--grid", metavar="NAME=V,V,...", action="append", default=[], required=True
     )
@@ -44,15 +38,15 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
-    add_json(parser, "every fit")
+    options.add_json(parser, "every fit")
 
 
 def run_tune(arguments: argparse.Namespace) -> int:
     """Run the protocol and print one line per candidate."""
     check_outputs(arguments.json)
-    settings = solve_settings(arguments)
+    settings = options.solve_settings(arguments)
     grid = parse_grid(arguments.grid, settings["formulation"])
-    data = read_data(arguments)
+    data = options.read_data(arguments)
     checked = check_settings(**settings)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
     with connected(arguments.scheduler, arguments.jobs) as workers, ProgressLine() as line:

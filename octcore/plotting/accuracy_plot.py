@@ -144,10 +144,7 @@ class TuningPlot:
 
 
 def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
-    """Collect the accuracies and find the setting that makes the best axis.
-
-    `fits`: trainings so far; final ones are left out.
-    """
+    """Collect the accuracies of trainings but final ones, and find the setting for the axis."""
     found: dict[Candidate, list[float]] = {}
     for fit in fits:
         if fit.inner >= 0 and fit.accuracy is not None:

@@ -149,10 +149,7 @@ class Pair:
 
 
 def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pair, ...]:
-    """Collect what both sides report.
-
-    `measure`: one of `MEASURES`.
-    """
+    """Collect what both sides report of one of `MEASURES`."""
     ours, theirs, _ = MEASURES[measure]
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for cells in lines:
@@ -175,8 +172,7 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
     """Draw a row per data set: a filled mark for every model of ours, open ones for the paper's.
 
     Of more than `MOST_ROWS` data sets the paper's figure is drawn against ours, with the diagonal.
-
-    `measure`: one of `MEASURES`; seconds get a logarithmic axis.
+    Seconds get a logarithmic axis.
     """
     rows = len({pair.name for pair in pairs})
     found = list(dict.fromkeys(pair.model for pair in pairs))

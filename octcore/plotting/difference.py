@@ -63,22 +63,6 @@ def _forms(tree: Tree, encoding: Encoding) -> dict[int, object]:
     return forms | {leaf: ("leaf", code) for leaf, code in tree.labels.items()}
 
 
-def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
-    """Mark nodes in what the tree component draws, in words and by their frame."""
-    marked = [
-        {
-            **node,
-            "mark": True,
-            "detail": f"≠ {node['detail']}",
-            "label": f"differs: {node['label']}",
-        }
-        if node["id"] in nodes
-        else node
-        for node in component["nodes"]
-    ]
-    return {**component, "nodes": marked}
-
-
 @dataclass(frozen=True)
 class Price:
     """What a condition costs."""
@@ -110,11 +94,7 @@ class Price:
 
 
 def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
-    """Compare two runs; None when one has no tree.
-
-    `same_objective`: whether their objectives can be subtracted; class weights make them another
-    scale.
-    """
+    """Compare two runs, None without both trees; with other class weights objectives differ."""
     if before.tree is None or after.tree is None:
         return None
     of_costs = before.asked.has_task

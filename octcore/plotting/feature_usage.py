@@ -12,6 +12,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import LIGHT, Palette
+from octcore.plotting.tree_view import split_texts
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -32,9 +33,7 @@ class FeatureUsage:
     """Raw features that no split tests."""
 
 
-def usage_data(
-    tree: Tree, encoding: Encoding, words: Mapping[int, str] | None = None
-) -> FeatureUsage:
+def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
     """Collect the usage of raw features from a tree."""
     usage = metrics.feature_usage(tree, encoding.groups)
     nodes = tuple(usage)
@@ -49,16 +48,13 @@ def usage_data(
         nodes,
         used,
         tuple(tuple(float(v) for v in table[i]) for i in order),
-        dict(words or {}),
+        split_texts(tree, encoding),
         tuple(name for name in encoding.raw_features if name not in used),
     )
 
 
 def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
-    """Draw features against nodes; the selected node is framed.
-
-    `record`: what to draw; must have a branch node.
-    """
+    """Draw features against branch nodes, at least one; the selected one is framed."""
     rows = text.unique_labels(record.features)
     is_univariate = all(v in (0.0, 1.0) for row in record.shares for v in row)
     cells = [[_cell(v, is_univariate) for v in row] for row in record.shares]

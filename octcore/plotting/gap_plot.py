@@ -71,9 +71,8 @@ def convergence_data(
     closed: bool = False,
     label: str = "gap",
 ) -> Convergence:
-    """Reduce a trace to what the chart shows.
+    """Reduce a trace, which may go on, to what the chart shows.
 
-    `trace`: events so far; the run need not have ended.
     `closed`: whether the run proved optimality; its last gap is then 0 (rounding of counts
     included).
     """
@@ -111,11 +110,7 @@ def convergence_figure(
     at: float | None = None,
     height: int = 340,
 ) -> go.Figure:
-    """Draw gap (log) or incumbent and bound (absolute) over the time of the solve.
-
-    `absolute`: incumbent and bound on a linear axis instead of the relative gap on a log axis.
-    `at`: time of a cursor line, for replay.
-    """
+    """Draw gap (log) or incumbent and bound (absolute) over time, with a line `at` a moment."""
     figure = go.Figure(layout=base_layout(palette, height))
     _shade_phases(figure, record, palette)
     if absolute:

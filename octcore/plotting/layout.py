@@ -13,11 +13,7 @@ FONT = '"Source Sans", "Source Sans Pro", "Segoe UI", sans-serif'
 def base_layout(
     palette: Palette, height: int = 360, has_legend: bool = True, **extra: Any
 ) -> go.Layout:
-    """Make the common layout: transparent ground, readable axes, legend above.
-
-    `height`: in pixels; Streamlit stretches the width.
-    `has_legend`: whether room for a legend is left at the top.
-    """
+    """Make the common layout: transparent ground, readable axes, room for a legend above."""
     axis = {
         "gridcolor": palette.grid,
         "linecolor": palette.muted,

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from octcore.data.dataset import Dataset
-from octcore.errors import ModelFileError, SettingsError
+from octcore.errors import SettingsError
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
@@ -23,7 +22,6 @@ from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
 from octcore.tree.export.records import node_records
 from octcore.tree.export.svg import Box, layout
-from octcore.tree.wording import split_words
 
 LONGEST_NAME, MOST_TERMS = 30, 6
 
@@ -138,7 +136,8 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
     SettingsError
         If no two columns can be axes, or `x` or `y` cannot.
     """
-    found, train, palette = run.final_tree, _train(run), palette_for(theme)
+    solved = run.needed
+    found, train = solved.tree, solved.train
     possible = plane_columns(train)
     axes = default_axes(found, run.encoding, train)
     if axes is None:
@@ -156,7 +155,7 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
                 setting,
             )
     record = plane_data(found, run.encoding, train, *chosen, formulation=run.formulation)
-    return plane_figure(record, palette)
+    return plane_figure(record, palette_for(theme))
 
 
 def features(run: Run, theme: str = "light") -> go.Figure:
@@ -167,9 +166,7 @@ def features(run: Run, theme: str = "light") -> go.Figure:
     ModelFileError
         If the run has no tree.
     """
-    found = run.final_tree
-    words = {n: split_words(s, run.encoding).test for n, s in found.splits.items()}
-    return usage_figure(usage_data(found, run.encoding, words), palette_for(theme))
+    return usage_figure(usage_data(run.final_tree, run.encoding), palette_for(theme))
 
 
 def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> go.Figure:
@@ -205,12 +202,6 @@ def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "ligh
     """
     named = {"optimal trees": paths} if isinstance(paths, PenaltyPath) else dict(paths)
     return penalty_path_figure(named, palette_for(theme))
-
-
-def _train(run: Run) -> Dataset:
-    if run.train is None:
-        raise ModelFileError("NO_ROWS", "This run came without its training rows.")
-    return run.train
 
 
 def _problem(run: Run) -> str:

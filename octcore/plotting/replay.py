@@ -51,10 +51,7 @@ class Frame:
 
 
 def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]:
-    """Collect the incumbents of a trace, equal neighbours once.
-
-    `X`, `y`: encoded training rows ``(n_samples, n_features)`` and class indices.
-    """
+    """Collect the incumbents of a trace, equal neighbours once; `X` are encoded training rows."""
     frames: list[Frame] = []
     for event in trace.incumbents:
         if event.tree is None or (frames and frames[-1].tree == event.tree):
@@ -155,10 +152,7 @@ def cut_pictures(
 
 
 def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
-    """Rows of an equivalent-point cut as a table: class, split set, then what they share.
-
-    `picture`: speaks of rows that look the same.
-    """
+    """Rows that look the same to a cut: class, split set, then what they share."""
     rows = list(picture.left)
     frame = data.frame.iloc[rows].reset_index(drop=True)
     rest = [name for name in frame.columns if name not in picture.columns]
@@ -268,10 +262,7 @@ def place_of(node: int) -> tuple[float, float]:
 
 
 def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette) -> go.Figure:
-    """Draw one cut.
-
-    `picture`: speaks of nodes, arcs or a path.
-    """
+    """Draw a cut that speaks of nodes, arcs or a path."""
     figure = go.Figure(layout=base_layout(palette, height=120 + 90 * depth, has_legend=False))
     on_path = {(m, 2 * m + side): name for m, side, name in picture.path}
     for node in topology.branch_nodes(depth):

@@ -89,7 +89,7 @@ def root_values_figure(
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one.
 
-    `chosen`: feature that the current tree tests there.  `place`: the node, in words.
+    `chosen`: feature that the current tree tests at the place.
     `has_costs`: whether values are 1 minus the mean cost instead of the accuracy.
     """
     shown = record[:MOST_FEATURES][::-1]
@@ -133,9 +133,7 @@ def curve_figure(
 ) -> go.Figure:
     """Draw the value of every threshold as a step, since all thresholds between two values agree.
 
-    `chosen`: threshold of the current tree there.
-    `span`: how far it may be moved.
-    `place`: the node, in words.
+    `chosen`, `span`: threshold of the current tree at a place, and how far it may be moved.
     """
     figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):

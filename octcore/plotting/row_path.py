@@ -12,6 +12,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.plane_plot import typical_values
+from octcore.plotting.tree_view import split_texts
 from octcore.tasks import ASK
 from octcore.tree import metrics
 from octcore.tree.raw_units import left_condition, raw_plane
@@ -74,11 +75,9 @@ class ClassShare:
     test_share: float | None
 
 
-def row_path_data(
-    tree: Tree, encoding: Encoding, frame: pd.DataFrame, words: Mapping[int, str]
-) -> RowPath:
+def row_path_data(tree: Tree, encoding: Encoding, frame: pd.DataFrame) -> RowPath:
     """Follow one row."""
-    X = encoding.transform(frame)
+    X, words = encoding.transform(frame), split_texts(tree, encoding)
     nodes = tree.decision_path(X[0])
     steps = []
     for node, child in itertools.pairwise(nodes):

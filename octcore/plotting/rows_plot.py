@@ -46,11 +46,7 @@ def thresholds_of(encoding: Encoding, column: str) -> tuple[float, ...]:
 
 
 def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) -> EncodingPlot:
-    """Bin a raw column by class and collect its thresholds.
-
-    `data`: rows; a target is not needed.
-    `encoding`: fitted on these rows; None shows the column alone.
-    """
+    """Bin a raw column by class, with the thresholds that an encoding of these rows has there."""
     values = data.frame[column].to_numpy()
     y = np.zeros(len(values), dtype=np.int64) if data.y is None else data.y
     classes = data.classes if data.y is not None else ("all rows",)

@@ -1,7 +1,7 @@
 """What the interactive tree shows: a record for every node, with its rows along what it tests."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +17,19 @@ from octcore.tree.conditions import Numbers
 from octcore.tree.margins import node_margins
 from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Tree
-from octcore.tree.wording import asks_for_right
+from octcore.tree.wording import asks_for_right, split_words
 
 BINS = 14
+WORD_DIGITS, LONGEST_NAME = 5, 28
+"""Of a question, so that it fits into a node."""
+
+
+def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
+    """Question of every split of a tree in raw units, short enough for a node."""
+    return {
+        node: text.words(split_words(split, encoding, WORD_DIGITS, max_name=LONGEST_NAME).test)
+        for node, split in tree.splits.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -143,34 +153,25 @@ def tree_view_data(
     tree: Tree,
     encoding: Encoding,
     data: Dataset,
-    words: Mapping[int, str],
     badge: str,
     proven: bool,
-    margins: Mapping[int, float] | None = None,
 ) -> TreeView:
-    """Collect words and row counts of every node.
-
-    `data`: rows with a target, usually the training rows.
-    `words`: question of every split in raw units.
-    `margins`: margin width of split nodes, where the formulation has margins.
-    """
+    """Collect words and row counts of every node; `data` are usually the training rows."""
     answers = tree.classes if tree.n_targets < tree.n_classes else data.classes
     classes = tuple(text.printable(label) for label in answers)
+    X = encoding.transform(data.frame)
+    words, histograms = split_texts(tree, encoding), node_histograms(tree, encoding, data)
+    margins = node_margins(tree, X, data.codes)
+    widths = {node: margin.width for node, margin in margins.items() if margin.kind == "unit"}
     views = []
-    histograms = node_histograms(tree, encoding, data)
-    for node, summary in metrics.node_summaries(
-        tree, encoding.transform(data.frame), data.codes
-    ).items():
+    for node, summary in metrics.node_summaries(tree, X, data.codes).items():
         label = tree.labels.get(node)
+        answer = None if label is None else tree.class_of(label)
         views.append(
             NodeView(
                 node,
                 classes[label] if label is not None else text.printable(words[node], WORDS_SHOWN),
-                _detail(
-                    summary,
-                    None if label is None else tree.class_of(label),
-                    (margins or {}).get(node),
-                ),
+                _detail(summary, answer, widths.get(node)),
                 summary.n_samples,
                 summary.class_counts,
                 label,
@@ -214,15 +215,28 @@ def beside(views: Sequence[TreeView]) -> dict[str, Any]:
     }
 
 
-def component_data(view: TreeView, palette: Palette, selected: int, token: str) -> dict[str, Any]:
+def component_data(
+    view: TreeView,
+    palette: Palette,
+    token: str,
+    selected: int = 0,
+    path: Sequence[int] = (),
+    marked: Collection[int] = (),
+    others: Sequence[TreeView] = (),
+) -> dict[str, Any]:
     """Make the plain data that the browser draws.
 
-    `selected`: selected node; 0 for none.
     `token`: changes with the tree, so that the view starts afresh.
+    `selected`: selected node; 0 for none.
+    `path`: nodes on the way of a row, to be marked; empty marks the way to the selected node.
+    `marked`: nodes that differ from another tree, in words and by their frame.
+    `others`: all trees of the line it stands in; they get equal boxes and one scale.
     """
     return {
         "token": token,
         "selected": selected,
+        "path": list(path),
+        "beside": beside(others) if others else None,
         "badge": view.badge,
         "proven": view.proven,
         "refuted": view.refuted,
@@ -232,19 +246,21 @@ def component_data(view: TreeView, palette: Palette, selected: int, token: str) 
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
             for name, k in zip(view.classes, [*range(view.n_targets), -1], strict=False)
         ],
-        "nodes": [
-            {
-                "id": node.node,
-                "kind": "branch" if node.leaf_class is None else "leaf",
-                "words": node.words,
-                "detail": node.detail,
-                "label": node.label,
-                "n": node.n_samples,
-                "counts": list(node.counts),
-                "leaf": node.leaf_class,
-                "swapped": node.is_swapped,
-                "histogram": jsonable(vars(node.histogram)) if node.histogram else None,
-            }
-            for node in view.nodes
-        ],
+        "nodes": [_node_data(node, node.node in marked) for node in view.nodes],
+    }
+
+
+def _node_data(node: NodeView, is_marked: bool) -> dict[str, Any]:
+    return {
+        "id": node.node,
+        "kind": "branch" if node.leaf_class is None else "leaf",
+        "words": node.words,
+        "mark": is_marked,
+        "detail": f"≠ {node.detail}" if is_marked else node.detail,
+        "label": f"differs: {node.label}" if is_marked else node.label,
+        "n": node.n_samples,
+        "counts": list(node.counts),
+        "leaf": node.leaf_class,
+        "swapped": node.is_swapped,
+        "histogram": jsonable(vars(node.histogram)) if node.histogram else None,
     }

@@ -9,15 +9,7 @@ import plotly.graph_objects as go
 
 from octcore.bench.profiles import NOT_RUN, Cells, curve_name
 from octcore.bench.suite import list_suites
-from octcore.plotting.bench_plot import (
-    MEASURES,
-    panels,
-    profile_figure,
-    published_data,
-    published_figure,
-    root_bound_figure,
-    root_bounds,
-)
+from octcore.plotting import bench_plot
 from octcore.plotting.palette import LIGHT
 from octcore.reports.page import table
 
@@ -64,10 +56,7 @@ class Section:
 
 
 def bench_sections(files: Mapping[str, Sequence[Cells]]) -> tuple[Section, ...]:
-    """Collect what the report says, file by file and suite by suite.
-
-    `files`: lines from `octcore.bench.profiles.read_bench` by the name of their file.
-    """
+    """Collect what the report says, suite by suite, of lines from `read_bench` by file name."""
     groups: dict[tuple[str, str], list[Cells]] = {}
     for name, lines in files.items():
         for cells in lines:
@@ -135,32 +124,34 @@ def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
     if loads:
         found.append(f"Load when solves began: {loads[0]:g} to {loads[-1]:g}.")
     if run:
-        found.append(panels(run).words)
+        found.append(bench_plot.panels(run).words)
     if len(run) < len(lines):
         found.append(f"{len(lines) - len(run)} lines did not run; their notes say why.")
-    pairs = published_data(run, "accuracy")
+    pairs = bench_plot.published_data(run, "accuracy")
     if pairs:
         ours, theirs = fmean(p.ours for p in pairs), fmean(p.published for p in pairs)
-        found.append(f"Mean {MEASURES['accuracy'][2]}: {ours:.3f}, published {theirs:.3f}.")
+        found.append(
+            f"Mean {bench_plot.MEASURES['accuracy'][2]}: {ours:.3f}, published {theirs:.3f}."
+        )
     return found
 
 
 def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
     if not run:
         return []
-    found, profiles = [], panels(run)
+    found, profiles = [], bench_plot.panels(run)
     if any(profile.x for profile in profiles.proven):
         caption = "Proven within a time, and gaps at the end"
-        found.append((caption, profile_figure(profiles, LIGHT)))
-    for measure, (_, _, words) in MEASURES.items():
-        pairs = published_data(run, measure)
+        found.append((caption, bench_plot.profile_figure(profiles, LIGHT)))
+    for measure, (_, _, words) in bench_plot.MEASURES.items():
+        pairs = bench_plot.published_data(run, measure)
         if pairs:
             caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
-            found.append((caption, published_figure(pairs, measure, LIGHT)))
-    roots = root_bounds(run)
+            found.append((caption, bench_plot.published_figure(pairs, measure, LIGHT)))
+    roots = bench_plot.root_bounds(run)
     if roots is not None:
         caption = "Distance of the root bound from the optimum"
-        found.append((caption, root_bound_figure(roots, LIGHT)))
+        found.append((caption, bench_plot.root_bound_figure(roots, LIGHT)))
     return found
 
 

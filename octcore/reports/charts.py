@@ -191,7 +191,7 @@ def _trace(trace: Mapping[str, Any], x: Scale, y: Scale) -> list[str]:
         parts.append(_path(pieces, line, fill))
     if "markers" in mode:
         look = trace.get("marker", {})
-        parts += [marker(point, look, k) for k, point in enumerate(points) if point is not None]
+        parts += [_marker(point, look, k) for k, point in enumerate(points) if point is not None]
     return parts
 
 
@@ -206,7 +206,7 @@ def _path(
     return f'<path d="{" ".join(f"M{piece}" for piece in drawn)}" fill="{fill}" {stroke}/>'
 
 
-def marker(place: tuple[float, float], look: Mapping[str, Any], k: int = 0) -> str:
+def _marker(place: tuple[float, float], look: Mapping[str, Any], k: int = 0) -> str:
     """Draw one mark as plotly does; every property is one for all marks or one for each."""
 
     def own(name: str, default: Any, record: Mapping[str, Any] = look) -> Any:
@@ -241,7 +241,7 @@ def _legend(traces: Sequence[Mapping[str, Any]], width: int) -> tuple[list[str],
         if "lines" in trace["mode"]:
             parts.append(_path([[(x - 2, y), (x + 12, y)]], trace["line"], "none"))
         else:
-            parts.append(marker((x + 5, y), trace["marker"]))
+            parts.append(_marker((x + 5, y), trace["marker"]))
         parts.append(f'<text x="{x + 17:.0f}" y="{y + 4}">{escape(words)}</text>')
         x += 34 + LETTER * len(words)
     return parts, y + 18

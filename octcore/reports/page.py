@@ -14,11 +14,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(name: str, sections: Iterable[str], script: str = "") -> str:
-    """Put sections of HTML into one file that needs no network.
-
-    `sections`: escaped HTML; empty ones are left out.
-    `script`: the only script that may run; none by default.
-    """
+    """Put escaped sections into one file that needs no network; only the script given may run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = POLICY + (f"; script-src 'sha256-{digest}'" if script else "")
     return (
@@ -60,6 +56,6 @@ def listed(sentences: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{escaped(words, 900)}</li>' for words in sentences)}</ul>"
 
 
-def weak(words: str, at_most: int = 900) -> str:
+def weak(words: str) -> str:
     """A remark."""
-    return f'<p class="weak">{escaped(words, at_most)}</p>'
+    return f'<p class="weak">{escaped(words, 900)}</p>'

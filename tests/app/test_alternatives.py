@@ -30,8 +30,8 @@ def _page() -> None:
     data = load_sample("monks-1")
     found = near_optimal(data, depth=2, tolerance=0.03)
     record = alternatives(found, attribute=data.feature_names[0])
-    context = view.Context("run", "task", data, data, {})
-    shown = view._filters(context, record)
+    context = view.Context("run", "task", data, data, {}, record)
+    shown = view._filters(context)
     gaps = [entry.parity_gap for entry in shown]
     st.text(f"{len(shown)} {max(gaps, default=0)}")
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.browser.conftest import PATIENCE, SOLVE_MILLISECONDS
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -32,6 +32,8 @@ def test_what_does_it_cost_to_drop_petal_width(visit, modelled):
 
 
 def test_another_leaf_by_clicking_the_chart(visit):
+    from playwright.sync_api import expect
+
     watched = visit()
     page = watched.open("/path")
     page.get_by_role("button", name="Compute").click()
@@ -50,5 +52,5 @@ def test_another_leaf_by_clicking_the_chart(visit):
         page.mouse.click(*place)
 
     watched.until(page.locator(".badge", has_text="proven optimal with 2 leaves"), click)
-    assert page.locator("g.node").count() == 3
+    expect(page.locator("g.node")).to_have_count(3, timeout=PATIENCE)
     watched.assert_clean()

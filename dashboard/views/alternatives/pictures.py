@@ -13,19 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.what_if.questions import Conditions
 from dashboard.widgets import chart, live
 from octcore.data.dataset import Dataset
-from octcore.plotting import text
-from octcore.plotting.alternatives import (
-    SHOWN_FEATURES,
-    count_figure,
-    disagreement_figure,
-    features_figure,
-    features_words,
-    leaves_figure,
-    points_words,
-    ranked_features,
-    reliance_figure,
-    sunburst_figure,
-)
+from octcore.plotting import alternatives, text
 from octcore.plotting.plane_axes import plane_columns
 from octcore.selection.alternatives import LISTED, Alternatives, ShapeLine
 
@@ -39,15 +27,15 @@ def counts(task: str, record: Alternatives) -> None:
     with left:
         st.markdown("**Trees against the distance from the optimum**")
         chart.show(
-            count_figure(record, palette),
+            alternatives.count_figure(record, palette),
             key=session.widget_key("alternatives_count", task),
             alt=f"{record.total:,} trees within {record.tolerance:g}; a curve that rises to the "
             f"{sum(n for _, _, n in record.steps):,} within {record.searched:g}",
         )
     with right:
-        st.markdown(f"**By leaves, within {points_words(record.tolerance)}**")
+        st.markdown(f"**By leaves, within {alternatives.points_words(record.tolerance)}**")
         chart.show(
-            leaves_figure(record, palette),
+            alternatives.leaves_figure(record, palette),
             key=session.widget_key("alternatives_leaves", task),
             alt="Numbers of trees by number of leaves",
         )
@@ -57,14 +45,18 @@ def counts(task: str, record: Alternatives) -> None:
 def features(task: str, record: Alternatives) -> None:
     """Draw which features the trees test, and how much they need them."""
     palette = session.palette()
-    used = ranked_features(record)
-    shown = f" Below: the {SHOWN_FEATURES} in most trees." if len(used) > SHOWN_FEATURES else ""
-    st.markdown(features_words(record) + shown)
+    used = alternatives.ranked_features(record)
+    shown = (
+        f" Below: the {alternatives.SHOWN_FEATURES} in most trees."
+        if len(used) > alternatives.SHOWN_FEATURES
+        else ""
+    )
+    st.markdown(alternatives.features_words(record) + shown)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Share of the trees with a feature**")
         chart.show(
-            features_figure(record, palette),
+            alternatives.features_figure(record, palette),
             key=session.widget_key("alternatives_features", task),
             alt="; ".join(f"{f.name} in {text.percent(f.trees / record.count)}" for f in used),
         )
@@ -77,7 +69,7 @@ def features(task: str, record: Alternatives) -> None:
             "has a smallest loss of 0. Open circles: looked at in a uniform sample of the trees.",
         )
         chart.show(
-            reliance_figure(record, palette),
+            alternatives.reliance_figure(record, palette),
             key=session.widget_key("alternatives_reliance", task),
             alt="; ".join(
                 f"{f.name} from {text.percent(f.low)} to {text.percent(f.high)}" for f in used
@@ -93,7 +85,7 @@ def paths(task: str, record: Alternatives) -> None:
         "to look into it, click the middle to go back."
     )
     chart.show(
-        sunburst_figure(record.trees, record.encoding, session.palette()),
+        alternatives.sunburst_figure(record.trees, record.encoding, session.palette()),
         key=session.widget_key("alternatives_paths", task),
         alt=f"Sunburst of {len(record.trees)} trees by root, children and grandchildren",
     )
@@ -102,7 +94,7 @@ def paths(task: str, record: Alternatives) -> None:
 def rows(task: str, record: Alternatives, train: Dataset) -> None:
     """Draw the rows on which the trees disagree, in a plane and as a table."""
     possible = plane_columns(train)
-    ranked = [f.name for f in ranked_features(record) if f.name in possible]
+    ranked = [f.name for f in alternatives.ranked_features(record) if f.name in possible]
     names = [*ranked, *(name for name in possible if name not in ranked)]
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -113,7 +105,7 @@ def rows(task: str, record: Alternatives, train: Dataset) -> None:
                 names, names[0], names[1], session.widget_key("alternatives_axis", *names)
             )
             chart.show(
-                disagreement_figure(record, train, x, y, session.palette()),
+                alternatives.disagreement_figure(record, train, x, y, session.palette()),
                 key=session.widget_key("alternatives_plane", task),
                 alt=f"Training rows over {x} and {y}; the stronger the colour, the more of the "
                 "good trees disagree",

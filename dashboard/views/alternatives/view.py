@@ -13,15 +13,8 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.alternatives import pictures
-from dashboard.views.what_if.questions import (
-    Conditions,
-    best_settings,
-    chosen_run,
-    columns_words,
-    left_out,
-    rows_of,
-    search_settings,
-)
+from dashboard.views.what_if import questions
+from dashboard.views.what_if.questions import Conditions
 from dashboard.widgets import chart, inputs, live, proofs, run_summary
 from dashboard.widgets.inputs import lazy_tabs
 from octcore.data.dataset import Dataset
@@ -29,6 +22,7 @@ from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import condition_words, difference_data
+from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.alternatives import ROUNDING, Alternative, Alternatives
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.prepare import split_rows
@@ -43,12 +37,12 @@ MOST_REQUIRED, MOST_GROUPS = 4, 10
 
 def draw(view: JobView, run: Run) -> None:
     """Draw question and answer for a finished run."""
-    data = rows_of(view)
+    data = questions.rows_of(view)
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")
         return
     conditions = _form(run, data)
-    search = search_settings(run, data, conditions.tolerance)
+    search = questions.search_settings(run, data, conditions.tolerance)
     settings = {"search": search, "conditions": asdict(conditions)}
     answer = partial(_answer, view.id, run, data, search, conditions)
     question = (TASK, view.id, data, settings, TASK_SECONDS)
@@ -93,7 +87,8 @@ def _form(run: Run, data: Dataset) -> Conditions:
         placeholder="none",
         help="Shows how far the shares of positive predictions are apart between its groups.",
     )
-    reaches = points / 100 >= float(search_settings(run, data, 0.0)["params"]["leaf_penalty"])
+    price = float(questions.search_settings(run, data, 0.0)["params"]["leaf_penalty"])
+    reaches = points / 100 >= price
     gain = st.toggle(
         "Every split lowers the errors",
         value=reaches,
@@ -127,16 +122,16 @@ def _answer(
     train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]
     _headline(run, record, search)
     if not record.count:
-        _none(run_id, data, best_settings(search, conditions), record)
+        _none(run_id, data, questions.best_settings(search, conditions), record)
         return
-    context = Context(run_id, task, data, train, search)
+    context = Context(run_id, task, data, train, search, record)
     lazy_tabs(
         {
             "How many": partial(pictures.counts, task, record),
             "Features": partial(pictures.features, task, record),
             "Paths": partial(pictures.paths, task, record),
             "Shapes": partial(pictures.shapes, run_id, data, search, conditions),
-            "Trees": partial(draw_trees, context, record),
+            "Trees": partial(draw_trees, context),
             "Rows": partial(pictures.rows, task, record, train),
         },
         key="alternatives_tabs",
@@ -195,9 +190,9 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
     if run.encoding.key != search["encoding"]:
         notes.append(
             f"The run tests {run.encoding.key} columns; near-optimal trees are counted on "
-            f"{columns_words(search['encoding'])}, and their optimum is that of these."
+            f"{questions.columns_words(search['encoding'])}, and their optimum is that of these."
         )
-    missing = sorted(left_out(run))
+    missing = sorted(questions.left_out(run))
     if missing:
         notes.append(
             f"Constraints that cannot be counted under are left out: {', '.join(missing)}."
@@ -225,21 +220,23 @@ class Context:
     """`data`, `train`: all rows, and those of the search."""
     search: Mapping[str, Any]
     """Keywords of the search."""
+    record: Alternatives
 
 
-def draw_trees(context: Context, record: Alternatives) -> None:
+def draw_trees(context: Context) -> None:
     """Draw the table and what is pinned."""
-    shown = _filters(context, record)
+    shown = _filters(context)
     if not shown:
         st.info("No listed tree passes these filters.")
         return
-    pinned = _table(context, record, shown)
-    _actions(context, record, shown, pinned)
-    _pinned(context, record, pinned)
+    pinned = _table(context, shown)
+    _actions(context, shown, pinned)
+    _pinned(context, pinned)
 
 
-def _filters(context: Context, record: Alternatives) -> list[Alternative]:
+def _filters(context: Context) -> list[Alternative]:
     """Numeric filters on the listed trees."""
+    record = context.record
     has_gap = record.trees[0].parity_gap is not None
     *places, words_place = st.columns(
         [3, 3, 3, 3, 4] if has_gap else [3, 3, 3, 4], vertical_alignment="bottom"
@@ -287,11 +284,11 @@ def _filters(context: Context, record: Alternatives) -> list[Alternative]:
     return shown
 
 
-def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> list[Alternative]:
+def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
     """Draw the table; returns the pinned trees, in its order."""
     lines = [
         {
-            "tree": record.trees.index(entry) + 1,
+            "tree": context.record.trees.index(entry) + 1,
             "points below": 100 * entry.loss,
             "leaves": entry.tree.n_leaves,
             "right": entry.accuracy,
@@ -324,11 +321,9 @@ def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> 
     return [shown[k] for k in event["selection"]["rows"][:PINNED]]
 
 
-def _actions(
-    context: Context, record: Alternatives, shown: list[Alternative], pinned: list[Alternative]
-) -> None:
+def _actions(context: Context, shown: list[Alternative], pinned: list[Alternative]) -> None:
     """Keep a tree as a run, and take trees away as files."""
-    smallest = record.smallest
+    record, smallest = context.record, context.record.smallest
     chosen = pinned[0] if pinned else None
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(
@@ -339,7 +334,7 @@ def _actions(
             disabled=chosen is None,
         ):
             assert chosen is not None
-            _keep(context, record, chosen)
+            _keep(context, chosen)
         if st.button(
             "Compare it with the run",
             icon=":material/compare:",
@@ -348,7 +343,7 @@ def _actions(
             help="Keep the marked tree as a run, and put it beside the one that you came from.",
         ):
             assert chosen is not None
-            _keep(context, record, chosen, beside=context.run_id)
+            _keep(context, chosen, beside=context.run_id)
         if smallest is not None and st.button(
             f"Smallest within {points_words(record.tolerance)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
@@ -356,16 +351,16 @@ def _actions(
             key="alternatives_smallest",
             help="Keep the best of the trees with fewest leaves as a run.",
         ):
-            _keep(context, record, smallest)
-        _downloads(context, record, shown)
+            _keep(context, smallest)
+        _downloads(context, shown)
 
 
-def _keep(context: Context, record: Alternatives, entry: Alternative, beside: str = "") -> None:
+def _keep(context: Context, entry: Alternative, beside: str = "") -> None:
     """Make a run of a tree and open it, `beside` another run if one is given."""
-    leaves, data = text.count(entry.tree.n_leaves, "leaf"), context.data
+    leaves, data, record = text.count(entry.tree.n_leaves, "leaf"), context.data, context.record
 
     def keep() -> str:
-        run = chosen_run(data, context.search, entry.tree, record.optimum, record.seconds)
+        run = questions.chosen_run(data, context.search, entry.tree, record.optimum, record.seconds)
         title = f"{leaves}, chosen among good trees on {data.name}"
         return jobs.supervisor().keep(session.token(), data, run, title)
 
@@ -377,8 +372,8 @@ def _keep(context: Context, record: Alternatives, entry: Alternative, beside: st
         session.open_page("explore", kept)
 
 
-def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
-    train, encoding = context.train, record.encoding
+def _downloads(context: Context, shown: list[Alternative]) -> None:
+    train, encoding = context.train, context.record.encoding
     entries = [(entry.tree, entry.objective) for entry in shown]
     for label, name, make, words in (
         (
@@ -398,32 +393,29 @@ def _downloads(context: Context, record: Alternatives, shown: list[Alternative])
         inputs.download(label, name, make, key, help=words, width="content")
 
 
-def _pinned(context: Context, record: Alternatives, pinned: list[Alternative]) -> None:
+def _pinned(context: Context, pinned: list[Alternative]) -> None:
     """Draw the pinned trees side by side, with what differs marked."""
     if not pinned:
         st.caption("Mark one row to see the tree, two to compare them.")
         return
     marks: list[frozenset[int]] = [frozenset()] * len(pinned)
     if len(pinned) == PINNED:
-        first, second = pinned
-        difference = difference_data(
-            (first.tree, record.encoding), (second.tree, record.encoding), context.train
-        )
+        first, second = ((entry.tree, context.record.encoding) for entry in pinned)
+        difference = difference_data(first, second, context.train)
         marks = [difference.before, difference.after]
         st.caption(difference.words)
     for place, entry, nodes in zip(st.columns(len(pinned)), pinned, marks, strict=True):
         with place:
-            _pinned_tree(context, record, entry, nodes)
+            _pinned_tree(context, entry, nodes)
 
 
-def _pinned_tree(
-    context: Context, record: Alternatives, entry: Alternative, nodes: frozenset[int]
-) -> None:
+def _pinned_tree(context: Context, entry: Alternative, nodes: frozenset[int]) -> None:
+    record = context.record
     number = record.trees.index(entry) + 1
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
     below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
     words = "near-optimal" if entry.loss else "proven optimal"
-    view = run_summary.view_of(entry.tree, record.encoding, context.train, words, not entry.loss)
+    view = tree_view_data(entry.tree, record.encoding, context.train, words, not entry.loss)
     key = session.widget_key("alternative", context.task, number)
     run_summary.still_tree(view, key, marked=nodes)

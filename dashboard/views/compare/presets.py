@@ -9,13 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from dashboard.server.job_view import setting_phrase
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.errors import refusal as refused
 from octcore.formulations.base import baseline, get_formulation, list_formulations
 from octcore.serial import jsonable, write_file
-from octcore.solving.settings import TEST_SIZE, Asked, check_against_data, check_settings
+from octcore.solving.settings import Asked, check_against_data, check_settings
 
 Settings = Mapping[str, Any]
 
@@ -113,10 +114,7 @@ def start_order(entrants: Sequence[Settings]) -> list[int]:
 def short_labels(
     settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[str, ...]:
-    """Name runs by what differs between them; equal ones get a number.
-
-    `titles`: names of those that are not simply what their formulation found, by position.
-    """
+    """Name runs by what differs, and by `titles` at some positions; equal ones get a number."""
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
@@ -125,7 +123,7 @@ def short_labels(
         title = titles.get(position) or get_formulation(str(entry["formulation"])).info.title
         formulation = [title] if "formulation" in differing or titles else []
         parts = formulation + [
-            _phrase(name, entry[name])
+            setting_phrase(name, entry[name])
             for name in differing
             if name not in {"formulation", "engine", "data"}
             and entry.get(name) is not None
@@ -163,29 +161,13 @@ def _is_own_encoding(flat: Settings) -> bool:
     return flat.get("encoding") == get_formulation(str(flat["formulation"])).info.default_encoding
 
 
-def _phrase(name: str, value: Any) -> str:
-    if name == "encoding":
-        return str(value)
-    if name == TEST_SIZE.name:
-        return f"{100 * value:g} % held out"
-    words = name.replace("_", " ")
-    if value is True:
-        return words
-    if isinstance(value, float):
-        return f"{words} {value:g}"
-    return f"{words} {value if isinstance(value, str) else json.dumps(value, default=str)}"
-
-
 MOST = 24
 LONGEST_NAME = 60
 _LOCK = threading.Lock()
 
 
 class OwnPresets:
-    """Named comparisons by browser.
-
-    `path`: the file; None keeps them in memory only.
-    """
+    """Named comparisons by browser, in a file or, without one, in memory only."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

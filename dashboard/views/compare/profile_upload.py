@@ -5,16 +5,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.widgets import chart, inputs
 from octcore.bench.profiles import GROUPS, parse_bench
-from octcore.plotting import text
-from octcore.plotting.bench_plot import (
-    MEASURES,
-    profile_data,
-    profile_figure,
-    published_data,
-    published_figure,
-    root_bound_figure,
-    root_bounds,
-)
+from octcore.plotting import bench_plot, text
 
 
 def draw() -> None:
@@ -29,11 +20,11 @@ def draw() -> None:
     by = st.segmented_control(
         "One curve for every", GROUPS, default="formulation", required=True, key="profile_by"
     )
-    record = inputs.tried(lambda: profile_data(upload.getvalue(), by))
+    record = inputs.tried(lambda: bench_plot.profile_data(upload.getvalue(), by))
     if record is None:
         return
     chart.show(
-        profile_figure(record, session.palette()),
+        bench_plot.profile_figure(record, session.palette()),
         key="profile",
         alt=f"Performance profile of {len(record.proven)} curves on {record.n_instances} instances",
     )
@@ -44,21 +35,21 @@ def draw() -> None:
 def _beside_the_paper(content: bytes) -> None:
     """Draw what the file and the paper both report, and root bounds beside known optima."""
     lines = parse_bench(content)
-    for measure, (_, _, words) in MEASURES.items():
-        pairs = published_data(lines, measure)
+    for measure, (_, _, words) in bench_plot.MEASURES.items():
+        pairs = bench_plot.published_data(lines, measure)
         if not pairs:
             continue
         with st.expander(f"Beside the paper: {words}"):
             chart.show(
-                published_figure(pairs, measure, session.palette()),
+                bench_plot.published_figure(pairs, measure, session.palette()),
                 key=f"published_{measure}",
                 alt=f"{words} of {len(pairs)} instances, ours and the paper's",
             )
-    roots = root_bounds(lines)
+    roots = bench_plot.root_bounds(lines)
     if roots is not None:
         with st.expander("Distance of the root bound from the optimum"):
             chart.show(
-                root_bound_figure(roots, session.palette()),
+                bench_plot.root_bound_figure(roots, session.palette()),
                 key="root_bounds",
                 alt=f"Root bounds of {len(roots.models)} models on {len(roots.instances)} "
                 f"instances. {roots.words}",

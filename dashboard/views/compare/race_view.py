@@ -148,10 +148,7 @@ def data_name(view: JobView) -> str:
 
 
 def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant, ...]:
-    """Turn solves into what the race chart draws.
-
-    `with_accuracy`: route the rows through every incumbent, which only the accuracy scale needs.
-    """
+    """Turn solves into what the race draws; accuracies, of every incumbent, take a while."""
     return tuple(
         Entrant(
             label,

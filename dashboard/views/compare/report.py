@@ -150,11 +150,7 @@ def comparison_html(
     repeats: Sequence[Sequence[Run]] = (),
     share: float = 0.0,
 ) -> str:
-    """Write the report of a comparison.
-
-    `repeats`: runs on further splits of the rows, one sequence for every run; may be empty.
-    `share`: share of the rows that these splits hold out.
-    """
+    """Write the report; `repeats` are runs on further splits, each of which holds out a share."""
     name = "Comparison: " + ", ".join(labels)
     sections = [
         _head(runs, labels),

@@ -192,10 +192,7 @@ def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
 
 
 def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> EncodingPlot | None:
-    """The column of the training rows, with the lines of the encodings and of the best tree.
-
-    `column`: raw column; None is returned for one without numbers.
-    """
+    """Training rows along a column with the lines of encodings and tree; None without numbers."""
     try:
         train = split_rows(data, path.test_size, SEED)[0]
     except OctError:

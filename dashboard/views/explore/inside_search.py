@@ -6,19 +6,10 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.widgets import chart, inputs, thresholds
-from octcore.plotting import text
+from octcore.plotting import replay, text
 from octcore.plotting.layout import curve, mark
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
-from octcore.plotting.replay import (
-    CutPicture,
-    alike_rows,
-    counts_figure,
-    cut_counts,
-    cut_pictures,
-    cut_tree_figure,
-    family_words,
-    points_only,
-)
+from octcore.plotting.replay import CutPicture
 from octcore.solving.run import SolvedRun
 
 
@@ -28,11 +19,11 @@ def draw(run_id: str, run: SolvedRun) -> None:
     if has_moments:
         st.subheader("What was still open", anchor=False)
         st.fragment(thresholds.draw_moments)(run_id, run)
-    if cut_counts(run.trace):
+    if replay.cut_counts(run.trace):
         train = run.train
         X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
         pictures = cached.once_per_run(
-            run_id, "cuts", lambda: cut_pictures(run.trace, run.encoding, X, train.classes)
+            run_id, "cuts", lambda: replay.cut_pictures(run.trace, run.encoding, X, train.classes)
         )
         st.subheader("The cuts", anchor=False)
         st.fragment(_cuts)(run_id, run, pictures)
@@ -45,25 +36,27 @@ def draw(run_id: str, run: SolvedRun) -> None:
 
 
 def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None:
-    counts = cut_counts(run.trace)
+    counts = replay.cut_counts(run.trace)
     end = run.trace.events[-1].seconds
     title, key = f"Cuts with a picture, {len(pictures)} of them", session.widget_key("cut", run_id)
-    place = inputs.moment(title, [family_words(cut.family) for cut in pictures], key)
+    place = inputs.moment(title, [replay.family_words(cut.family) for cut in pictures], key)
     chosen = pictures[place] if pictures else None
     left, right = st.columns(2, gap="large")
     with right:
         total = sum(totals[-1] for _, totals in counts.values())
         chart.show(
-            counts_figure(counts, session.palette(), end, chosen.seconds if chosen else None),
+            replay.counts_figure(
+                counts, session.palette(), end, chosen.seconds if chosen else None
+            ),
             key=session.widget_key("cut_counts", run_id),
             alt=f"Cuts over time, {total} altogether: "
-            + ", ".join(f"{family_words(f)} {t[-1]}" for f, (_, t) in counts.items()),
+            + ", ".join(f"{replay.family_words(f)} {t[-1]}" for f, (_, t) in counts.items()),
         )
     with left:
         if chosen is None:
             st.caption("This run kept no pictures of its cuts, only their numbers.")
             return
-        family = family_words(chosen.family)
+        family = replay.family_words(chosen.family)
         family = family[0].upper() + family[1:]
         st.markdown(f"**{family}.** {text.markdown(chosen.words, 600)}")
         _picture(run_id, run, chosen)
@@ -74,18 +67,18 @@ def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
     key = session.widget_key("cut_picture", run_id)
     if chosen.nodes:
         depth = run.depth
-        figure = cut_tree_figure(chosen, depth, palette)
+        figure = replay.cut_tree_figure(chosen, depth, palette)
         chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
         return
     if not chosen.right:
         alt = "Rows that look the same, with the columns in which they differ"
-        rows = alike_rows(chosen, run.train)
+        rows = replay.alike_rows(chosen, run.train)
         chart.table(rows, session.widget_key("cut_rows", run_id), alt)
         st.caption("≠ marks the split set: only a split on it can part these rows.")
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:
         return
-    record = points_only(plane_data(run.tree, run.encoding, run.train, *axes))
+    record = replay.points_only(plane_data(run.tree, run.encoding, run.train, *axes))
     figure = plane_figure(record, palette)
     _mark(figure, record, chosen.left, "circle-open", palette.accent, "one side")
     _mark(figure, record, chosen.right, "square-open", palette.accent, "other side")

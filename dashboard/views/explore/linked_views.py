@@ -83,7 +83,7 @@ def _usage(run_id: str, run: SolvedRun, tree: Tree) -> None:
     if not tree.splits:
         st.caption("The tree is a single leaf; it tests no feature.")
         return
-    record = usage_data(tree, run.encoding, run_summary.split_texts(tree, run.encoding))
+    record = usage_data(tree, run.encoding)
     st.markdown("**Features by node**")
     chart.show(
         usage_figure(record, session.palette(), session.selected_node(run_id)),

@@ -8,20 +8,10 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import why_split
-from dashboard.widgets import chart, inputs, run_summary
+from dashboard.widgets import chart, inputs
 from octcore.data.dataset import Dataset
-from octcore.plotting import text
-from octcore.plotting.row_path import (
-    ChosenRow,
-    ClassShare,
-    RowPath,
-    class_shares,
-    row_of,
-    row_path_data,
-    sentence,
-    typed_row,
-    used_columns,
-)
+from octcore.plotting import row_path, text
+from octcore.plotting.row_path import ChosenRow, ClassShare, RowPath
 from octcore.solving.run import Run, SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import class_name, path_words
@@ -56,7 +46,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
 def known_shares(run_id: str, run: SolvedRun) -> dict[int, tuple[ClassShare, ...]]:
     """Rows by class at every node of a run, counted once."""
     return cached.once_per_run(
-        run_id, "class shares", lambda: class_shares(run.tree, run.encoding, run.train, run.test)
+        run_id,
+        "class shares",
+        lambda: row_path.class_shares(run.tree, run.encoding, run.train, run.test),
     )
 
 
@@ -120,7 +112,7 @@ def path_nodes(run_id: str, run: SolvedRun) -> tuple[int, ...]:
 def choose_first(run_id: str, run: SolvedRun) -> None:
     """Show the path of the row that was chosen last, at first the first training row."""
     session.show_panel(run_id, session.ROW)
-    _choose(run_id, run, session.chosen_row(run_id) or row_of(run.train, 0, "training"))
+    _choose(run_id, run, session.chosen_row(run_id) or row_path.row_of(run.train, 0, "training"))
 
 
 def draw_row(run_id: str, run: SolvedRun) -> None:
@@ -130,7 +122,7 @@ def draw_row(run_id: str, run: SolvedRun) -> None:
     _choice(run_id, run, row)
     path = _path(run, row)
     shares = known_shares(run_id, run)[path.leaf]
-    st.markdown(sentence(path, shares, row.title) + _truth(run, row, path))
+    st.markdown(row_path.sentence(path, shares, row.title) + _truth(run, row, path))
     if path.steps:
         steps = [(s.node, s.question, s.value, "yes" if s.is_yes else "no") for s in path.steps]
         columns = ("node", "question", "this row", "answer")
@@ -156,9 +148,7 @@ def _part(run: Run, source: str) -> Dataset | None:
 
 
 def _path(run: SolvedRun, row: ChosenRow) -> RowPath:
-    return row_path_data(
-        run.tree, run.encoding, row.frame, run_summary.split_texts(run.tree, run.encoding)
-    )
+    return row_path.row_path_data(run.tree, run.encoding, row.frame)
 
 
 def _choose(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
@@ -174,12 +164,12 @@ def _choice(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
         source = st.session_state[source_key]
         part = _part(run, source)
         if part is not None:
-            _choose(run_id, run, row_of(part, 0, source))
+            _choose(run_id, run, row_path.row_of(part, 0, source))
         elif run.train is not None:
             values = {name: row.frame[name].iloc[0] for name in run.train.feature_names}
             for name in run.train.feature_names:
                 st.session_state.pop(_typed_key(run_id, name), None)
-            _choose(run_id, run, typed_row(run.train, values))
+            _choose(run_id, run, row_path.typed_row(run.train, values))
 
     sources = ["training", "typed"] if run.test is None else ["training", "held-out", "typed"]
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -201,7 +191,7 @@ def _number(run_id: str, run: SolvedRun, row: ChosenRow, part: Dataset) -> None:
     st.session_state[key] = row.position + 1
 
     def changed() -> None:
-        _choose(run_id, run, row_of(part, int(st.session_state[key]) - 1, row.source))
+        _choose(run_id, run, row_path.row_of(part, int(st.session_state[key]) - 1, row.source))
 
     st.number_input(
         f"Number, 1 to {part.n_samples:,}",
@@ -220,12 +210,12 @@ def _typed_key(run_id: str, name: str) -> str:
 def _typed(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     """Draw one input for every column that the tree tests."""
     train = run.train
-    names = used_columns(run.tree, run.encoding)
+    names = row_path.used_columns(run.tree, run.encoding)
 
     def changed() -> None:
         values: dict[str, Any] = {name: row.frame[name].iloc[0] for name in train.feature_names}
         values |= {name: st.session_state[_typed_key(run_id, name)] for name in names}
-        _choose(run_id, run, typed_row(train, values))
+        _choose(run_id, run, row_path.typed_row(train, values))
 
     places = st.columns(min(INPUTS_ACROSS, max(1, len(names))))
     for position, name in enumerate(names):

@@ -16,10 +16,7 @@ from octcore.tree.tree import Tree
 
 
 def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | None = None) -> None:
-    """Draw the plane; a click on a row shows its path.
-
-    `replayed`: an earlier tree of the solve, drawn in place of the last one.
-    """
+    """Draw the plane, of an earlier tree if one is replayed; a click on a row shows its path."""
     x, y = chart.axes(plane_columns(run.train), *axes, session.widget_key("plane_axes", run_id))
     train, tree = run.train, replayed or run.tree
     held = _held(run_id, run, tree, (x, y))

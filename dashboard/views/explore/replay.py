@@ -12,6 +12,7 @@ from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
+from octcore.plotting.tree_view import tree_view_data
 from octcore.solving.run import Run, SolvedRun
 
 SECONDS_PER_TREE = 1.5
@@ -119,7 +120,7 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     view = cached.once_per_run(
         run_id,
         f"replay tree {position}",
-        lambda: run_summary.view_of(frame.tree, run.encoding, train, words, proven),
+        lambda: tree_view_data(frame.tree, run.encoding, train, words, proven),
     )
     key = session.widget_key("replay_tree", run_id)
     run_summary.still_tree(view, key, f"replay:{run_id}")
@@ -166,10 +167,7 @@ TIMES = {
 
 
 def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
-    """True optimum of the problem of a run, and the title of the other run that proved it.
-
-    `run_id`: the run; its own proof comes first, then those of the other runs of this session.
-    """
+    """True optimum of the problem of a run; if another of this session proved it, its title."""
     if run.is_proven:
         return run.objective, ""
     own = jobs.view(run_id)

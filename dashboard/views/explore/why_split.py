@@ -144,10 +144,7 @@ class Cut:
 
 
 def cut_of(condition: Condition | None) -> Cut | None:
-    """Read the one threshold of a split; None where it has none or several.
-
-    `condition`: under which rows go left.
-    """
+    """Read the one threshold of a condition to go left; None where it has none or several."""
     if not isinstance(condition, Numbers) or condition.levels or len(condition.intervals) != 1:
         return None
     start, end = condition.intervals[0]
@@ -159,10 +156,7 @@ def cut_of(condition: Condition | None) -> Cut | None:
 def moved_accuracy(
     tree: Tree, encoding: Encoding, data: Dataset, node: int, cut: Cut, *values: float
 ) -> tuple[float, ...]:
-    """Share of rows that are right when one split cuts elsewhere and all else stays.
-
-    `values`: new thresholds, in raw units; there is one share for each.
-    """
+    """Share right when one split cuts at each of some raw values and all else stays."""
     X = encoding.transform(data.frame)
     predicted = tree.predict_codes(X)
     rows = tree.node_rows(X)[node]

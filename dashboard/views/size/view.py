@@ -16,6 +16,7 @@ from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.price_paths import penalty_path_figure, winners_figure
+from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
 from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
 from octcore.solving.prepare import split_rows
@@ -216,5 +217,5 @@ def _chosen(
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
     words = f"proven optimal with {text.count(leaves, 'leaf')}"
-    view = run_summary.view_of(point.tree, paths[label].encoding, train, words, True)
+    view = tree_view_data(point.tree, paths[label].encoding, train, words, True)
     run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

@@ -82,10 +82,7 @@ def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def exactly(settings: Mapping[str, Any], encoding: str = AUTO) -> dict[str, Any] | None:
-    """The exact search; None where it cannot express the constraints.
-
-    `encoding`: of the 0/1 features that it is made on; by default it takes the numbers themselves.
-    """
+    """The exact search, by default on numbers; None where it cannot express the constraints."""
     on_numbers, given = encoding == AUTO, common_settings(settings)
     info = (
         get_formulation(str(FORMULATION.default)).info if on_numbers else of_common_objective()[0]

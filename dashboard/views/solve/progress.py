@@ -27,6 +27,7 @@ from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.price_paths import refer_figure
+from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import Asked
@@ -131,7 +132,7 @@ def _incumbent_tree(view: JobView) -> None:
     if is_checking(view):
         closed = view.trace.events[-1].source == "optimal"
         words = "proven optimal, being checked" if closed else "best found, being checked"
-    tree = run_summary.view_of(found[-1].tree, part[1], part[0], words, False)
+    tree = tree_view_data(found[-1].tree, part[1], part[0], words, False)
     run_summary.still_tree(tree, session.widget_key("incumbent", view.id), view.id)
 
 
@@ -220,10 +221,7 @@ def _family(run_id: str, family: Family) -> None:
 
 
 def _answer(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
-    """Draw a finished run that has a tree.
-
-    `curve`: draws how incumbent and bound met.
-    """
+    """Draw a finished run that has a tree; `curve` draws how incumbent and bound met."""
     run_summary.headline(view.id, run)
     run_summary.small_tree(view.id, run)
     numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)

@@ -66,10 +66,7 @@ class Rows:
 
 
 def _rows(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> Rows:
-    """Draw what the formulation needs to know about the rows; nothing for most.
-
-    `settings`: keywords of `octcore.solve`: a selection uses the depth, and what is held out.
-    """
+    """Draw what must be said of the rows, mostly nothing; settings say depth and held-out share."""
     if data.y is not None and families.takes_too_few_classes(info, data):
         return _classes(info, data)
     is_scaled = Asked.of(settings).chosen_encoding == "scaled"

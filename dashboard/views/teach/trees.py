@@ -46,10 +46,7 @@ def run_view(lesson: Lesson, key: str) -> JobView | None:
 
 
 def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
-    """Start what is missing; says in a sentence why it cannot.  Returns whether all started.
-
-    `keys`: formulations; by default all of the lesson.
-    """
+    """Start the trees that are missing, by default all; says why it cannot; returns if it could."""
     with inputs.said():
         data = lessons.lesson_data(lesson)
         for key in keys or lesson.formulations:

@@ -9,19 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import history, jobs
-from dashboard.server.tunings import (
-    CHOICES,
-    Plan,
-    Standing,
-    Work,
-    axes_of,
-    first_axes,
-    standing_of,
-    suggested,
-    values_of,
-    work_of,
-)
+from dashboard.server import history, jobs, tunings
+from dashboard.server.tunings import Plan, Standing, Work
 from dashboard.widgets import chart, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
@@ -45,11 +34,11 @@ def draw_form(data: Dataset) -> Plan | None:
     if offered is not None:
         st.session_state.update(_inputs_of(offered))
     info = settings_form.formulation_input("tune_formulation", FIRST)
-    axes = {axis.name: axis for axis in axes_of(info)}
+    axes = {axis.name: axis for axis in tunings.axes_of(info)}
     varied = st.multiselect(
         "Try several values of",
         list(axes),
-        default=first_axes(info),
+        default=tunings.first_axes(info),
         format_func=lambda name: name.replace("_", " "),
         key=session.widget_key("tune_axes", info.key),
         persist_state="session",
@@ -58,7 +47,7 @@ def draw_form(data: Dataset) -> Plan | None:
     problems: list[str] = []
     grid = {name: _values(axes[name], info, problems) for name in axes if name in varied}
     params, depth, encoding = _fixed(info, varied)
-    protocol, choice = _protocol(data)
+    protocol, choice = _protocol()
     limit, seed = st.columns(2)
     with limit:
         seconds = settings_form.limit_input(
@@ -96,7 +85,7 @@ def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(axis: Parameter, info: FormulationInfo, problems: list[str]) -> tuple[Any, ...]:
-    options, first = suggested(axis, info)
+    options, first = tunings.suggested(axis, info)
     picked = st.multiselect(
         label_of(axis),
         options,
@@ -107,7 +96,7 @@ def _values(axis: Parameter, info: FormulationInfo, problems: list[str]) -> tupl
         help=f"{help_of(axis)}\n\nType other values.",
     )
     try:
-        return values_of(axis, picked)
+        return tunings.values_of(axis, picked)
     except OctError as error:
         problems.append(error.message)
         return ()
@@ -126,7 +115,7 @@ def _fixed(info: FormulationInfo, varied: list[str]) -> tuple[dict[str, Any], in
     return params, depth, encoding
 
 
-def _protocol(data: Dataset) -> tuple[str, str]:
+def _protocol() -> tuple[str, str]:
     protocol = st.selectbox(
         "Protocol",
         PROTOCOLS,
@@ -139,10 +128,10 @@ def _protocol(data: Dataset) -> tuple[str, str]:
     )
     choice = st.segmented_control(
         "Choose by",
-        list(CHOICES),
+        list(tunings.CHOICES),
         default="accuracy",
         required=True,
-        format_func=CHOICES.__getitem__,
+        format_func=tunings.CHOICES.__getitem__,
         key="tune_choice",
         persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
@@ -154,7 +143,7 @@ def _protocol(data: Dataset) -> tuple[str, str]:
 
 def start_button(data: Dataset, plan: Plan) -> bool:
     """Say how much work it is and draw the button; returns whether it was pressed."""
-    work = inputs.tried(lambda: work_of(plan, data))
+    work = inputs.tried(lambda: tunings.work_of(plan, data))
     if work is None:
         return False
     label = f"Try {text.count(work.candidates, 'candidate')}"
@@ -247,7 +236,7 @@ def _nothing_yet(tuning: str | None) -> None:
 
 
 def _live(tuning: str) -> None:
-    standing = standing_of(jobs.task(tuning))
+    standing = tunings.standing_of(jobs.task(tuning))
     _head(standing)
     if not standing.fits:
         if not standing.job.is_final:

@@ -83,10 +83,7 @@ def is_searchable(run: Run) -> bool:
 
 
 def is_comparable(run: Run, encoding: str = "") -> bool:
-    """Whether the run itself is a proven optimum that the price can count from.
-
-    `encoding`: of the tree under the condition, when it is known.
-    """
+    """Whether the run is a proven optimum that prices count from, of trees on an encoding."""
     is_proven = run.is_proven and has_values(run)
     return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
 

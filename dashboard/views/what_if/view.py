@@ -299,10 +299,7 @@ def _of(*kinds: type[Parameter]) -> list[Parameter]:
 def _conditions(
     run_id: str, run: SolvedRun, data: Dataset, values: tuple[RootValue, ...]
 ) -> dict[str, Any]:
-    """Draw the conditions; returns those that are asked for.
-
-    `values`: shown beside the features; empty while they are not known.
-    """
+    """Draw the conditions, `values` beside the features; returns those that are asked for."""
 
     def key(*parts: object) -> str:
         return session.widget_key("whatif", run_id, *parts)
@@ -350,10 +347,7 @@ TOLERANCE = 0.02
 
 
 def _count_good_trees(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any]) -> None:
-    """Say how many good trees meet the conditions.
-
-    `asked`: side constraints, those of the run among them.
-    """
+    """Say how many good trees meet what is asked, constraints of the run among it."""
     if not Constraints.parse(asked).active - {"class_weight"}:
         return
     search = what_if.search_settings(run, data, TOLERANCE)

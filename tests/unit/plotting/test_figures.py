@@ -28,7 +28,7 @@ from tests.unit.hostile import HOSTILE
 
 def test_usage_of_a_univariate_tree_is_one_feature_a_node(univariate):
     tree, encoding, _ = univariate
-    record = usage_data(tree, encoding, {1: "width <= 0.5"})
+    record = usage_data(tree, encoding)
     assert record.nodes == (1, 2, 3)
     assert record.features == (HOSTILE, "width")
     assert record.shares == ((0.0, 1.0, 1.0), (1.0, 0.0, 0.0))
@@ -111,13 +111,14 @@ def test_encoding_plot_of_levels_keeps_the_frequent_ones():
     assert encoding_plot_figure(record, DARK).layout.xaxis.type == "category"
 
 
-def test_tree_view_counts_rows_and_words_nodes(univariate):
+def test_tree_view_counts_rows_and_words_nodes(univariate, oblique):
     tree, encoding, data = univariate
-    words = dict.fromkeys(tree.splits, "width ≤ 0.5")
-    view = tree_view_data(tree, encoding, data, words, "proven optimal by mip", True, {1: 0.25})
+    view = tree_view_data(tree, encoding, data, "proven optimal by mip", True)
     root = view.nodes[0]
     assert (root.node, root.n_samples, root.leaf_class) == (1, 12, None)
-    assert root.detail == "12 rows · margin 0.25"
+    assert root.detail == "12 rows"
+    assert root.words.startswith("width ")
+    assert tree_view_data(*oblique, "b", False).nodes[0].detail == "12 rows · margin 0.5"
     leaf = next(node for node in view.nodes if node.node == 4)
     assert leaf.detail == "3 rows · 100 % right"
     assert leaf.label.startswith("node 4, leaf: no")
@@ -125,14 +126,24 @@ def test_tree_view_counts_rows_and_words_nodes(univariate):
 
 def test_component_data_is_plain_and_keeps_hostile_text_as_text(univariate):
     tree, encoding, data = univariate
-    view = tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, HOSTILE), "b", False)
-    plain = component_data(view, LIGHT, 1, "token")
+    view = tree_view_data(tree, encoding, data, "b", False)
+    plain = component_data(view, LIGHT, "token", 1)
     import json
 
     assert json.loads(json.dumps(plain)) == plain
     assert {c["marker"] for c in plain["classes"]} <= set(CLASS_MARKERS)
-    assert plain["nodes"][0]["words"] == HOSTILE
+    assert {HOSTILE} < {node["words"] for node in plain["nodes"]}
+    assert any(node["words"].startswith("<img") for node in plain["nodes"] if node["id"] < 4)
     assert plain["total"] == 12
+
+
+def test_nodes_that_differ_are_marked_in_words_and_by_their_frame(univariate):
+    view = tree_view_data(*univariate, "b", False)
+    nodes = component_data(view, LIGHT, "token", marked={2})["nodes"]
+    assert {node["id"] for node in nodes if node["mark"]} == {2}
+    (own,) = (node for node in nodes if node["mark"])
+    assert own["detail"].startswith("≠ ")
+    assert own["label"].startswith("differs: node 2")
 
 
 def test_branch_nodes_show_their_rows_with_the_threshold(univariate, oblique):
@@ -151,7 +162,7 @@ def test_branch_nodes_show_their_rows_with_the_threshold(univariate, oblique):
 
 def test_how_far_a_threshold_may_move_is_a_band_around_it(univariate):
     tree, encoding, data = univariate
-    view = tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, "x"), "b", False)
+    view = tree_view_data(tree, encoding, data, "b", False)
     plain = {n.node: n.histogram for n in view.nodes if n.histogram}
     low, high = plain[1].ends
     spans = {1: (low - 1.0, low + (high - low) / 2)}
@@ -169,13 +180,10 @@ def test_questions_about_levels_have_no_histogram():
 
 
 def test_trees_beside_each_other_share_boxes_and_scale(univariate, oblique):
-    views = [
-        tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, "words"), "b", False)
-        for tree, encoding, data in (univariate, oblique)
-    ]
+    views = [tree_view_data(*case, "b", False) for case in (univariate, oblique)]
     shared = beside(views)
     assert (shared["leaves"], shared["levels"]) == (4, 3)
-    assert "words" in shared["texts"]
+    assert {node.words for view in views for node in view.nodes} < set(shared["texts"])
 
 
 def test_class_bars_keep_equal_names_apart():

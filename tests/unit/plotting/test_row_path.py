@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.widgets.run_summary import split_texts
 from octcore.plotting.row_path import (
     class_shares,
     node_counts,
@@ -22,7 +21,7 @@ from tests.unit.hostile import HOSTILE
 
 def path_of(case, frame):
     tree, encoding, _ = case
-    return row_path_data(tree, encoding, frame, split_texts(tree, encoding))
+    return row_path_data(tree, encoding, frame)
 
 
 @pytest.mark.parametrize("kind", ["univariate", "oblique"])

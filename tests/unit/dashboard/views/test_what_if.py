@@ -13,7 +13,6 @@ from octcore.plotting.difference import (
     change_words,
     condition_words,
     difference_data,
-    mark,
     price_data,
     price_words,
 )
@@ -141,14 +140,6 @@ def test_differences_are_found_by_node_and_row(univariate):
         difference = difference_data((tree, encoding), (other, encoding), data)
         assert difference.before == difference.after == {2}
         assert difference.rows > 0
-
-
-def test_marks_reach_the_component():
-    component = {"nodes": [{"id": 1, "detail": "9 rows", "label": "x"}, {"id": 2, "detail": ""}]}
-    marked = mark(component, frozenset({1}))["nodes"]
-    assert marked[0]["mark"]
-    assert marked[0]["detail"] == "≠ 9 rows"
-    assert "mark" not in marked[1]
 
 
 def test_the_quickest_able_formulation_comes_first():
