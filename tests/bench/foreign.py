@@ -30,16 +30,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import octcore
 from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.search.near_optimal.warm_up import ALL as NEAR_OPTIMAL
 from octcore.search.univariate.question import Question as Asked
 from octcore.search.univariate.search import answer
+from octcore.search.univariate.table import distinct_columns
 from octcore.search.univariate.warm_up import ALL
-from octcore.selection.near_optimal import near_optimal
 from tests.bench.rivals.counters import CountQuestion, praxis
-from tests.bench.rivals.programs import Question, contree, route, streed
+from tests.bench.rivals.programs import Question, contree, leaf_count, route, streed
 from tests.bench.threshold_times import timed
 
 R_SETS = {
@@ -134,16 +135,16 @@ MADE = {
 SCALING = [("sum", n, 10, 8) for n in (1000, 10_000, 100_000, 1_000_000)] + [
     ("product", n, 10, 9) for n in (1000, 10_000, 100_000)
 ] + [("classification", 1000, p, 10) for p in (20, 50, 100, 200)]  # fmt: skip
-STUDIES = ("thresholds", "encoded", "near-optimal", "default", "scaling")
 PRICE, MARGINS = 0.01, {3: 0.01, 4: 0.005, 5: 0.005}
 FIELDS = ("study", "set", "depth", "rows", "columns", "ours", "theirs", "ratio", "said", "says")
 
 
 def encoded(X: Any, y: Any) -> Any:
-    """0/1 columns of QT-5."""
+    """0/1 columns of QT-5; of those that part the rows alike the first."""
     data = Dataset.from_arrays(pd.DataFrame(X).add_prefix("c"), y.tolist())
-    fitted = fit_encoding("QT-5", data)
-    return np.ascontiguousarray(fitted.transform(data.frame), np.uint8)
+    columns = fit_encoding("QT-5", data).transform(data.frame).T.astype(np.uint8)
+    kept, _ = distinct_columns(columns, np.ones(len(columns), bool))
+    return np.ascontiguousarray(columns[kept].T)
 
 
 @contextlib.contextmanager
@@ -161,57 +162,84 @@ def silent() -> Any:
         os.close(nothing)
 
 
-def measure(study: str, X: Any, y: Any, depth: int, limit: float) -> tuple[float, Any, float, Any]:
-    """Our seconds and answer, and the rival's: errors, or the number of trees."""
-    n, classes = len(y), int(y.max()) + 1
-    if study in ("thresholds", "scaling"):
-        asked = Asked(X, y, classes, depth)
-        ours, seconds = timed(lambda: answer(asked, time_limit=limit))
-        said = int((ours.tree.predict_codes(X) != y).sum()) if ours.tree else None
-        said = said if ours.status == "optimal" else ours.status
-        if study == "scaling":
-            return seconds, said, math.nan, ""
-        theirs, other = timed(lambda: contree(Question(X, y, depth, 0.0, limit)))
-        errors = int((route(theirs.tree, X) != y).sum()) if theirs.tree is not None else "nothing"
-        return seconds, said, other, errors if theirs.proven else f"> ({errors})"
-    if study == "default":
-        data = Dataset.from_arrays(pd.DataFrame(X).add_prefix("c"), y.tolist())
-        import octcore
+Measured = tuple[float, Any, float, Any]
+"""Our seconds and answer, the rival's seconds and answer; what it did not prove begins with >."""
 
-        def solve(key: str) -> Any:
-            return octcore.solve(
-                data, key, encoding="auto", depth=depth, params={"leaf_penalty": 0}
-            )
 
-        ours, seconds = timed(lambda: solve("threshold-search"))
-        theirs, other = timed(lambda: solve("path-search"))
-        return seconds, round(ours.objective, 9), other, round(theirs.objective, 9)
-    price = max(1, round(PRICE * n))
-    if study == "encoded":
-        asked = Asked(X, y, classes, depth, leaf_penalty=price / n)
-        ours, seconds = timed(lambda: answer(asked, time_limit=limit))
-        theirs, other = timed(lambda: streed(Question(X, y, depth, price / n, limit)))
-        cost = ours.tree.predict_codes(X) if ours.tree else y
-        said = int((cost != y).sum()) + price * ours.tree.n_leaves if ours.tree else None
-        errors = None
-        if theirs.tree is not None:
-            from tests.bench.rivals.programs import leaf_count
+def beside_contree(X: Any, y: Any, depth: int, limit: float) -> Measured:
+    """Errors over all thresholds."""
+    seconds, said = over_thresholds(X, y, depth, limit)
+    theirs, other = timed(lambda: contree(Question(X, y, depth, 0.0, limit)))
+    errors = None if theirs.tree is None else int((route(theirs.tree, X) != y).sum())
+    return seconds, said, other, errors if theirs.proven else f"> ({errors})"
 
-            errors = int((route(theirs.tree, X) != y).sum()) + price * leaf_count(theirs.tree)
-        return seconds, said, other, errors if theirs.proven else f"> ({errors})"
-    margin = max(1, round(MARGINS[depth] * n))
+
+def over_thresholds(X: Any, y: Any, depth: int, limit: float) -> tuple[float, Any]:
+    """Our seconds and errors over all thresholds."""
+    asked = Asked(X, y, int(y.max()) + 1, depth)
+    found, seconds = timed(lambda: answer(asked, time_limit=limit))
+    errors = None if found.tree is None else int((found.tree.predict_codes(X) != y).sum())
+    return seconds, errors if found.status == "optimal" else f"> ({errors})"
+
+
+def beside_streed(X: Any, y: Any, depth: int, limit: float) -> Measured:
+    """Errors, and the price of the leaves, in rows."""
+    price = price_of(y)
+    asked = Asked(X, y, int(y.max()) + 1, depth, leaf_penalty=price / len(y))
+    found, seconds = timed(lambda: answer(asked, time_limit=limit))
+    said = None
+    if found.tree is not None:
+        said = int((found.tree.predict_codes(X) != y).sum()) + price * found.tree.n_leaves
+    theirs, other = timed(lambda: streed(Question(X, y, depth, price / len(y), limit)))
+    says = None
+    if theirs.tree is not None:
+        says = int((route(theirs.tree, X) != y).sum()) + price * leaf_count(theirs.tree)
+    said = said if found.status == "optimal" else f"> ({said})"
+    return seconds, said, other, says if theirs.proven else f"> ({says})"
+
+
+def beside_praxis(X: Any, y: Any, depth: int, limit: float) -> Measured:
+    """Numbers of near-optimal trees."""
+    n, margin = len(y), max(1, round(MARGINS[depth] * len(y)))
     data = Dataset.from_arrays(pd.DataFrame(X).add_prefix("c"), y.tolist())
-    params = {"leaf_penalty": price / n}
-    ours, seconds = timed(
-        lambda: near_optimal(
-            data, "none", depth=depth, params=params, tolerance=margin / n, time_limit=limit
-        )
-    )
+    price = price_of(y) / n
+    asked = dict(depth=depth, params={"leaf_penalty": price}, tolerance=margin / n)
+    found, seconds = timed(lambda: octcore.near_optimal(data, "none", time_limit=limit, **asked))
     with silent():
-        theirs, other = timed(
-            lambda: praxis(CountQuestion(X, y, depth, price / n, margin / n, limit))
-        )
-    return seconds, ours.count, theirs.cpu_seconds, theirs.trees
+        theirs, _ = timed(lambda: praxis(CountQuestion(X, y, depth, price, margin / n, limit)))
+    return seconds, found.count, theirs.cpu_seconds, theirs.trees
+
+
+def beside_path_search(X: Any, y: Any, depth: int, limit: float) -> Measured:
+    """Objectives of whole solves, over all thresholds and on 0/1 columns."""
+    data = Dataset.from_arrays(pd.DataFrame(X).add_prefix("c"), y.tolist())
+
+    def solve(key: str) -> Any:
+        params = {"leaf_penalty": 0}
+        return octcore.solve(data, key, depth=depth, params=params, time_limit=limit)
+
+    found, seconds = timed(lambda: solve("threshold-search"))
+    theirs, other = timed(lambda: solve("path-search"))
+    return seconds, round(found.objective, 9), other, round(theirs.objective, 9)
+
+
+def alone(X: Any, y: Any, depth: int, limit: float) -> Measured:
+    """Errors over all thresholds, beside nobody."""
+    return *over_thresholds(X, y, depth, limit), math.nan, ""
+
+
+def price_of(y: Any) -> int:
+    """A hundredth of the rows, whole."""
+    return max(1, round(PRICE * len(y)))
+
+
+STUDIES: dict[str, Callable[[Any, Any, int, float], Measured]] = {
+    "thresholds": beside_contree,
+    "encoded": beside_streed,
+    "near-optimal": beside_praxis,
+    "default": beside_path_search,
+    "scaling": alone,
+}
 
 
 def cases(study: str) -> list[tuple[str, int]]:
@@ -242,13 +270,15 @@ def summary(lines: list[dict[str, str]]) -> str:
     for study in dict.fromkeys(line["study"] for line in lines):
         for depth in sorted({x["depth"] for x in lines if x["study"] == study}):
             rows = [x for x in lines if (x["study"], x["depth"]) == (study, depth)]
-            rows = [x for x in rows if x["ratio"] not in ("", "nan")]
+            rows = [x for x in rows if x["theirs"] != "nan"]
             large = [x for x in rows if max(float(x["ours"]), float(x["theirs"])) >= 0.02]
             lost = [(x["set"], x["ours"], x["theirs"]) for x in large if float(x["ratio"]) < 1]
             means = [
-                math.exp(statistics.fmean(math.log(float(x["ratio"])) for x in some))
-                if some else math.nan for some in (rows, large)
-            ]  # fmt: skip
+                statistics.geometric_mean(float(x["theirs"]) / float(x["ours"]) for x in some)
+                if some
+                else math.nan
+                for some in (rows, large)
+            ]
             differ = [x["set"] for x in rows if x["said"] != x["says"] and x["says"][:1] != ">"]
             words.append(
                 f"{study} {depth}: theirs / ours {means[0]:.2f} on {len(rows)}, {means[1]:.2f} on "
@@ -263,7 +293,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("foreign.csv"))
     parser.add_argument("--limit", type=float, default=20.0, help="seconds of one call")
     parser.add_argument("--sets", nargs="*", help="only these")
-    parser.add_argument("studies", nargs="*", default=STUDIES[:3])
+    parser.add_argument("studies", nargs="*", default=[*STUDIES], metavar="STUDY")
     asked = parser.parse_args(arguments)
     kernels.require(*ALL, *NEAR_OPTIMAL)
     done = _read(asked.output)
@@ -283,7 +313,7 @@ def main(arguments: list[str] | None = None) -> int:
                 X, y = np.ascontiguousarray(X, float), np.asarray(y).astype(int)
                 if study in ("encoded", "near-optimal"):
                     X = encoded(X, y)
-                ours, said, theirs, says = measure(study, X, y, depth, asked.limit)
+                ours, said, theirs, says = STUDIES[study](X, y, depth, asked.limit)
                 line = (study, name, depth, *X.shape, f"{ours:.5f}", f"{theirs:.5f}",
                         f"{theirs / ours:.2f}", said, says)  # fmt: skip
                 writer.writerow(dict(zip(FIELDS, line, strict=True)))

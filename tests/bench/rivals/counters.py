@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -144,14 +145,13 @@ def run_counter(instance: Instance, blank: Line, limit: float) -> Line:
             blank, status="missing", note=f"{counter.title} is not installed; {counter.install}."
         )
     data, params = instance.load(), instance.settings["params"]
-    question = CountQuestion(
-        data.frame.to_numpy(dtype=np.uint8),
-        data.codes,
-        instance.depth,
-        float(params["leaf_penalty"]),
-        float(params["tolerance"]),
-        limit,
-    )
+    n = len(data.codes)
+    # In whole rows, as one of the programs counts, so that all have the same question; the quarter
+    # keeps what is exactly on the border from rounding.
+    price = max(1, round(float(params["leaf_penalty"]) * n)) / n
+    tolerance = (math.floor(float(params["tolerance"]) * n) + 0.25) / n
+    X = data.frame.to_numpy(dtype=np.uint8)
+    question = CountQuestion(X, data.codes, instance.depth, price, tolerance, limit)
     reply = ask_child(_call, (instance.formulation, question), limit)
     blank = replace(blank, method="count", seconds=round(reply.seconds, 4))
     if isinstance(reply.answer, str):

@@ -29,7 +29,7 @@ CASES = (
     ("wdbc", "QT_5", 4, 0.01, 0.0103),
     ("wdbc", "QT_5", 4, 0.01, 0.0203),
 )
-"""Set, encoding, depth, leaf penalty, tolerance."""
+"""Set, encoding, depth, leaf penalty, tolerance; the last two are asked in whole rows."""
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
