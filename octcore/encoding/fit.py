@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,13 @@ class _Raw:
     def is_number(self) -> bool:
         return self.column.kind in {"numeric", "ordinal"}
 
+    @cached_property
+    def cells(self) -> npt.NDArray[Any]:
+        return self.values.to_numpy()
+
+    @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
-        return as_numbers(self.values.to_numpy(), self.name, self.ranks)
+        return as_numbers(self.cells, self.name, self.ranks)
 
     def indicators(self) -> list[EncodedColumn]:
         """Columns of the levels that occur: of the larger one of two, otherwise of every one."""
@@ -111,13 +117,12 @@ def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | No
     """Raw columns with at least two distinct values; missing values are refused."""
     kept = []
     for column in columns:
-        values: Any = frame[column.name]
-        cells = values.to_numpy()
-        what = "has no value; fill or leave out such rows first"
+        raw = _Raw(column, frame[column.name], labels)
+        cells, what = raw.cells, "has no value; fill or leave out such rows first"
         refuse_rows(pd.isna(cells), column.name, "MISSING_VALUE", what)
-        same = (cells == cells[0]).all() if cells.dtype.kind in "fiub" else values.nunique() < 2
+        same = (cells == cells[0]).all() if cells.dtype.kind in "fiub" else raw.values.nunique() < 2
         if not same:
-            kept.append(_Raw(column, values, labels))
+            kept.append(raw)
     return kept
 
 
@@ -173,7 +178,7 @@ def _most_columns(key: EncodingKey, raw: _Raw) -> int:
 def _is_plain(raw: _Raw) -> bool:
     if not raw.column.holds_numbers and raw.values.dtype.kind not in "fiub":
         return False
-    numbers = raw.numbers()
+    numbers = raw.numbers
     return bool(numbers.min() >= 0.0 and numbers.max() <= 1.0)
 
 
@@ -181,17 +186,17 @@ def _encode(
     key: EncodingKey, varying: Sequence[_Raw], findings: list[str], few: int
 ) -> list[EncodedColumn]:
     if key.family == "none":
-        return [plain_column(raw.name, raw.numbers()) for raw in varying]
+        return [plain_column(raw.name, raw.numbers) for raw in varying]
     if key.family == "one-hot":
         return [column for raw in varying for column in raw.indicators()]
     encode_numbers: Callable[[_Raw], list[EncodedColumn]] = {
-        "QB": lambda raw: bucket_columns(raw.name, bucket_edges(raw.numbers(), key.q), raw.ranks),
+        "QB": lambda raw: bucket_columns(raw.name, bucket_edges(raw.numbers, key.q), raw.ranks),
         "QT": lambda raw: threshold_columns(
-            raw.name, quantile_thresholds(raw.numbers(), key.q), raw.ranks
+            raw.name, quantile_thresholds(raw.numbers, key.q), raw.ranks
         ),
         "class-change": _class_changes,
-        "raw": lambda raw: [plain_column(raw.name, raw.numbers(), raw.ranks)],
-        "scaled": lambda raw: [scaled_column(raw.name, raw.numbers(), raw.ranks)],
+        "raw": lambda raw: [plain_column(raw.name, raw.numbers, raw.ranks)],
+        "scaled": lambda raw: [scaled_column(raw.name, raw.numbers, raw.ranks)],
     }[key.family]
     columns, collapsed = [], []
     expected = {"QB": key.q, "QT": key.q - 1}.get(key.family, 0)
@@ -200,7 +205,7 @@ def _encode(
             columns += raw.indicators()
             continue
         if expected and raw.values.nunique() <= few:
-            columns += threshold_columns(raw.name, all_thresholds(raw.numbers()), raw.ranks)
+            columns += threshold_columns(raw.name, all_thresholds(raw.numbers), raw.ranks)
             continue
         own = encode_numbers(raw)
         if len(own) < expected:
@@ -218,7 +223,7 @@ def _encode(
 
 def _class_changes(raw: _Raw) -> list[EncodedColumn]:
     assert raw.y is not None  # checked by fit_encoding
-    thresholds = class_change_thresholds(raw.numbers(), raw.y)
+    thresholds = class_change_thresholds(raw.numbers, raw.y)
     return threshold_columns(raw.name, thresholds, raw.ranks)
 
 
@@ -226,7 +231,7 @@ def _without_constants(
     encoded: Sequence[EncodedColumn], varying: Sequence[_Raw], findings: list[str]
 ) -> list[EncodedColumn]:
     """Leave out encoded columns with one value on the training rows, and say which were lost."""
-    values = {raw.name: raw.values.to_numpy() for raw in varying}
+    values = {raw.name: raw.cells for raw in varying}
     kept = []
     for column in encoded:
         cells = column.encode(values[column.raw])
