@@ -47,9 +47,16 @@ def _widened(function: Any) -> Any:
 
     @functools.wraps(function)
     def called(*given: Any) -> Any:
-        return function(*(np.int64(value) if type(value) is int else value for value in given))
+        return function(*map(_wide, given))
 
     return called
+
+
+def _wide(value: Any) -> Any:
+    """A whole number as 64 bits, also in a record."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_wide, value))
+    return np.int64(value) if type(value) is int else value
 
 
 def two_classes(

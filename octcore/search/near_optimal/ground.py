@@ -99,8 +99,8 @@ class Ground:
         self.every = np.ones((len(instance.roots), 1))
         self.rows = kernel_rows(self.table, np.int64)
         self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
-        self.bits = self._make_bits() if instance.by_bits else None
         self.scored = self.stored_bytes = 0
+        self.bits = self._make_bits() if instance.by_bits else None
         if known_cost is None and self.bits is not None:
             known_cost = self._optimum(self.bits)
         self.budget = -1 if known_cost is None else instance.budget(known_cost)
@@ -112,7 +112,9 @@ class Ground:
         i, t, known = self.instance, self.table, self.instance.thresholds
         right = (t.rank[known.place] > known.rank[:, None]).T
         self.line, rows = make_rows(right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted)
-        return BitSubsets(rows, known.place, i.unit, i.price, i.question.depth, self.stop)
+        price, place, depth = i.price, known.place, i.question.depth
+        work = rows.bits.size * len(place) // 8  # of all pairs of sides
+        return self._run(work, lambda: BitSubsets(rows, place, i.unit, price, depth, self.stop))
 
     def _optimum(self, bits: BitSubsets) -> Fraction:
         """Cost of the best tree, or a little more where scaled costs are rounded."""
@@ -137,6 +139,8 @@ class Ground:
         Raises `TooLargeError` beyond `MEMORY`.
         """
         self.stored_bytes += size
+        if self.bits is not None and self.stored_bytes + self.bits.stored_bytes > MEMORY:
+            self.bits.forget()
         if self.stored_bytes > MEMORY:
             raise TooLargeError(
                 "TOO_MANY_SUBSETS",
@@ -405,6 +409,8 @@ class Ground:
         """Drop what only the search needs."""
         self._found.clear()
         self._least.clear()
+        if self.bits is not None:
+            self.bits.forget()
 
 
 class Tops:

@@ -177,7 +177,8 @@ def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
             is_new[h, t] = not any(_part_alike(table, h, t, *other) for other in alike)
             if is_new[h, t]:
                 alike.append((h, t))
-    place, rank = np.nonzero(is_new)
+    # Contiguous however many there are: kernels are compiled for that.
+    place, rank = np.ascontiguousarray(np.nonzero(is_new))
     number = np.zeros((n_columns, is_new.shape[1] + 1), np.int64)
     number[:, 1:] = np.cumsum(is_new, axis=1)
     number += np.concatenate([[0], np.cumsum(is_new.sum(axis=1))])[:n_columns, None]

@@ -22,14 +22,13 @@ def compile_part(part: str) -> None:
     """Ask everything about a few rows; of rows as bits, only what no other set has."""
     rng = np.random.default_rng(0)
     X, y = rng.random((24, 3)), rng.integers(0, 2, 24)
-    X = X if part == "lanes" else np.round(X)
-    instance = make_instance(Question(X, y, 2, 3), Fraction(1, 50), Fraction(1, 10))
+    X, depth = (X, 3) if part == "lanes" else (np.round(X), 4)
+    instance = make_instance(Question(X, y, 2, depth), Fraction(1, 50), Fraction(1, 10))
     leaf = instance.total - int(instance.table.class_weight.max())
     ground = Ground(instance, lambda done: None, instance.cost(leaf, 1))
-    levels = build_levels(ground)
+    graph = TreeGraph(ground, build_levels(ground))
     if part != "lanes":
         return
-    graph = TreeGraph(ground, levels)
     found = TreeQuery(graph, Conditions(instance.tolerance))
     found.class_shares()
     next(found.in_order())

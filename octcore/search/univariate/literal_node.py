@@ -45,8 +45,6 @@ _SHARED_OUT = 1_000_000
 """Rows times features from which the literals of a node are shared out among threads."""
 _NARROW = 44
 """Features up to which most subsets are met more than once."""
-MOST_DEPTH = 30
-"""Largest depth that the costs of subsets have room for."""
 LATER = -2
 """Root below a literal whose tree is not known yet, although its cost is."""
 _WHOLE = 0.25
@@ -83,7 +81,7 @@ class SearchState:
         largest = 2 * int(rows.block_scale[rows.block].sum()) + 8 * (1 + int(terms.penalty))
         unit = 1 << (58 - largest.bit_length())
         place = np.arange(rows.bits.shape[1])
-        return BitSubsets(rows, place, unit, int(terms.penalty * unit), MOST_DEPTH, terms.stop)
+        return BitSubsets(rows, place, unit, int(terms.penalty * unit), len(place), terms.stop)
 
     def by_leaves(self) -> SearchState:
         """The same for errors by number of leaves, instead of one cost."""
@@ -338,10 +336,9 @@ class LiteralNode:
             lower, best = node.search(limit)
             # Deeper nodes hold large tables: build their trees now and let them go.
             for k in np.flatnonzero(best < self.upper[literal] - state.terms.slack).tolist():
-                self.upper[literal, k] = best[k]
                 tree = node.tree(k)
-                if tree is not None:
-                    self._trees[literal, k] = tree
+                if tree is not None:  # a cost without its tree would be said of another one
+                    self.upper[literal, k], self._trees[literal, k] = best[k], tree
         raised = lower > self.lower[literal]
         if raised.any():
             solved = lower >= self.upper[literal] - state.terms.slack

@@ -67,6 +67,7 @@ class Known(NamedTuple):
     depth : (capacity,) largest depth of the trees, 0 for a free place
     cost, cutoff : (capacity,) the least cost, exact if it is at most the cutoff, else a lower bound
     size : (1,) places that are taken
+    most : largest capacity; a table that would outgrow it is emptied
     """
 
     mask: np.ndarray
@@ -74,6 +75,7 @@ class Known(NamedTuple):
     cost: np.ndarray
     cutoff: np.ndarray
     size: np.ndarray
+    most: int
 
 
 class Stack(NamedTuple):
@@ -183,7 +185,7 @@ def _find(known, mask, depth):
 
 @inner()
 def _keep(known, mask, depth, cost, cutoff):
-    """Keep a cost; returns the table, which may be a larger one, or a new one where it is full."""
+    """Keep a cost; returns the table, which may be a larger one; a full one is emptied."""
     i = _find(known, mask, depth)
     if i < 0:
         i = -1 - i
@@ -193,13 +195,17 @@ def _keep(known, mask, depth, cost, cutoff):
     known.depth[i], known.cost[i], known.cutoff[i] = depth, cost, cutoff
     if 2 * known.size[0] < len(known.depth):
         return known
-    fits = 2 * len(known.depth) * (known.mask.itemsize * len(mask) + 24) <= MOST_BYTES
-    capacity = len(known.depth) * (2 if fits else 1)
+    capacity = 2 * len(known.depth)
+    if capacity > known.most:
+        known.depth[:] = 0
+        known.size[0] = 0
+        return known
     other = Known(
         np.empty((capacity, len(mask)), known.mask.dtype), np.zeros(capacity, np.int64),
         np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.zeros(1, np.int64),
+        known.most,
     )  # fmt: skip
-    for k in range(len(known.depth) if fits else 0):
+    for k in range(len(known.depth)):
         if known.depth[k]:
             i = -1 - _find(other, known.mask[k], known.depth[k])
             for w in range(len(mask)):
@@ -405,7 +411,7 @@ def find_nearest(bits, everything):
     beyond, there = np.empty_like(everything), np.empty_like(everything)
     weight = np.empty(bits.near.shape[2] + 1, np.int64)
     for f in range(len(bits.across)):
-        for side in range(2):
+        for side in range(0 if bits.stop[0] else 2):
             near, n = bits.near[side, f], 0
             part_rows(bits, everything, f, 1 - side, beyond)
             for other in range(2 * len(bits.across)):
@@ -425,11 +431,13 @@ def find_nearest(bits, everything):
 class BitSubsets:
     """Least costs of subsets of 0/1 rows, which are kept from one question to the next.
 
+    A subset has all or none of the rows that are equal in all columns: who is outvoted is known.
+
     `rows`: every row counts.
     `place`: (n_thresholds,) column that a threshold belongs to; those of a column stand together,
         ascending.
     `unit`, `price`: whole-number cost of an error of weight one and of a leaf.
-    `depth`: largest depth of a tree.
+    `depth`: largest depth of a tree, or how many thresholds there are, as none parts a path twice.
     `stop`: (1,) uint8, set to end a search, whose answer then means nothing.
     """
 
@@ -451,17 +459,31 @@ class BitSubsets:
             rows, make_pairs(rows), across, row, np.empty(len(self._bit), np.int64),
             self.words(rows.minority > 0), near, first, place, unit, price, stop,
         )  # fmt: skip
-        find_nearest(self.bits, self.words(np.ones(len(self._bit), bool)))
+        if near.size:
+            find_nearest(self.bits, self.words(np.ones(len(self._bit), bool)))
         n_words, levels = across.shape[1], depth + 2
         split, side, first_cost, best, allowed = np.zeros((5, levels), np.int64)
         self._stack = Stack(
             np.zeros((levels, n_words), self._type), split, side, first_cost, best, allowed,
             np.zeros((levels, len(place)), np.int64), np.zeros((levels, 2, len(place)), np.int64),
         )  # fmt: skip
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the costs of all subsets."""
+        n_words = self.bits.across.shape[1]
+        each = n_words * self._type.itemsize + 3 * np.dtype(np.int64).itemsize
         self._known = Known(
             np.zeros((FIRST_SIZE, n_words), self._type), np.zeros(FIRST_SIZE, np.int64),
             np.zeros(FIRST_SIZE, np.int64), np.zeros(FIRST_SIZE, np.int64), np.zeros(1, np.int64),
+            MOST_BYTES // each,
         )  # fmt: skip
+
+    @property
+    def stored_bytes(self) -> int:
+        """Size of what is kept."""
+        known = self._known
+        return known.mask.nbytes + known.depth.nbytes + known.cost.nbytes + known.cutoff.nbytes
 
     def words(self, marked: np.ndarray) -> np.ndarray:
         """Words of marked rows."""
