@@ -30,6 +30,7 @@ from octcore.search.near_optimal.lane_kernels import (
     sweep,
 )
 from octcore.search.univariate.bit_table import make_rows
+from octcore.search.univariate.lane_rows import Rows
 from octcore.search.univariate.lane_search import integer_width, kernel_rows
 from octcore.search.univariate.subsets import BitSubsets
 
@@ -97,7 +98,6 @@ class Ground:
         usable[instance.thresholds.place[instance.roots]] = 1
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
         self.every = np.ones((len(instance.roots), 1))
-        self.rows = kernel_rows(self.table, np.int64)
         self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
         self.scored = self.stored_bytes = 0
         self.bits = self._make_bits() if instance.by_bits else None
@@ -126,6 +126,11 @@ class Ground:
         node = Node(b"", i.question.depth, leaf + margin + rounded, is_root=True)
         costs, _ = self._side_costs(bits, node, inside, margin + rounded)
         return Fraction(min(leaf, int(costs.sum(axis=0).min(initial=FAR))) + rounded, i.unit)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Rows of the table along sorted columns."""
+        return kernel_rows(self.table, np.int64)
 
     def look_at_clock(self) -> None:
         """Count a subset that was looked at."""

@@ -7,7 +7,7 @@ feature can beat the incumbent or the limit of the caller.  Bounds come from
 - `bounds.deeper_cost`: a tree deeper than d has at least d + 2 leaves,
 - the best tree of smaller depth,
 - `bounds.similar_cost`,
-- exact subtrees: D2S, the pair table of `literals`, or a node one level shallower.
+- exact subtrees: D2S, the pair table of `literals`, `subsets`, or a node one level shallower.
 """
 
 from __future__ import annotations

@@ -2,9 +2,13 @@
 
 A subset is a mask of machine words, in which the rows of a block (a class and a weight) stand
 together, so that weights are counted by words.  Depth two is solved by pairs of thresholds
-(`octcore.search.univariate.pairs`), what is deeper by looking at every split: a leaf is best where
-its errors, beyond those of rows that are outvoted among their equals, cost no more than a second
-leaf; and a side is solved only as far as the budget beside the other side reaches.
+(`octcore.search.univariate.pairs`), what is deeper by looking at every split, within these bounds:
+
+- no tree avoids the errors of rows that are outvoted among their equals; a leaf is best where what
+  it has beyond them costs no more than a second leaf,
+- a tree deeper than two has at least four leaves,
+- rows that a side lacks of another one lower its cost by their weight at most,
+- a side is solved only as far as the budget beside the other side reaches.
 """
 
 from __future__ import annotations
