@@ -70,9 +70,11 @@ class SearchState:
     def shares_subsets(self) -> bool:
         """Whether trees of depth four and more are found by subsets, each of which is known once.
 
-        On wide tables bounds between pairs of literals are worth more.
+        On wide tables bounds between pairs of literals are worth more; weights so heavy that they
+        are counted in 64 bits are too rare to compile another kernel for.
         """
-        return not self.terms.step and self.rows.bits.shape[1] <= _NARROW
+        bits = self.rows.bits
+        return not self.terms.step and bits.shape[1] <= _NARROW and bits.itemsize == 4
 
     @cached_property
     def subsets(self) -> BitSubsets:

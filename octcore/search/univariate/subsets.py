@@ -312,11 +312,8 @@ def _least(bits, stack, depth, room, known):
             _begin(bits, stack, level)
             k = -1
         elif stack.side[level] < 2:
-            f, side, limit = (
-                stack.order[level, k],
-                stack.side[level],
-                min(room, stack.best[level] - 1),
-            )
+            f, side = stack.order[level, k], stack.side[level]
+            limit = min(room, stack.best[level] - 1)
             stack.side[level], stack.first[level], low[side, f] = 2, cost, cost
             if cost + low[1 - side, f] <= limit:
                 part_rows(bits, mask, f, 1 - side, stack.mask[level + 1])
@@ -358,13 +355,19 @@ def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
     `depth`: two or more, of the tree; the sides have one less.
     `budget`, `margin`: largest scaled cost, and how far beyond the best split: what costs more may
         be a lower bound.
-    `usable`: (n_thresholds,) uint8.
+    `usable`: (n_thresholds,) uint8; empty where only the least cost of the subset is asked, which
+        then is the only cost: one kernel, as whatever contains the search compiles for long.
     Returns the costs, shape (2, n_thresholds), `FAR` for what parts nothing and for what parts the
     subset as the threshold before it in its column; how many do that, itself included; and what is
     known now.
     """
     n, last = len(usable), -1
-    cost, many, both = np.full((2, n), FAR), np.zeros(n, np.int64), np.empty(n, np.int64)
+    cost, many, both = np.full((2, max(1, n)), FAR), np.zeros(n, np.int64), np.empty(n, np.int64)
+    if n == 0:
+        for w in range(len(mask)):
+            stack.mask[0, w] = mask[w]
+        cost[0, 0], known = _least(bits, stack, depth, budget, known)
+        return cost, many, known
     larger = np.zeros(n, np.int64)
     _score(bits, mask)
     shallow = bits.pairs.stump
@@ -397,16 +400,6 @@ def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
         if many[f]:
             budget = min(budget, cost[0, f] + cost[1, f] + margin)
     return cost, many, known
-
-
-@kernel()
-def least_cost(bits, depth, room, stack, known):
-    """Least cost of a tree of the subset at the bottom of the stack, and what is known now.
-
-    `depth`: two or more.
-    `room`: a larger cost is a lower bound above it.
-    """
-    return _least(bits, stack, depth, room, known)
 
 
 @kernel()
@@ -509,9 +502,8 @@ class BitSubsets:
 
     def least(self, marked: np.ndarray, depth: int, room: int) -> int:
         """Least cost of a tree of marked rows; above the room, a lower bound that is above it."""
-        self._stack.mask[0] = self.words(marked)
-        cost, self._known = least_cost(self.bits, depth, room, self._stack, self._known)
-        return int(cost)  # of numpy's, comparisons with other kinds of numbers are rounded
+        cost, _ = self.side_costs(marked, depth, room, FAR, np.zeros(0, np.uint8))
+        return int(cost[0, 0])  # of numpy's, comparisons with other kinds of numbers are rounded
 
     def work(self, depth: int) -> int:
         """Words that are looked at for trees of a depth where nothing is pruned."""

@@ -28,8 +28,9 @@ def bit_sets(total: int, depth: int) -> tuple[str, ...]:
     `total`: sum of the weights.
     `depth`: largest depth of a tree.
     """
-    parts = ("two", "three", "deeper", "deepest")[: max(1, min(4, depth - 1))]
     width = 4 if total < LARGEST_NARROW else 8
+    most = 4 if width == 4 else 3  # subsets are counted in 32 bits only
+    parts = ("two", "three", "deeper", "deepest")[: max(1, min(most, depth - 1))]
     return tuple(f"{__name__}:bits-{width}-{part}" for part in parts)
 
 
