@@ -41,7 +41,7 @@ from octcore.search.univariate.table import distinct_columns
 from octcore.search.univariate.warm_up import ALL
 from tests.bench.rivals.counters import CountQuestion, praxis
 from tests.bench.rivals.programs import Question, contree, leaf_count, route, streed
-from tests.bench.threshold_times import timed
+from tests.bench.threshold_times import read_lines, timed
 
 R_SETS = {
     "biopsy": ("MASS", "biopsy", "class", ("ID",)),
@@ -296,7 +296,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("studies", nargs="*", default=[*STUDIES], metavar="STUDY")
     asked = parser.parse_args(arguments)
     kernels.require(*ALL, *NEAR_OPTIMAL)
-    done = _read(asked.output)
+    done = read_lines(asked.output)
     known = {(x["study"], x["set"], x["depth"]) for x in done}
     loaders = sets()
     for kind, n, p, seed in SCALING:
@@ -318,15 +318,8 @@ def main(arguments: list[str] | None = None) -> int:
                         f"{theirs / ours:.2f}", said, says)  # fmt: skip
                 writer.writerow(dict(zip(FIELDS, line, strict=True)))
                 stream.flush()
-    print(summary(_read(asked.output)))
+    print(summary(read_lines(asked.output)))
     return 0
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 if __name__ == "__main__":

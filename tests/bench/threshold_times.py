@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = data_folder(asked.data)
     with (folder / TABLE).open(encoding="utf-8", newline="") as stream:
         table = [(r["dataset"], int(r["depth"]), int(r["errors"])) for r in csv.DictReader(stream)]
-    done = _read(asked.output)
+    done = read_lines(asked.output)
     known = {(line["set"], int(line["depth"])) for line in done}
     with asked.output.open("a", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, FIELDS)
@@ -111,11 +111,12 @@ def main(arguments: list[str] | None = None) -> int:
                 continue
             writer.writerow(measure(folder, name, depth, least, asked.limit))
             stream.flush()
-    print(summary(_read(asked.output)))
+    print(summary(read_lines(asked.output)))
     return 0
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def read_lines(path: Path) -> list[dict[str, str]]:
+    """Lines that an output has so far."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as stream:

@@ -1,7 +1,7 @@
 """Subsets of rows: what parts them, their least costs, and their trees of depth two or less.
 
-Trees are counted along sorted columns (`lane_kernels`).  Where columns have few thresholds, least
-costs come from rows as bits (`bits`) instead.
+Trees are counted along sorted columns (`lane_kernels`); where columns have few thresholds, on rows
+as bits (`bit_kernels`), with the least costs of `octcore.search.univariate.subsets`.
 """
 
 from __future__ import annotations
