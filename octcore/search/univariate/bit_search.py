@@ -24,6 +24,8 @@ _LARGE = 2_000_000
 """Rows times squared features from which a depth-four search takes more than some 50 ms."""
 _DIVES = 3
 """How many promising roots are solved first, for a good incumbent early."""
+_PIECE = 100_000_000
+"""Rows times squared features of the passes over pairs in a piece of work, some 2 ms."""
 
 
 class BitSearch:
@@ -76,8 +78,13 @@ class BitSearch:
             # A bound that falls in steps is worth its time where the search lasts.
             stepwise = node.keeps_children if current > 4 else n_rows * n_features**2 > _LARGE
             steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
+            work, passes = self.known.work, _PIECE // (n_rows * n_features**2)
+            next_piece = int(work[0]) + passes
             for _ in node.tightenings(steps=steps, dives=dives):
-                yield self._take_over(node, last)
+                # To look at all bounds, and to change threads, costs as much as many a feature.
+                if work[0] >= next_piece or node.best[0] < self.known.best - self.inquiry.slack:
+                    yield self._take_over(node, last)
+                    next_piece = int(work[0]) + passes
             if last and self.inquiry.question.all_roots:
                 is_open = node.feature_lower < node.feature_upper - self.inquiry.slack
                 for f in np.flatnonzero(is_open[:, 0]):
