@@ -113,7 +113,7 @@ class Ground:
         right = (t.rank[known.place] > known.rank[:, None]).T
         self.line, rows = make_rows(right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted)
         price, place, depth = i.price, known.place, i.question.depth
-        work = rows.bits.size * len(place) // 8  # of all pairs of sides
+        work = rows.columns.size * len(place) // 8  # of all pairs of sides
         return self._run(work, lambda: BitSubsets(rows, place, i.unit, price, depth, self.stop))
 
     def _optimum(self, bits: BitSubsets) -> Fraction:

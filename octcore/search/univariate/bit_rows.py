@@ -13,14 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner
-from octcore.search.univariate.intrinsics import insert_bit, plus, shared_bits, times
+from octcore.search.univariate.bit_lanes import PAD_BYTES, TILE, pack_word
+from octcore.search.univariate.intrinsics import plus, shared_bits, times
 
 
 class Rows(NamedTuple):
     """The constant data of a search.
 
-    `bits`: (n_rows, n_features) word type, feature values 0/1, one word per value: packing needs no
-        conversion.
+    `bits`: (n_rows, width) word type, feature values 0/1, one word per value: packing needs no
+        conversion; padded with zeros to whole vectors, see `bit_lanes`.
     `columns`: (n_features, n_rows) uint8, the same values column by column, for row filtering.
     `block`: (n_rows,) int32, block of every row; rows are sorted by block.
     `block_channel`, `block_scale`: (n_blocks,) channel (class, or ``n_classes`` for the sample
@@ -52,34 +53,36 @@ class Pairs(NamedTuple):
     counts: np.ndarray
     ones_by_channel: np.ndarray
     totals: np.ndarray
-    best: np.ndarray
     active: np.ndarray
     compact: np.ndarray
-    across: np.ndarray
+    own: np.ndarray
     ones: np.ndarray
     leaf: np.ndarray
     stump: np.ndarray
 
 
+def padded(n_features: int, word: np.dtype) -> int:
+    """Length of a line of features that fills whole vectors."""
+    lanes = PAD_BYTES // word.itemsize
+    return lanes * -(-n_features // lanes)
+
+
 def make_pairs(rows: Rows) -> Pairs:
     """Allocate the scratch that `pair_scores` needs for ``rows``."""
-    n_rows, n_features = rows.bits.shape
+    n_features, (n_rows, width) = len(rows.columns), rows.bits.shape
     n_blocks = len(rows.block_channel)
-    counter = rows.block_scale.dtype
+    word, counter = rows.bits.dtype, rows.block_scale.dtype
     channels = int(rows.block_channel.max(initial=0)) + 1
     channels = max(channels, int(rows.shape[0]))
-    width = rows.bits.dtype.itemsize * 8
-    n_words = n_rows // width + n_blocks + 1
     return Pairs(
-        words=np.zeros((n_words, n_features), rows.bits.dtype),
+        words=np.zeros((n_rows // (8 * word.itemsize) + n_blocks + 1, width), word),
         starts=np.zeros(n_blocks + 1, np.int64),
-        counts=np.zeros((channels, n_features), counter),
-        ones_by_channel=np.zeros((channels, n_features), counter),
+        counts=np.zeros((channels * TILE, width), counter),
+        ones_by_channel=np.zeros((channels, width), counter),
         totals=np.zeros(channels, counter),
-        best=np.zeros((5, n_features), counter),
         active=np.zeros(n_features, np.int64),
-        compact=np.zeros((4, n_features), counter),
-        across=np.zeros((n_features, n_words), rows.bits.dtype),
+        compact=np.zeros((4, width), counter),
+        own=np.zeros((2 * width, PAD_BYTES // word.itemsize), counter),
         ones=np.zeros(n_features, np.int64),
         leaf=np.zeros((2, n_features), np.int64),
         stump=np.zeros((2, n_features), np.int64),
@@ -99,47 +102,44 @@ def filter_rows(source, n_source, column, side, target):
 
 
 @inner()
-def pack(rows, subset, n_subset, words, starts):
-    """Pack the rows of the subset block by block; ``starts`` receives the word offsets."""
-    width = words.itemsize * 8
-    word = 0
-    k = 0
-    for q in range(len(rows.block_channel)):
-        starts[q] = word
-        while k < n_subset and rows.block[subset[k]] == q:
-            target = words[word]
-            source = rows.bits[subset[k]]
-            for f in range(len(target)):
-                target[f] = source[f]
-            k += 1
-            shift = 1
-            while shift < width and k < n_subset and rows.block[subset[k]] == q:
-                source = rows.bits[subset[k]]
-                position = words.dtype.type(shift)
-                for f in range(len(target)):
-                    target[f] = insert_bit(target[f], source[f], position)
-                k += 1
-                shift += 1
-            word += 1
-    starts[len(rows.block_channel)] = word
+def end_of_block(rows, subset, first, last, q):
+    """Place of the first of the rows from first to last that is beyond block q."""
+    while first < last:
+        middle = (first + last) >> 1
+        if rows.block[subset[middle]] <= q:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @inner()
-def count_columns(rows, subset, n_subset, pairs):
-    """Class totals and ones per channel and feature."""
-    n_features = rows.bits.shape[1]
-    totals = pairs.totals
+def pack(rows, subset, n_subset, pairs):
+    """Pack the rows of the subset block by block, and sum their weights by channel."""
+    words, totals = pairs.words, pairs.totals
+    width, word, first = words.itemsize * 8, 0, 0
     totals[:] = 0
-    for k in range(n_subset):
-        q = rows.block[subset[k]]
-        totals[rows.block_channel[q]] += rows.block_scale[q]
+    for q in range(len(rows.block_channel)):
+        pairs.starts[q] = word
+        last = end_of_block(rows, subset, first, n_subset, q)
+        totals[rows.block_channel[q]] += rows.block_scale[q] * (last - first)
+        for begin in range(first, last, width):
+            pack_word(rows.bits, subset, begin, min(last, begin + width), words, word)
+            word += 1
+        first = last
+    pairs.starts[len(rows.block_channel)] = word
+
+
+@inner()
+def count_columns(rows, pairs):
+    """Ones per channel and feature, of packed rows."""
     pairs.ones_by_channel[:] = 0
     for q in range(len(rows.block_channel)):
         ones = pairs.ones_by_channel[rows.block_channel[q]]
         scale = rows.block_scale[q]
         for w in range(pairs.starts[q], pairs.starts[q + 1]):
             word = pairs.words[w]
-            for f in range(n_features):
+            for f in range(len(word)):
                 ones[f] = plus(ones[f], times(scale, shared_bits(word[f], word[f])))
 
 
@@ -175,33 +175,3 @@ def compact_columns(pairs, n_classes, n_features):
             for j in range(n_active):
                 ones_c[j] = ones_c[pairs.active[j]]
     return n_active
-
-
-@inner()
-def count_pairs(pairs, first, last, scale, f, counts):
-    """Add the weight of the rows that have feature ``f`` and feature ``f + 1 + j`` to counts[j]."""
-    rest = len(counts)
-    words = pairs.words
-    w = first
-    if scale == 1:
-        while w + 4 <= last:
-            a0, a1, a2, a3 = words[w, f], words[w + 1, f], words[w + 2, f], words[w + 3, f]
-            b0 = words[w, f + 1 : f + 1 + rest]
-            b1 = words[w + 1, f + 1 : f + 1 + rest]
-            b2 = words[w + 2, f + 1 : f + 1 + rest]
-            b3 = words[w + 3, f + 1 : f + 1 + rest]
-            for j in range(rest):
-                low = plus(shared_bits(a0, b0[j]), shared_bits(a1, b1[j]))
-                high = plus(shared_bits(a2, b2[j]), shared_bits(a3, b3[j]))
-                counts[j] = plus(counts[j], plus(low, high))
-            w += 4
-    while w < last:
-        a0 = words[w, f]
-        b0 = words[w, f + 1 : f + 1 + rest]
-        if a0 != 0 and scale == 1:
-            for j in range(rest):
-                counts[j] = plus(counts[j], shared_bits(a0, b0[j]))
-        elif a0 != 0:
-            for j in range(rest):
-                counts[j] = plus(counts[j], times(scale, shared_bits(a0, b0[j])))
-        w += 1

@@ -71,7 +71,7 @@ class BitSearch:
     def _by_depth(self) -> Iterator[State]:
         """One D2S up to depth two; from three on each depth gives bounds and trees to the next."""
         depth, node = self.inquiry.question.depth, None
-        n_rows, n_features = self.bits.rows.bits.shape
+        n_features, n_rows = self.bits.rows.columns.shape
         for current in range(min(3, depth), depth + 1):
             node, last = self._node(self.state, current, node), current == depth
             yield self._take_over(node, last)

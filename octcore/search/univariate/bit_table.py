@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.univariate.bit_rows import Rows
+from octcore.search.univariate.bit_rows import Rows, padded
 from octcore.search.univariate.table import Table, distinct_columns
 from octcore.search.univariate.tree import PathTree, map_features
 
@@ -102,8 +102,11 @@ def make_rows(
     begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
     block = np.cumsum(begins) - 1
     small = scale.sum() < _COUNTER_LIMIT
+    word = np.dtype(np.uint32 if small else np.uint64)
+    bits = np.zeros((len(index), padded(X.shape[1], word)), word)
+    bits[:, : X.shape[1]] = X[index]
     return index, Rows(
-        bits=np.ascontiguousarray(X[index].astype(np.uint32 if small else np.uint64)),
+        bits=bits,
         columns=np.ascontiguousarray(X[index].T.astype(np.uint8)),
         block=block.astype(np.int32),
         block_channel=channel[begins],

@@ -23,141 +23,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import extending
 
 from octcore.kernels import part
-
-intrinsic: Any = extending.intrinsic
+from octcore.search.univariate.intrinsics import INDEX, MASK, ROW, Emitter, fixed, intrinsic
 
 VECTOR_BYTES = 32
-_INDEX = ir.IntType(64)
-_ROW = ir.IntType(32)
-_MASK = ir.IntType(16)
-
-
-class _Emitter:
-    """Writes vector instructions for one integer type."""
-
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self.context, self.b = context, builder
-        self.arguments = dict(enumerate(zip(signature.args, arguments, strict=True)))
-        self.element = ir.IntType(self.arguments[2][0].dtype.bitwidth)
-        self.bytes = self.element.width // 8
-        self.lanes = VECTOR_BYTES // self.bytes
-        self.vector = ir.VectorType(self.element, self.lanes)
-        self.zero = self.constant(0)
-
-    def constant(self, value: int) -> Any:
-        return ir.Constant(self.vector, [value] * self.lanes)
-
-    def pointer(self, position: int, to: Any) -> Any:
-        """Pointer to the first element of an array argument."""
-        kind, value = self.arguments[position]
-        data = self.context.make_array(kind)(self.context, self.b, value=value).data
-        return self.b.bitcast(data, to.as_pointer())
-
-    def scalar(self, position: int) -> Any:
-        return self.arguments[position][1]
-
-    def splat(self, value: Any) -> Any:
-        undefined = ir.Constant(self.vector, ir.Undefined)
-        first = self.b.insert_element(undefined, value, ir.Constant(_ROW, 0))
-        mask = ir.Constant(ir.VectorType(_ROW, self.lanes), [0] * self.lanes)
-        return self.b.shuffle_vector(first, undefined, mask)
-
-    def at(self, base: Any, index: Any) -> Any:
-        """Element ``base[index]``."""
-        return self.b.load(self.b.gep(base, [index]), align=1)
-
-    def load(self, base: Any, index: Any) -> Any:
-        """Vector ``base[index]``."""
-        return self.b.load(self.b.gep(base, [index]), align=self.bytes)
-
-    def store(self, value: Any, base: Any, index: Any) -> None:
-        self.b.store(value, self.b.gep(base, [index]), align=self.bytes)
-
-    def least(self, x: Any, y: Any) -> Any:
-        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
-
-    def most(self, x: Any, y: Any) -> Any:
-        return self.b.select(self.b.icmp_signed(">", x, y), x, y)
-
-    def row(self, sequence: Any, k: Any) -> tuple[Any, Any]:
-        """Row number at a position, and whether a split is possible after it."""
-        code = self.at(sequence, k)
-        row = self.b.zext(self.b.lshr(code, ir.Constant(_ROW, 1)), _INDEX)
-        return row, self.b.trunc(code, ir.IntType(1))
-
-    def left_part(self, masks: Any, row: Any, value: Any) -> Any:
-        """`value` in the lanes that have the row on the left, else 0."""
-        mask = self.at(masks, row)
-        if self.lanes < _MASK.width:
-            mask = self.b.trunc(mask, ir.IntType(self.lanes))
-        bits = self.b.bitcast(mask, ir.VectorType(ir.IntType(1), self.lanes))
-        return self.b.select(bits, value, self.zero)
-
-    def loop(
-        self, first: Any, last: Any, step: int, state: list[Any], body: Callable[..., list[Any]]
-    ) -> list[Any]:
-        """Run `body(k, state) -> state` for k from first to last, and return the last state."""
-        b = self.b
-        before = b.block
-        head, inside, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
-        b.branch(head)
-        b.position_at_end(head)
-        k = b.phi(_INDEX)
-        k.add_incoming(first, before)
-        phis = [b.phi(value.type) for value in state]
-        for phi, value in zip(phis, state, strict=True):
-            phi.add_incoming(value, before)
-        going = b.icmp_signed("<=", k, last) if step > 0 else b.icmp_signed(">=", k, last)
-        b.cbranch(going, inside, after)
-        b.position_at_end(inside)
-        new = body(k, list(phis))
-        k.add_incoming(b.add(k, ir.Constant(_INDEX, step)), b.block)
-        for phi, value in zip(phis, new, strict=True):
-            phi.add_incoming(value, b.block)
-        b.branch(head)
-        b.position_at_end(after)
-        return list(phis)
-
-    def only_if(self, condition: Any, state: list[Any], body: Callable[[], list[Any]]) -> list[Any]:
-        """State after `body()` where a condition holds, else the state as it was."""
-        b = self.b
-        before = b.block
-        then, after = b.append_basic_block("then"), b.append_basic_block("joined")
-        b.cbranch(condition, then, after)
-        b.position_at_end(then)
-        new = body()
-        end = b.block
-        b.branch(after)
-        b.position_at_end(after)
-        joined = []
-        for old, value in zip(state, new, strict=True):
-            phi = b.phi(value.type)
-            phi.add_incoming(old, before)
-            phi.add_incoming(value, end)
-            joined.append(phi)
-        return joined
 
 
 def _two_classes(counted: bool) -> Callable[..., Any]:
     """Arguments: sequence, masks, signed weights, out [, count, sizes, smallest]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = _Emitter(context, builder, signature, arguments)
+        e = Emitter(context, builder, signature, arguments, 2, VECTOR_BYTES)
         b = e.b
-        sequence = e.pointer(0, _ROW)
-        masks, signed = e.pointer(1, _MASK), e.pointer(2, e.element)
+        sequence = e.pointer(0, ROW)
+        masks, signed = e.pointer(1, MASK), e.pointer(2, e.element)
         out = e.pointer(3, e.vector)
-        extremes = [e.load(out, _at(i)) for i in range(4)]
+        extremes = [e.load(out, fixed(i)) for i in range(4)]
         start = [e.zero, e.zero, *extremes]
         sizes, smallest, count = [], None, None
         if counted:
             count = e.pointer(4, e.element)
-            sizes = [e.load(e.pointer(5, e.vector), _at(i)) for i in range(2)]
+            sizes = [e.load(e.pointer(5, e.vector), fixed(i)) for i in range(2)]
             smallest = e.splat(b.trunc(e.scalar(6), e.element))
             start += [e.zero, e.zero]
 
@@ -192,9 +80,9 @@ def _two_classes(counted: bool) -> Callable[..., Any]:
 
             return [left, both, *e.only_if(last, state[2:6], update), *rows_left, *rows]
 
-        end = e.loop(_at(0), b.sub(_length(e), _at(1)), 1, start, body)
+        end = e.loop(fixed(0), b.sub(e.shape(0, 0), fixed(1)), 1, start, body)
         for i in range(4):
-            e.store(end[2 + i], out, _at(i))
+            e.store(end[2 + i], out, fixed(i))
         return context.get_dummy_value()
 
     return generate
@@ -204,26 +92,26 @@ def _more_classes(counted: bool) -> Callable[..., Any]:
     """Arguments: sequence, masks, weights, out, y, counters, prefix [, as above]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = _Emitter(context, builder, signature, arguments)
+        e = Emitter(context, builder, signature, arguments, 2, VECTOR_BYTES)
         b = e.b
-        sequence = e.pointer(0, _ROW)
-        masks, weights = e.pointer(1, _MASK), e.pointer(2, e.element)
-        out, y = e.pointer(3, e.vector), e.pointer(4, _ROW)
+        sequence = e.pointer(0, ROW)
+        masks, weights = e.pointer(1, MASK), e.pointer(2, e.element)
+        out, y = e.pointer(3, e.vector), e.pointer(4, ROW)
         counters, prefix = e.pointer(5, e.vector), e.pointer(6, e.vector)
         sizes, smallest, count = [], None, None
         if counted:
             count = e.pointer(7, e.element)
-            sizes = [e.load(e.pointer(8, e.vector), _at(i)) for i in range(2)]
+            sizes = [e.load(e.pointer(8, e.vector), fixed(i)) for i in range(2)]
             smallest = e.splat(b.trunc(e.scalar(9), e.element))
 
         def step(row: Any, base: int, largest: list[Any]) -> list[Any]:
             """Add a row to the class counters of both sides; largest counters so far."""
             weight = e.splat(e.at(weights, row))
             left = e.left_part(masks, row, weight)
-            at = b.add(b.mul(b.zext(e.at(y, row), _INDEX), _at(4)), _at(base))
+            at = b.add(b.mul(b.zext(e.at(y, row), INDEX), fixed(4)), fixed(base))
             new = []
             for i, more in enumerate((left, b.sub(weight, left))):
-                place = b.add(at, _at(i))
+                place = b.add(at, fixed(i))
                 value = b.add(e.load(counters, place), more)
                 e.store(value, counters, place)
                 new.append(e.most(largest[i], value))
@@ -233,7 +121,7 @@ def _more_classes(counted: bool) -> Callable[..., Any]:
             row, _ = e.row(sequence, k)
             new = step(row, 0, state)
             for i in range(2):
-                e.store(new[i], prefix, b.add(b.mul(k, _at(2)), _at(i)))
+                e.store(new[i], prefix, b.add(b.mul(k, fixed(2)), fixed(i)))
             return new
 
         def backward(k: Any, state: list[Any]) -> list[Any]:
@@ -242,7 +130,7 @@ def _more_classes(counted: bool) -> Callable[..., Any]:
             def update() -> list[Any]:
                 new = []
                 for i in range(2):
-                    before = e.load(prefix, b.add(b.mul(k, _at(2)), _at(i)))
+                    before = e.load(prefix, b.add(b.mul(k, fixed(2)), fixed(i)))
                     value = e.most(state[i], b.add(state[2 + i], before))
                     if counted:
                         after = state[4 + i]
@@ -262,27 +150,16 @@ def _more_classes(counted: bool) -> Callable[..., Any]:
                 passed = [b.add(state[4], left), b.add(state[5], b.sub(one, left))]
             return [*best, *step(row, 2, state[2:4]), *passed]
 
-        end = b.sub(_length(e), _at(1))
-        e.loop(_at(0), end, 1, [e.zero, e.zero], forward)
-        best = [e.load(out, _at(i)) for i in range(2)]
+        end = b.sub(e.shape(0, 0), fixed(1))
+        e.loop(fixed(0), end, 1, [e.zero, e.zero], forward)
+        best = [e.load(out, fixed(i)) for i in range(2)]
         zeros = [e.zero] * (4 if counted else 2)
-        final = e.loop(end, _at(0), -1, [*best, *zeros], backward)
+        final = e.loop(end, fixed(0), -1, [*best, *zeros], backward)
         for i in range(2):
-            e.store(final[i], out, _at(i))
+            e.store(final[i], out, fixed(i))
         return context.get_dummy_value()
 
     return generate
-
-
-def _at(index: int) -> Any:
-    return ir.Constant(_INDEX, index)
-
-
-def _length(e: _Emitter) -> Any:
-    """Number of entries of the sorted column."""
-    kind, value = e.arguments[0]
-    array = e.context.make_array(kind)(e.context, e.b, value=value)
-    return e.b.extract_value(array.shape, 0)
 
 
 @intrinsic

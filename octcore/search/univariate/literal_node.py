@@ -73,8 +73,9 @@ class SearchState:
         On wide tables bounds between pairs of literals are worth more; weights so heavy that they
         are counted in 64 bits are too rare to compile another kernel for.
         """
-        bits = self.rows.bits
-        return not self.terms.step and bits.shape[1] <= _NARROW and bits.itemsize == 4
+        rows = self.rows
+        narrow = len(rows.columns) <= _NARROW and rows.bits.itemsize == 4
+        return not self.terms.step and narrow
 
     @cached_property
     def subsets(self) -> BitSubsets:
@@ -82,7 +83,7 @@ class SearchState:
         rows, terms = self.rows, self.terms
         largest = 2 * int(rows.block_scale[rows.block].sum()) + 8 * (1 + int(terms.penalty))
         unit = 1 << (58 - largest.bit_length())
-        place = np.arange(rows.bits.shape[1])
+        place = np.arange(len(rows.columns))
         return BitSubsets(rows, place, unit, int(terms.penalty * unit), len(place), terms.stop)
 
     def by_leaves(self) -> SearchState:
@@ -121,7 +122,7 @@ class LiteralNode:
     ) -> None:
         self.state, self.subset, self.depth, self._shallow = state, subset, depth, shallow
         rows = state.rows
-        n = self.n_features = rows.bits.shape[1]
+        n = self.n_features = len(rows.columns)
         self.length = self.child_length = 1
         if state.terms.step:
             self.length = 2**depth if most is None else min(2**depth, most)

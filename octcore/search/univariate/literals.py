@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.univariate.bit_rows import filter_rows
+from octcore.search.univariate.bit_rows import end_of_block, filter_rows
 from octcore.search.univariate.bounds import INFINITE, deeper, similar
 from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import pair_scores
@@ -81,10 +81,12 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
     """Return weight, largest class weight, equivalent-point errors and number of samples."""
     n_classes = rows.shape[0]
     totals[:] = 0
-    outvoted = 0
+    outvoted, first = 0, 0
+    for q in range(len(rows.block_channel)):
+        last = end_of_block(rows, subset, first, n_subset, q)
+        totals[rows.block_channel[q]] += rows.block_scale[q] * (last - first)
+        first = last
     for k in range(n_subset):
-        q = rows.block[subset[k]]
-        totals[rows.block_channel[q]] += rows.block_scale[q]
         outvoted += rows.minority[subset[k]]
     weight = 0
     largest = 0
@@ -101,7 +103,7 @@ def split_costs(rows, pairs, terms, side_cost, costs):
     weight = 0
     for c in range(rows.shape[0]):
         weight += pairs.totals[c]
-    for f in range(rows.bits.shape[1]):
+    for f in range(len(rows.columns)):
         splits = pairs.leaf[0, f] >= 0 and pairs.leaf[1, f] >= 0
         for side in range(2):
             size = pairs.ones[f] if side == 1 else weight - pairs.ones[f]
@@ -126,7 +128,7 @@ def score_literals(rows, pairs, subset, child, terms, literals, first, last):
     What it writes for a literal no other literal needs: threads may share the literals out, each
     with `pairs` and `child` of its own.
     """
-    totals, cost = np.zeros(len(pairs.totals), np.int64), np.empty(rows.bits.shape[1])
+    totals, cost = np.zeros(len(pairs.totals), np.int64), np.empty(len(rows.columns))
     entry = literals.side_cost.shape[3] - 1
     for a in range(first, last):
         if terms.stop[0]:
@@ -182,7 +184,7 @@ def feature_sums(values, step, allowed, sums):
 @inner()
 def _raise_similar(rows, pairs, table, known, a, b, weight):
     """Spread exact pair costs to the pairs that share a literal."""
-    for q in range(rows.bits.shape[1]):
+    for q in range(len(rows.columns)):
         for literal, missing in ((2 * q + 1, weight - pairs.ones[q]), (2 * q, pairs.ones[q])):
             for base in (a, b):
                 if known[base, literal]:

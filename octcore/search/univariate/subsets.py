@@ -447,7 +447,7 @@ class BitSubsets:
         begin = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
         self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
-        across = np.stack([self.words(bits > 0) for bits in rows.bits.T])
+        across = np.stack([self.words(bits > 0) for bits in rows.columns])
         row = np.zeros(self._n_bits, np.int64)
         row[self._bit] = np.arange(len(self._bit))
         # Only what is below depth three is bounded by what is near.
