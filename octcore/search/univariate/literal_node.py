@@ -31,6 +31,7 @@ from octcore.search.univariate.literals import (
     leaf_and_outvoted,
     make_literals,
     score_literals,
+    shared_outvoted,
     split_costs,
 )
 from octcore.search.univariate.pairs import pair_scores
@@ -218,11 +219,7 @@ class LiteralNode:
         # No information, not impossibility: a literal may hold all rows of another one, or leave
         # too few on the other side, and its pair is still reached from the other literal.
         stump[stump >= INFINITE] = 0.0
-        chosen = self.subset[rows.minority[self.subset] > 0]
-        on = rows.columns[:, chosen].astype(np.float64)
-        both = np.empty((size, len(chosen)))
-        both[0::2], both[1::2] = 1 - on, on
-        table = self._deepened(stump, (both * rows.minority[chosen]) @ both.T, 3)
+        table = self._deepened(stump, shared_outvoted(rows, self.subset).astype(float), 3)
         self.table = np.maximum(table, table.transpose(1, 0, 2), out=stump)
         self.known = np.zeros((size, size), np.uint8)
         self._parent = np.empty(len(self.subset), np.int64)

@@ -98,6 +98,30 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
 
 
 @kernel()
+def shared_outvoted(rows, subset):
+    """Weight of the outvoted rows of two literals, shape (n_literals, n_literals)."""
+    n = len(rows.columns)
+    shared = np.zeros((2 * n, 2 * n), np.int64)
+    total = 0
+    for row in subset:
+        weight = rows.minority[row]
+        total += weight
+        for f in range(n if weight > 0 else 0):
+            if rows.bits[row, f]:
+                line = shared[2 * f + 1]
+                for g in range(n):
+                    line[2 * g + 1] += weight if rows.bits[row, g] else 0
+    for f in range(n):
+        with_f = shared[2 * f + 1, 2 * f + 1]
+        for g in range(n):
+            both, with_g = shared[2 * f + 1, 2 * g + 1], shared[2 * g + 1, 2 * g + 1]
+            shared[2 * f + 1, 2 * g] = with_f - both
+            shared[2 * f, 2 * g + 1] = with_g - both
+            shared[2 * f, 2 * g] = total - with_f - with_g + both
+    return shared
+
+
+@kernel()
 def split_costs(rows, pairs, terms, side_cost, costs):
     """Turn the scores of `pair_scores` into costs of both sides, and lower ``costs`` to them."""
     weight = 0
