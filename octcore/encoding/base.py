@@ -291,8 +291,10 @@ def _block(
     """Encode one raw column to shape ``(n_samples, len(columns))``."""
     if columns[0].kind == "level":
         refuse_rows(pd.isna(values), raw, "MISSING_VALUE", NO_VALUE)
-        codes = _codes(values, [column.level for column in columns])
-        return codes[:, None] == np.arange(len(columns))
+        levels = [column.level for column in columns]
+        if values.dtype.kind in "fiu" and len(levels) <= FEW_LEVELS and all(map(_is_number, levels)):
+            return values[:, None] == np.array(levels)
+        return _codes(values, levels)[:, None] == np.arange(len(columns))
     numbers = as_numbers(values, raw, columns[0].levels)[:, None]
     if not columns[0].is_binary:
         shifts = np.array([column.shift for column in columns])
@@ -305,13 +307,7 @@ def _block(
 
 def _codes(values: npt.NDArray[Any], levels: Iterable[Any]) -> npt.NDArray[np.int64]:
     """Position of every value among the levels, -1 where it is none of them."""
-    levels = list(levels)
-    if values.dtype.kind in "fiu" and len(levels) <= FEW_LEVELS and all(map(_is_number, levels)):
-        codes = np.full(len(values), -1, np.int64)
-        for position, level in enumerate(levels):
-            codes[values == level] = position
-        return codes
-    index = pd.Index(levels)
+    index = pd.Index(list(levels))
     if pd.api.types.is_numeric_dtype(index.dtype) and values.dtype == object:
         values = _parsed(values)
     return np.asarray(index.get_indexer(pd.Index(values)), dtype=np.int64)
