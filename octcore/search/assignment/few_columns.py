@@ -336,7 +336,7 @@ def _is_plane(rows: Any, columns: Any, low: Any, high: Any, side: Any) -> bool:
     return True
 
 
-@inner()
+@inner(owns=True)
 def _least_errors(rows: Any, n_columns: Any, side: Any, which: int, plane: Any) -> float:
     """Errors of a side in a leaf, or after the best split of one column, least ones with more.
 

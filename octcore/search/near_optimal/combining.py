@@ -86,7 +86,7 @@ def make_tally():
     return Tally(np.full(FIRST_SIZE, -1), np.zeros(FIRST_SIZE), np.zeros(1, np.int64))
 
 
-new_tally = inner()(make_tally)
+new_tally = inner(owns=True)(make_tally)
 
 
 @inner()
@@ -103,7 +103,7 @@ def _add(tally, key, amount):
     tally.amount[place] += amount
 
 
-@inner()
+@inner(owns=True)
 def _ample(tally, more):
     """The table, or a larger one with its entries, if another `more` keys would fill half of it."""
     size = len(tally.key)

@@ -135,7 +135,7 @@ def _clear(array):
 # Splits of a subset
 
 
-@inner()
+@inner(owns=True)
 def _splits_of(rows, terms, usable, bounds):
     """The splits of a subset that test a usable column, all closed; see `open_subset`."""
     n_columns, m = rows.sequence.shape
@@ -188,7 +188,7 @@ def _splits_of(rows, terms, usable, bounds):
     return splits, all_weight - heaviest if n_rows >= smallest else -1, least
 
 
-@inner()
+@inner(owns=True)
 def _subset(rows, keep):
     """The rows that are kept, renumbered."""
     m = np.int64(0)
@@ -286,7 +286,7 @@ def choose(splits, bounds, limit, longest):
 # Packs of thresholds
 
 
-@inner()
+@inner(owns=True)
 def _make_pack(rows, splits, terms):
     """Room for the packs of a subset."""
     n_columns, m = rows.sequence.shape
@@ -306,7 +306,7 @@ def _make_pack(rows, splits, terms):
     return pack
 
 
-@inner()
+@inner(owns=True)
 def _make_narrow(rows, terms, like):
     """Rows for the passes in the integers of an array; none where those are of another width."""
     kind, width = like.dtype, like.itemsize
@@ -417,7 +417,7 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
 # Trees with one threshold at the top
 
 
-@inner()
+@inner(owns=True)
 def make_sides(terms, m, n_errors, n_found):
     """Room for what stands on both sides; none of it is needed where no tree is counted."""
     n_variants = terms.share.shape[1]
@@ -444,7 +444,7 @@ def limit_sides(leaf, cost, terms, budget, sides):
             sides.high[s] = np.searchsorted(terms.values, sides.most[s], side="right")
 
 
-@inner()
+@inner(owns=True)
 def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
     """List the splits of a column of a lane on the sides where it has any; returns how many.
 
@@ -552,7 +552,7 @@ def fill_cells(leaf, cost, terms, budget, sides, cells, n_columns):
         cells.costs[k] = terms.unit * errors + terms.price * cells.leaves[k]
 
 
-@inner()
+@inner(owns=True)
 def _predict(rows, splits, i, terms, pack, sides, cells, outside, shares):
     """Add what the cells on both sides, in lane i, predict for every row."""
     masks, bit, n_classes = pack.masks, np.uint16(1 << i), terms.n_classes
@@ -643,7 +643,7 @@ def _keep_bounds(splits, n_splits, bounds):
                 bounds[s, splits.column[j], t] = splits.cost[s, j]
 
 
-@inner()
+@inner(owns=True)
 def _tops(splits, n_splits, budget):
     """The solved splits within the budget, shape (n, 6); see `solve`."""
     tops, k = np.empty((n_splits, 6), np.int64), 0
@@ -746,7 +746,7 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
     return leaf, best, _tops(splits, n_splits, budget), tally.key, tally.amount
 
 
-@inner()
+@inner(owns=True)
 def _stumps_within(rows, keep, terms, wanted, room):
     """Splits of wanted columns of a subset within a cost: errors, first threshold, how many."""
     splits, n = _splits_of(_subset(rows, keep), terms, wanted, np.empty((2, 1, 1), np.int64))[0], 0

@@ -95,7 +95,7 @@ class Terms(NamedTuple):
     work: np.ndarray
 
 
-@inner()
+@inner(owns=True)
 def shallow(rows, terms, total, leaves, smallest, roots, free, errors, ranks, plan):
     """Cost of the best leaf (if `free`) or single split, the latter written into ``plan[1]``.
 
@@ -155,7 +155,7 @@ def two_class_stump(rows, h, total, n_rows, smallest, errors, ranks):
         ranks[h] = rows.rank[h, sequence[place] >> 1]
 
 
-@inner()
+@inner(owns=True)
 def make_columns(m, n_places):
     """Room for the thresholds of some columns of m rows."""
     columns = Columns(
@@ -170,7 +170,7 @@ def make_columns(m, n_places):
     return columns
 
 
-@inner()
+@inner(owns=True)
 def make_lanes(rows, n_classes, n_places):
     """Room for a pack of thresholds."""
     kind, n, m = rows.weight.dtype, VECTOR_BYTES // rows.weight.itemsize, len(rows.y)
@@ -182,7 +182,7 @@ def make_lanes(rows, n_classes, n_places):
     )  # fmt: skip
 
 
-@inner()
+@inner(owns=True)
 def open_column(rows, g, smallest, total, price, columns, s):
     """List the thresholds of a column in a place."""
     m = rows.sequence.shape[1]

@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     copies: np.ndarray
 
 
-@inner()
+@inner(owns=True)
 def filled(n, value):
     """Array of one number."""
     array = np.empty(n)
@@ -36,7 +36,7 @@ def filled(n, value):
     return array
 
 
-@inner()
+@inner(owns=True)
 def zeros(n):
     """Array of whole zeros."""
     array = np.empty(n, np.int64)
@@ -55,7 +55,7 @@ def sum_and_most(counts):
     return total, most
 
 
-@inner()
+@inner(owns=True)
 def ascending(values):
     """Stable order of some values; sorting by insertion compiles ten times faster than numpy's."""
     order = np.empty(len(values), np.int64)
@@ -68,7 +68,7 @@ def ascending(values):
     return order
 
 
-@inner()
+@inner(owns=True)
 def class_weights(rows, n_classes):
     """Weight of every class."""
     total = zeros(n_classes)

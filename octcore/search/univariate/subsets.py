@@ -189,7 +189,7 @@ def _find(known, mask, depth):
 
 @inner()
 def _keep(known, mask, depth, cost, cutoff):
-    """Keep a cost; returns the table, which may be a larger one; a full one is emptied."""
+    """Keep a cost."""
     i = _find(known, mask, depth)
     if i < 0:
         i = -1 - i
@@ -197,8 +197,16 @@ def _keep(known, mask, depth, cost, cutoff):
     for w in range(len(mask)):
         known.mask[i, w] = mask[w]
     known.depth[i], known.cost[i], known.cutoff[i] = depth, cost, cutoff
-    if 2 * known.size[0] < len(known.depth):
-        return known
+
+
+@inner()
+def _is_full(known):
+    return 2 * known.size[0] >= len(known.depth)
+
+
+@inner(owns=True)
+def _enlarged(known, mask):
+    """A table twice as large; one that would be too large is emptied."""
     capacity = 2 * len(known.depth)
     if capacity > known.most:
         known.depth[:] = 0
@@ -244,7 +252,7 @@ def _larger_side(bits, mask, f):
     return 1 if 2 * n_right > n_all else 0
 
 
-@inner()
+@inner(owns=True)
 def _begin(bits, stack, level):
     """Start to look at the splits of a scored subset: those that promise most come first."""
     n, cost = len(bits.across), bits.pairs.stump
@@ -276,16 +284,31 @@ def _bound_side(bits, stack, level, f, side):
     return bound
 
 
-@inner()
+@inner(owns=True)
 def _least(bits, stack, depth, room, known):
     """Least cost of the subset at the bottom of the stack, exact if it is at most the room.
 
     `depth`: two or more.
     Returns it, else a lower bound, and the table of what is known.
     """
-    level, cost, n = 0, 0, len(bits.across)
+    level, cost = 0, 0
     stack.split[0], stack.room[0] = NEW, room
     while level >= 0 and bits.stop[0] == 0:
+        cost, level = _search(bits, stack, depth, known, level, cost)
+        if _is_full(known):
+            known = _enlarged(known, stack.mask[0])
+    return cost, known
+
+
+@inner()
+def _search(bits, stack, depth, known, level, cost):
+    """Search until the cost at the bottom is known, or the table is full.
+
+    `level`, `cost`: where the search stands, and the cost of what it solved last.
+    Returns the cost and the level, -1 at the end.
+    """
+    n = len(bits.across)
+    while level >= 0 and bits.stop[0] == 0 and not _is_full(known):
         mask, room, left = stack.mask[level], stack.room[level], depth - level
         k, low = stack.split[level], stack.low[level]
         if k == NEW:
@@ -306,7 +329,7 @@ def _least(bits, stack, depth, room, known):
             if left > 2:
                 cost = min(cost, minor + 3 * bits.price)
             if left == 2 or cost == stack.best[level] or cost > room:
-                known = _keep(known, mask, left, cost, FAR if cost == stack.best[level] else room)
+                _keep(known, mask, left, cost, FAR if cost == stack.best[level] else room)
                 level -= 1
                 continue
             _begin(bits, stack, level)
@@ -343,9 +366,9 @@ def _least(bits, stack, depth, room, known):
             level += 1
             continue
         cost = stack.best[level] if stack.best[level] <= room else room + 1
-        known = _keep(known, mask, left, cost, room)
+        _keep(known, mask, left, cost, room)
         level -= 1
-    return cost, known
+    return cost, level
 
 
 @kernel()
