@@ -292,7 +292,11 @@ def _block(
     if columns[0].kind == "level":
         refuse_rows(pd.isna(values), raw, "MISSING_VALUE", NO_VALUE)
         levels = [column.level for column in columns]
-        if values.dtype.kind in "fiu" and len(levels) <= FEW_LEVELS and all(map(_is_number, levels)):
+        if (
+            values.dtype.kind in "fiu"
+            and len(levels) <= FEW_LEVELS
+            and all(map(_is_number, levels))
+        ):
             return values[:, None] == np.array(levels)
         return _codes(values, levels)[:, None] == np.arange(len(columns))
     numbers = as_numbers(values, raw, columns[0].levels)[:, None]

@@ -142,7 +142,7 @@ def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: Any) -
     _solve(data, programs, slot, most_pivots)
 
 
-@inner()
+@inner(owns=True)
 def _solve(data: Any, programs: Any, slot: int, most_pivots: Any) -> None:
     for _ in range(most_pivots):
         _multipliers(data, programs, slot)
@@ -303,7 +303,7 @@ def _pivot(inverse: Any, column: Any, leaving: int) -> None:
                 inverse[r, j] -= column[r] * inverse[leaving, j]
 
 
-@inner()
+@inner(owns=True)
 def row_multipliers(data: Any, programs: Any, slot: int) -> Any:
     """Multiplier of every row of the slot, lambda and mu together, in the scratch."""
     multiplier, size = programs.scratch[2], len(programs.plane[slot])

@@ -252,7 +252,7 @@ def _place(X: Any, i: int, first: int, last: int, reach: float) -> float:
     return (low + high) / 2
 
 
-@inner()
+@inner(owns=True)
 def _lengthen(longest: Any, present: Any) -> None:
     """Lengths of the longest chains by their last class, with one more point."""
     before = longest.copy()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import fcntl
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,3 +161,48 @@ def test_a_kernel_is_compiled_once_for_all_constants(monkeypatch: pytest.MonkeyP
 
     assert in_many_ways(np.full(1, 2.0), 3) == 6 + 20 - 100
     assert len(scaled.signatures) == 1
+
+
+@pytest.mark.long
+def test_what_borrows_arrays_hands_none_on(tmp_path: Path) -> None:
+    """It counts no references: an array that it returned would be lost, one it was given kept."""
+    code = f"from {__name__} import handed_on; print(handed_on())"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT.parent)}
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, env=environment, cwd=ROOT.parent, capture_output=True, text=True)
+    assert said.stdout.startswith("[]"), said.stdout + said.stderr
+
+
+def handed_on() -> list[str]:
+    """Compile kernels here and now; where arrays come from kernels that do not count them."""
+    from numba.core import ir, types
+
+    from octcore.search.assignment import search as assignment
+    from octcore.search.near_optimal import warm_up as near_optimal
+    from octcore.search.univariate import warm_up
+    from octcore.separation import chains
+
+    lanes = warm_up.lane_sets(2, True)
+    names = (*lanes, *warm_up.bit_sets(1, 5), *near_optimal.ALL, *assignment.ALL, *chains.ALL)
+    for module, part in (name.split(":") for name in names):
+        sys.modules[module].compile_part(part)
+
+    def has_array(kind: Any) -> bool:
+        many = isinstance(kind, types.BaseTuple)
+        return any(map(has_array, kind)) if many else isinstance(kind, types.Array)
+
+    found, looked_at = [], set()
+    for module in [m for name, m in sys.modules.items() if name.startswith("octcore.")]:
+        for name, kernel in vars(module).items():
+            if not hasattr(kernel, "overloads") or kernel.targetoptions.get("_nrt", True):
+                continue
+            for made in kernel.overloads.values():
+                looked_at.add(name)
+                if has_array(made.signature.return_type):
+                    found.append(f"{name} returns one")
+                for call, kind in made.type_annotation.calltypes.items():
+                    is_call = isinstance(call, ir.Expr) and call.op == "call"
+                    if is_call and kind is not None and has_array(kind.return_type):
+                        found.append(f"{name} is given one by {call.func}")
+    assert {"_search", "count_columns", "score", "_find", "solve_pack"} <= looked_at
+    return found

@@ -168,7 +168,7 @@ def search_states(
     return level, seen
 
 
-@inner()
+@inner(owns=True)
 def _note_closed(data: Any, programs: Any, log: Any, first: int, n_branch: int) -> None:
     """Write a closed state whose programs are those of some slots."""
     if len(log.steps) == 0:

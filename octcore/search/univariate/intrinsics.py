@@ -91,6 +91,7 @@ class Emitter:
         self.zero = self.constant(0)
 
     def constant(self, value: int) -> Any:
+        """Vector of one number."""
         return ir.Constant(self.vector, [value] * self.lanes)
 
     def pointer(self, position: int, to: Any) -> Any:
@@ -110,9 +111,11 @@ class Emitter:
         return self.b.udiv(self.shape(position, 1), fixed(self.lanes))
 
     def scalar(self, position: int) -> Any:
+        """Argument that is a number."""
         return self.arguments[position][1]
 
     def splat(self, value: Any) -> Any:
+        """Vector of one value."""
         undefined = ir.Constant(self.vector, ir.Undefined)
         first = self.b.insert_element(undefined, value, ir.Constant(ROW, 0))
         mask = ir.Constant(ir.VectorType(ROW, self.lanes), [0] * self.lanes)
@@ -127,12 +130,15 @@ class Emitter:
         return self.b.load(self.b.gep(base, [index]), align=self.bytes)
 
     def store(self, value: Any, base: Any, index: Any) -> None:
+        """Write vector ``base[index]``."""
         self.b.store(value, self.b.gep(base, [index]), align=self.bytes)
 
     def least(self, x: Any, y: Any) -> Any:
+        """Smaller values, lane by lane."""
         return self.b.select(self.b.icmp_signed("<", x, y), x, y)
 
     def most(self, x: Any, y: Any) -> Any:
+        """Larger values, lane by lane."""
         return self.b.select(self.b.icmp_signed(">", x, y), x, y)
 
     def row(self, sequence: Any, k: Any) -> tuple[Any, Any]:
