@@ -114,8 +114,9 @@ def _place(folder: Path, module: str) -> Path:
 def inner(owns: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a kernel that only kernels call: it compiles faster without Python's entry.
 
-    `owns`: whether it makes or returns arrays.  What only borrows them from its caller does not
-    count references: numba counts every view with atomic instructions, half of the time of a search.
+    `owns`: whether it makes or returns arrays, or calls what returns them.  What only borrows them
+    from its caller counts no references, which numba does with atomic instructions at every view:
+    half of the time of a search.
     """
     return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=owns)
 
