@@ -90,9 +90,7 @@ def work_of(plan: Plan, data: Dataset) -> Work:
     if candidates > MOST_CANDIDATES:
         words = f"These values make {candidates} candidates; take at most {MOST_CANDIDATES}."
         raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")
-    if data.y is None:
-        raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
-    splits = get_protocol(plan.protocol).make(data.y, plan.seed)
+    splits = get_protocol(plan.protocol).make(data.codes, plan.seed)
     folds = sum(len(split.inner) for split in splits)
     return Work(candidates, folds, len(splits), plan.time_limit)
 

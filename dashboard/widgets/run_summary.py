@@ -82,7 +82,7 @@ def proof(run: Run, more: Callable[[], None] | None = None) -> None:
         ("Time", text.seconds(run.timings.get("total")), "From the start of encoding, building "
          "included."),
     )  # fmt: skip
-    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
+    with st.expander("Proof in numbers", icon=":material/verified:"):
         statements(run)
         chart.numbers(entries, METRIC_WIDTH - 30)
         if more is not None:

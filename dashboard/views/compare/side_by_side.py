@@ -39,23 +39,13 @@ class Finished:
 
 
 def differences(runs: Sequence[Finished]) -> None:
-    """Draw the table of what differs, and one line on what does not."""
+    """Draw the table of what differs, and of what does not when that is asked for."""
     record = comparison_data([f.run for f in runs], [f.label for f in runs])
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
     frame = frame[frame["fact"] != COVERS]
-    alt, narrow = (
-        f"{len(frame)} facts about {len(runs)} runs",
-        st.column_config.TextColumn(width=70),
-    )
+    alt, narrow = f"{len(frame)} facts about {len(runs)} runs", st.column_config.TextColumn(width=70)
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
-    if not everything:
-        same = [
-            text.markdown(f"{fact.name} {fact.values[0]}", 80)
-            for fact in record.in_common
-            if len(fact.values[0]) < 40 and fact.name != COVERS
-        ]
-        st.caption(f"The same for all: {' · '.join(same)}")
 
 
 def trees(runs: Sequence[Finished]) -> None:

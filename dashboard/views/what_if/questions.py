@@ -152,7 +152,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
 def _proof(run: Run) -> str:
     title = get_formulation(run.formulation).info.title
     if run.is_proven:
-        return f"proven optimal by {title}"
+        return f"by {title}"
     return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
 
 
