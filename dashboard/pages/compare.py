@@ -47,7 +47,7 @@ else:
             left.subheader("What differs", anchor=False)
             with right.container(horizontal=True):
                 beside.file_buttons(views, runs)
-            beside.differences(runs)
+            beside.differences([done.run for done in runs], [done.label for done in runs])
             lazy_tabs(
                 {
                     "Trees": lambda: beside.trees(runs),

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -115,10 +115,22 @@ def short_labels(
     settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[str, ...]:
     """Name runs by what differs, and by `titles` at some positions; equal ones get a number."""
+    labels: list[str] = []
+    for words in differences(settings, titles):
+        label, number = words, 2
+        while label in labels:
+            label, number = f"{words} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def differences(
+    settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Say for every run what of its settings the others do not share; else what it is."""
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
-    labels: list[str] = []
     for position, entry in enumerate(flat):
         title = titles.get(position) or get_formulation(str(entry["formulation"])).info.title
         formulation = [title] if "formulation" in differing or titles else []
@@ -130,12 +142,7 @@ def short_labels(
             # What the formulation needs by itself is no news beside its name.
             and not (formulation and name == "encoding" and _is_own_encoding(entry))
         ]
-        label = ", ".join(parts[:4]) or title
-        number = 2
-        while label in labels:
-            label, number = f"{', '.join(parts[:4]) or title} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
+        yield ", ".join(parts[:4]) or title
 
 
 def flat_settings(settings: Settings) -> dict[str, Any]:

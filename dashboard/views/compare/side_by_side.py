@@ -38,13 +38,16 @@ class Finished:
     run: Run
 
 
-def differences(runs: Sequence[Finished]) -> None:
+def differences(runs: Sequence[Run], labels: Sequence[str]) -> None:
     """Draw the table of what differs, and of what does not when that is asked for."""
-    record = comparison_data([f.run for f in runs], [f.label for f in runs])
+    record = comparison_data(runs, labels)
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
     frame = frame[frame["fact"] != COVERS]
-    alt, narrow = f"{len(frame)} facts about {len(runs)} runs", st.column_config.TextColumn(width=70)
+    alt, narrow = (
+        f"{len(frame)} facts about {len(runs)} runs",
+        st.column_config.TextColumn(width=70),
+    )
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
 
 
