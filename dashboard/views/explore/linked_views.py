@@ -91,6 +91,5 @@ def _usage(run_id: str, run: SolvedRun, tree: Tree) -> None:
         alt=f"{len(record.features)} features used at {len(record.nodes)} branch nodes",
     )
     if record.unused:
-        names = ", ".join(text.markdown(name, 30) for name in record.unused[:12])
-        more = f" and {len(record.unused) - 12} more" if len(record.unused) > 12 else ""
-        st.caption(f"Not used: {names}{more}.")
+        unused = text.few([text.markdown(name, 30) for name in record.unused], 12)
+        st.caption(f"Not used: {unused}.")
