@@ -17,7 +17,8 @@ missing = len(session.compared()) - len(views)
 if missing:
     st.warning(f"{missing} of the runs in this link are not on this server any more.")
 
-with st.expander("Choose what to compare", icon=":material/checklist:", expanded=not views):
+# Folded below what is compared; before that there is nothing to fold, and no fold to be in the way.
+with st.expander("Compare others", icon=":material/checklist:") if views else st.container():
     lazy_tabs(
         {
             "Start new runs": lambda: race_form.draw(session.dataset()),
