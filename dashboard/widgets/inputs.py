@@ -56,6 +56,7 @@ def switch(
         key=key,
         persist_state="session",
         label_visibility="collapsed",
+        wrap=True,
     )
 
 

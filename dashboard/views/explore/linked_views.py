@@ -74,6 +74,7 @@ def _panel(run_id: str, run: SolvedRun) -> None:
         key=key,
         on_change=changed,
         label_visibility="collapsed",
+        wrap=True,
     )
     parts = {session.NODE: node_panel.draw, session.ROW: node_panel.draw_row}
     parts.get(session.panel(run_id), replay.draw)(run_id, run)

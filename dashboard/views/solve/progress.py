@@ -208,6 +208,7 @@ def _family(run_id: str, family: Family) -> None:
         required=True,
         format_func=lambda i: labels[i],
         key=session.widget_key("family_pick", run_id),
+        wrap=True,
     )
     if family.runs[picked] != run_id:
         session.look_at(family.runs[picked])

@@ -133,6 +133,7 @@ def _protocol() -> tuple[str, str]:
         required=True,
         format_func=tunings.CHOICES.__getitem__,
         key="tune_choice",
+        wrap=True,
         persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
         "with fewest features, as in the MARGOT paper. One standard error: the same among those "
