@@ -60,6 +60,26 @@ def switch(
     )
 
 
+def among(
+    label: str, titles: Mapping[str, str], current: str | None, look_at: Callable[[str], None]
+) -> str:
+    """Draw the choice of a job where several are known; another one is looked at from then on."""
+    ids = list(titles)
+    chosen = current if current in titles else ids[0]
+    if len(ids) > 1:
+        picked = st.selectbox(
+            label,
+            ids,
+            index=ids.index(chosen),
+            format_func=titles.__getitem__,
+            key=f"{label}:{current}:{len(ids)}",
+        )
+        if picked != current:
+            look_at(picked)
+            st.rerun()
+    return chosen
+
+
 def moment(label: str, words: Sequence[str], key: str, **more: Any) -> int:
     """Draw a slider over what came one after the other; returns the place of the chosen one."""
     if len(words) < 2:
