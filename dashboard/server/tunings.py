@@ -117,9 +117,6 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
     if axis.name == "encoding":
         keys = [k for k in encoding_keys() if not info.needs_binary_features or k != "scaled"]
         return tuple(keys), tuple(keys[:2])
-    if axis.name == "depth":
-        options = tuple(str(depth) for depth in range(1, info.max_depth + 1))
-        return options, options[:3]
     if isinstance(axis, Flag):
         return ("false", "true"), ("false", "true")
     if isinstance(axis, IntRange):

@@ -65,7 +65,7 @@ def among(
 ) -> str:
     """Draw the choice of a job where several are known; another one is looked at from then on."""
     ids = list(titles)
-    chosen = current if current in titles else ids[0]
+    chosen = next((key for key in ids if key == current), ids[0])
     if len(ids) > 1:
         picked = st.selectbox(
             label,

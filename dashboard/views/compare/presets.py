@@ -132,7 +132,8 @@ def differences(
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
     for position, entry in enumerate(flat):
-        title = titles.get(position) or get_formulation(str(entry["formulation"])).info.title
+        info = get_formulation(str(entry["formulation"])).info
+        title = titles.get(position) or info.title
         formulation = [title] if "formulation" in differing or titles else []
         parts = formulation + [
             setting_phrase(name, entry[name])
@@ -140,7 +141,7 @@ def differences(
             if name not in {"formulation", "engine", "data"}
             and entry.get(name) is not None
             # What the formulation needs by itself is no news beside its name.
-            and not (formulation and name == "encoding" and _is_own_encoding(entry))
+            and not (formulation and name == "encoding" and entry[name] == info.default_encoding)
         ]
         yield ", ".join(parts[:4]) or title
 
@@ -161,11 +162,6 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
     flat = {k: v for k, v in record.items() if k in always or v != defaults[k]}
     flat |= {k: v for k, v in params.items() if v != defaults["params"].get(k)}
     return flat | dict(constraints)
-
-
-def _is_own_encoding(flat: Settings) -> bool:
-    """Whether a run's columns are those that its formulation takes by itself."""
-    return flat.get("encoding") == get_formulation(str(flat["formulation"])).info.default_encoding
 
 
 MOST = 24
