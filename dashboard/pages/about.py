@@ -31,7 +31,7 @@ def _formulations() -> None:
         "Formulation", list(infos), format_func=lambda key: infos[key].title, key="about"
     )
     page = formulation_page(infos[key])
-    st.markdown(page)
+    st.markdown(library.for_reading(page))
     inputs.download(
         "This page as Markdown", f"{key}.md", lambda: page, "about_save", width="content"
     )
