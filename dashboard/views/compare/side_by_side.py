@@ -56,8 +56,7 @@ def trees(runs: Sequence[Finished]) -> None:
     groups = same_trees(runs)
     drawn = [(group[0].id, group[0].run.solved) for group in groups]
     shown = [run_summary.known_view(key, run) for key, run in drawn if run is not None]
-    for entry, place in _places([group[0] for group in groups]):
-        group = next(group for group in groups if group[0] is entry)
+    for (entry, place), group in zip(_places([group[0] for group in groups]), groups, strict=True):
         with place:
             _heads(group, len(runs))
             if entry.run.tree is None:
