@@ -17,7 +17,8 @@ missing = len(session.compared()) - len(views)
 if missing:
     st.warning(f"{missing} of the runs in this link are not on this server any more.")
 
-with st.expander("Choose what to compare", icon=":material/checklist:", expanded=not views):
+# Folded below what is compared; before that there is nothing to fold, and no fold to be in the way.
+with st.expander("Compare others", icon=":material/checklist:") if views else st.container():
     lazy_tabs(
         {
             "Start new runs": lambda: race_form.draw(session.dataset()),
@@ -47,7 +48,7 @@ else:
             left.subheader("What differs", anchor=False)
             with right.container(horizontal=True):
                 beside.file_buttons(views, runs)
-            beside.differences(runs)
+            beside.differences([done.run for done in runs], [done.label for done in runs])
             lazy_tabs(
                 {
                     "Trees": lambda: beside.trees(runs),

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from octcore.constraints import ACCEPTED
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.plotting.difference import condition_words
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import ENCODING, TEST_SIZE, Asked
 
@@ -84,6 +86,7 @@ class JobView:
         return self.doing if self.position else f"{self.doing}, {text.seconds(self.elapsed)}"
 
 
+CONSTRAINTS = {parameter.name for parameter in ACCEPTED}
 HELPER = "(helper) "
 """Beginning of the names of runs that a page needs for itself; lists leave them out."""
 
@@ -113,13 +116,7 @@ def setting_phrase(name: str, value: Any) -> str:
         return str(value)
     if name == TEST_SIZE.name:
         return f"{100 * value:g} % held out"
-    if name == "forbidden_features":
-        return f"without {', '.join(map(str, value))}"
-    if name == "root_feature":
-        return f"starting with {value}"
-    if name == "max_leaves":
-        return f"at most {value} leaves"
-    if name == "min_samples_leaf":
-        return f"at least {value} rows in a leaf"
+    if name in CONSTRAINTS:
+        return condition_words({name: value})
     words = name.replace("_", " ")
     return words if value is True else f"{words} {text.value(value)[:40]}"

@@ -90,9 +90,7 @@ def work_of(plan: Plan, data: Dataset) -> Work:
     if candidates > MOST_CANDIDATES:
         words = f"These values make {candidates} candidates; take at most {MOST_CANDIDATES}."
         raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")
-    if data.y is None:
-        raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
-    splits = get_protocol(plan.protocol).make(data.y, plan.seed)
+    splits = get_protocol(plan.protocol).make(data.codes, plan.seed)
     folds = sum(len(split.inner) for split in splits)
     return Work(candidates, folds, len(splits), plan.time_limit)
 
@@ -119,9 +117,6 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
     if axis.name == "encoding":
         keys = [k for k in encoding_keys() if not info.needs_binary_features or k != "scaled"]
         return tuple(keys), tuple(keys[:2])
-    if axis.name == "depth":
-        options = tuple(str(depth) for depth in range(1, info.max_depth + 1))
-        return options, options[:3]
     if isinstance(axis, Flag):
         return ("false", "true"), ("false", "true")
     if isinstance(axis, IntRange):

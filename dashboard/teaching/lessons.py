@@ -26,7 +26,7 @@ from octcore.formulations.base import (
     list_formulations,
     of_common_objective,
 )
-from octcore.parameters import Parameter
+from octcore.parameters import Parameter, unknown_name
 from octcore.serial import digest
 from octcore.solving.settings import DEPTH
 
@@ -103,11 +103,7 @@ def generator(key: str) -> Generator | None:
         return None
     known = {made.key: made for made in list_generators()}
     if key not in known:
-        raise SettingsError(
-            "UNKNOWN_CHOICE",
-            f"There is no set {key[:40]!r}; choose one of {', '.join([*known, DRAWN])}.",
-            "set",
-        )
+        raise unknown_name("UNKNOWN_CHOICE", "set", key[:40], [*known, DRAWN], "A lesson")
     return known[key]
 
 
@@ -133,11 +129,9 @@ def lesson_from(given: Mapping[str, Any]) -> Lesson:
     shown = _formulations(given.pop("show", FIRST_FORMULATIONS))
     for name in given:
         if name not in declared and name not in PARAMETERS:
-            raise SettingsError(
-                "UNKNOWN_SETTING",
-                f"A lesson on {key} has no setting {str(name)[:40]!r}; it has "
-                f"{', '.join([*declared, *PARAMETERS])}, points and show.",
-                str(name),
+            known = [*declared, *PARAMETERS, "points", "show"]
+            raise unknown_name(
+                "UNKNOWN_SETTING", "setting", str(name)[:40], known, f"A lesson on {key}"
             )
     recipe = {n: p.check(given.get(n, p.default)) for n, p in declared.items()}
     settings = {n: p.check(given.get(n, p.default)) for n, p in PARAMETERS.items()}
@@ -184,11 +178,7 @@ def _formulations(given: Any) -> tuple[str, ...]:
         )
     for name in names:
         if name not in known:
-            raise SettingsError(
-                "UNKNOWN_CHOICE",
-                f"There is no formulation {str(name)[:40]!r}; choose among {', '.join(known)}.",
-                "show",
-            )
+            raise unknown_name("UNKNOWN_CHOICE", "formulation", str(name)[:40], known, "A lesson")
     return tuple(dict.fromkeys(str(name) for name in names))
 
 

@@ -1,7 +1,7 @@
 """The one way to make an interactive drawing: HTML, a style sheet and a script, no build step.
 
-A component named *x* has ``x.css`` and ``x.js`` beside this file.  Its script starts after
-``svg.js``, which has what all of them draw with: SVG elements and the marker shapes of classes.
+A component named *x* has ``x.css`` and ``x.js`` beside this file.  They come after ``shared.css``
+and ``shared.js``, which has what all of them draw with: SVG elements and marker shapes of classes.
 """
 
 from collections.abc import Callable
@@ -12,25 +12,21 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 _FOLDER = Path(__file__).parent
-SHARED = "svg.js"
 
 Show = Callable[[dict[str, Any], str, Callable[[Any], None]], None]
 """Draws plain data under a key; the function receives what the reader did."""
 
 
-def script_of(name: str) -> str:
-    """Return the whole script of a component."""
-    return "".join((_FOLDER / part).read_text(encoding="utf-8") for part in (SHARED, f"{name}.js"))
+def written(name: str, suffix: str) -> str:
+    """Return the whole script, or style sheet, of a component."""
+    parts = (_FOLDER / f"{part}{suffix}" for part in ("shared", name))
+    return "".join(part.read_text(encoding="utf-8") for part in parts)
 
 
 def make_component(name: str, html: str, trigger: str) -> Show:
     """Make a component, once, on import; its script reports under the name `trigger`."""
-    mount = component(
-        f"octcore_{name}",
-        html=html,
-        css=(_FOLDER / f"{name}.css").read_text(encoding="utf-8"),
-        js=script_of(name),
-    )
+    css, js = written(name, ".css"), written(name, ".js")
+    mount = component(f"octcore_{name}", html=html, css=css, js=js)
 
     def show(data: dict[str, Any], key: str, on_trigger: Callable[[Any], None]) -> None:
         def changed() -> None:

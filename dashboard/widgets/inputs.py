@@ -56,7 +56,28 @@ def switch(
         key=key,
         persist_state="session",
         label_visibility="collapsed",
+        wrap=True,
     )
+
+
+def among(
+    label: str, titles: Mapping[str, str], current: str | None, look_at: Callable[[str], None]
+) -> str:
+    """Draw the choice of a job where several are known; another one is looked at from then on."""
+    ids = list(titles)
+    chosen = next((key for key in ids if key == current), ids[0])
+    if len(ids) > 1:
+        picked = st.selectbox(
+            label,
+            ids,
+            index=ids.index(chosen),
+            format_func=titles.__getitem__,
+            key=f"{label}:{current}:{len(ids)}",
+        )
+        if picked != current:
+            look_at(picked)
+            st.rerun()
+    return chosen
 
 
 def moment(label: str, words: Sequence[str], key: str, **more: Any) -> int:

@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import data_thread, live
+from dashboard.widgets import data_thread, inputs, live
 from dashboard.widgets.start import start_button
 from octcore.solving.run import SolvedRun
 
@@ -45,22 +45,11 @@ def _choice() -> JobView | None:
     known = [view for key in session.state().runs if (view := jobs.view(key)) is not None]
     if not known:
         return None
-    ids = [view.id for view in known]
-    if len(known) > 1:
-        states = [view.run.badge if view.run is not None else view.state for view in known]
-        titles = {
-            view.id: f"{len(known) - i}: {view.title} ({states[i]})" for i, view in enumerate(known)
-        }
-        picked = st.selectbox(
-            "Run",
-            ids,
-            index=ids.index(current) if current in ids else 0,
-            format_func=lambda key: titles[key],
-            key=session.widget_key("run", current, len(ids)),
-        )
-        if picked != current:
-            session.look_at(picked)
-            st.rerun()
-    chosen = known[ids.index(current)] if current in ids else known[0]
+    titles = {
+        view.id: f"{len(known) - i}: {view.title} ({view.run.badge if view.run else view.state})"
+        for i, view in enumerate(known)
+    }
+    picked = inputs.among("Run", titles, current, session.look_at)
+    chosen = next(view for view in known if view.id == picked)
     data_thread.strip(chosen)
     return chosen

@@ -82,9 +82,9 @@ def proof(run: Run, more: Callable[[], None] | None = None) -> None:
         ("Time", text.seconds(run.timings.get("total")), "From the start of encoding, building "
          "included."),
     )  # fmt: skip
-    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
+    with st.expander("What is proven, in numbers", icon=":material/verified:"):
         statements(run)
-        chart.numbers(entries, METRIC_WIDTH - 30)
+        chart.numbers(entries)
         if more is not None:
             more()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.dataset import Dataset
+from octcore.data.findings import few
 from octcore.errors import DataError
 
 VARIABLE = "OCT_REFERENCE"
@@ -40,10 +41,10 @@ def check_files(folder: Path, needs: Sequence[str], suite: str) -> None:
     """
     missing = [name for name in needs if not (folder / name).exists()]
     if missing:
-        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if missing[5:] else "")
         raise DataError(
             "BENCH_DATA_MISSING",
-            f"Suite {suite} needs {shown} in {folder}; octcore/bench/README.md says what they are.",
+            f"Suite {suite} needs {few(missing)} in {folder}; octcore/bench/README.md says what "
+            "they are.",
         )
 
 

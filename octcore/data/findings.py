@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -110,10 +110,13 @@ def quote(text: object) -> str:
 
 def listing(names: Iterable[object], at_most: int = 5) -> str:
     """Quote a few names and count the rest: ``“a”, “b” and 3 more``."""
-    quoted = [quote(name) for name in names]
-    if len(quoted) <= at_most:
-        return ", ".join(quoted)
-    return f"{', '.join(quoted[:at_most])} and {len(quoted) - at_most} more"
+    return few([quote(name) for name in names], at_most)
+
+
+def few(words: Sequence[object], at_most: int = 5) -> str:
+    """Join a few words and count the rest: ``a, b and 3 more``."""
+    more = f" and {len(words) - at_most} more" if len(words) > at_most else ""
+    return ", ".join(map(str, words[:at_most])) + more
 
 
 def count(number: int, noun: str) -> str:

@@ -64,8 +64,12 @@ def without_directives(text: str) -> str:
 
 
 def for_reading(text: str) -> str:
-    """Return a page as one text without a site around it: no links to other pages, no markers."""
+    """Return a page as one text without a site around it: no links to other pages, no markers.
+
+    Code has no colours: those of the highlighter are too weak on a light ground.
+    """
     text = re.sub(r"<!--.*?-->", "", without_directives(text))
+    text = re.sub(r"^```\w+$", "```text", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?![a-z]+://)[^)]*\)", r"**\1**", text)
 
 

@@ -235,6 +235,23 @@ def _add_against(
         _add_marks(figure, mine, ("published", "ours"), name, size=8, opacity=0.7, **look)
 
 
+def beside_the_paper(
+    lines: Sequence[Mapping[str, str]], palette: Palette
+) -> list[tuple[str, go.Figure, str]]:
+    """What lines and their paper both report, and root bounds: each by caption, figure, words."""
+    found = []
+    for measure, (_, _, words) in MEASURES.items():
+        if pairs := published_data(lines, measure):
+            caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
+            figure = published_figure(pairs, measure, palette)
+            found.append((caption, figure, f"{len(pairs)} figures of ours beside the paper's."))
+    roots = root_bounds(lines)
+    if roots is not None:
+        caption = "Distance of the root bound from the optimum"
+        found.append((caption, root_bound_figure(roots, palette), roots.words))
+    return found
+
+
 MOST_INSTANCES = 40
 """A table of more rows is no picture."""
 

@@ -155,7 +155,7 @@ def _proof_words(price: Price) -> str:
         proof = "each proven optimal for its own weights" if price.own_optima else "not both proven"
         return f"The weights change what is optimised; the trees are {proof}."
     if price.is_proven:
-        return "Both trees are proven optimal."
+        return "This price is proven."
     if price.high is None:
         return "This is not proven: the tree to compare with has an open gap."
     least = "" if price.low is None else f" It is at least {100 * price.low:.1f} in any case."

@@ -134,9 +134,8 @@ def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
 
 
 def _span_words(spans: Sequence[Sequence[float]]) -> str:
-    words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans[:3]]
-    more = f" and {len(spans) - 3} more spans" if len(spans) > 3 else ""
-    return text.minus(", ".join(words) + more)
+    words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans]
+    return text.minus(text.few(words, 3))
 
 
 def open_thresholds_figure(record: OpenThresholds, position: int, palette: Palette) -> go.Figure:

@@ -20,6 +20,7 @@ from octcore.plotting.price_paths import penalty_path_figure
 from octcore.plotting.race import Entrant, Scale, race_data, race_figure
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
+from octcore.solving.settings import question
 from octcore.tree.export.records import node_records
 from octcore.tree.export.svg import Box, layout
 
@@ -183,8 +184,9 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     """
     labels = text.unique_labels([run.formulation for run in runs])
     entrants = [
-        Entrant(label, run.trace, objective_words(run.settings), _problem(run), optimum)
+        Entrant(label, run.trace, objective_words(run.settings), problem, optimum)
         for label, run in zip(labels, runs, strict=True)
+        for problem in [repr((run.settings.get("data"), question(run.settings)))]
         for optimum in [run.objective if run.is_proven else None]
     ]
     return race_figure(race_data(entrants, scale), palette_for(theme))
@@ -202,9 +204,3 @@ def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "ligh
     """
     named = {"optimal trees": paths} if isinstance(paths, PenaltyPath) else dict(paths)
     return penalty_path_figure(named, palette_for(theme))
-
-
-def _problem(run: Run) -> str:
-    """Equal for runs of which an optimum of one is that of the other."""
-    names = ("data", "encoding", "depth", "params", "constraints", "test_size", "seed")
-    return repr([objective_words(run.settings), *(run.settings.get(name) for name in names)])

@@ -191,10 +191,11 @@ def _picture(
         rows = tuple(int(i) for i in raw["rows"])
         raws = tuple(dict.fromkeys(encoding.columns[int(j)].raw for j in raw["split_set"]))
         differ = " or ".join(text.printable(name, 40) for name in names[:3])
+        shown = text.few([i + 1 for i in rows], MOST_ROWS_NAMED)
         but = f", but for {differ}" if names else ""
         unless = "Unless the tree tests that, they" if names else "They"
         words = (
-            f"Rows {_rows_words(rows)} look the same to every split{but}, and they have different "
+            f"Rows {shown} look the same to every split{but}, and they have different "
             f"classes. {unless} go the same way and only one class among them can be right."
         )
         return CutPicture(seconds, family, words, left=rows, columns=raws)
@@ -225,12 +226,6 @@ def _shattering_words(left: tuple[int, ...], right: tuple[int, ...]) -> str:
         f"{text.count(len(right), 'boxed point')} on the other. The solution so far wanted just "
         "that at one split; from now on one of them has to go the other way."
     )
-
-
-def _rows_words(rows: tuple[int, ...]) -> str:
-    shown = ", ".join(str(i + 1) for i in rows[:MOST_ROWS_NAMED])
-    more = len(rows) - MOST_ROWS_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _benders_words(row: int, label: str) -> str:

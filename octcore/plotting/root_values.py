@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,36 +48,37 @@ def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[Roo
         # Of equal values an exact one says more than a bound.
         if value is not None and (value, is_exact) > by_raw.get(raw, (-1e300, False, 0))[:2]:
             by_raw[raw] = (float(value), bool(is_exact), j)
-    exact = {raw: (value, j) for raw, (value, is_exact, j) in by_raw.items() if is_exact}
-    best = max((value for value, _ in exact.values()), default=0.0)
-    found = [
-        RootValue(
-            raw,
-            value,
-            text.words(split_words(Split.on_feature(j), encoding, digits=4, max_name=28).left),
-            best - value,
-        )
-        for raw, (value, j) in exact.items()
-    ]
-    return tuple(sorted(found, key=lambda entry: (-entry.value, entry.feature)))
+    return _ranked(
+        (raw, value, _words_of(Split.on_feature(j), encoding))
+        for raw, (value, is_exact, j) in by_raw.items()
+        if is_exact
+    )
 
 
 def node_values_data(values: Sequence[ColumnValue], encoding: Encoding) -> tuple[RootValue, ...]:
     """The same of `Run.values` at any node."""
-    exact = [(entry, entry.value) for entry in values if entry.is_exact and entry.value is not None]
-    best = max((value for _, value in exact), default=0.0)
-    found = [
-        RootValue(entry.column, value, first_split_words(entry.tree, encoding), best - value)
-        for entry, value in exact
-    ]
-    return tuple(sorted(found, key=lambda entry: (-entry.value, entry.feature)))
+    return _ranked(
+        (entry.column, entry.value, first_split_words(entry.tree, encoding))
+        for entry in values
+        if entry.is_exact and entry.value is not None
+    )
+
+
+def _ranked(known: Iterable[tuple[str, float, str]]) -> tuple[RootValue, ...]:
+    """Features with value and best split, the best first."""
+    found = sorted(known, key=lambda entry: (-entry[1], entry[0]))
+    return tuple(RootValue(*entry, found[0][1] - entry[1]) for entry in found)
 
 
 def first_split_words(tree: Tree | None, encoding: Encoding) -> str:
     """The question at the root of a tree; empty without one."""
     if tree is None or not tree.splits:
         return ""
-    return text.words(split_words(tree.splits[1], encoding, digits=5, max_name=28).left)
+    return _words_of(tree.splits[1], encoding)
+
+
+def _words_of(split: Split, encoding: Encoding) -> str:
+    return text.words(split_words(split, encoding, digits=5, max_name=28).left)
 
 
 def root_values_figure(

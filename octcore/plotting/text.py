@@ -8,6 +8,7 @@ import re
 from collections.abc import Container, Sequence
 
 from octcore.data.findings import count as count
+from octcore.data.findings import few as few
 from octcore.tree.wording import minus as minus
 from octcore.tree.wording import shorten
 from octcore.tree.wording import with_signs as words  # noqa: F401

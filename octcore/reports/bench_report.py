@@ -143,16 +143,8 @@ def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
     if any(profile.x for profile in profiles.proven):
         caption = "Proven within a time, and gaps at the end"
         found.append((caption, bench_plot.profile_figure(profiles, LIGHT)))
-    for measure, (_, _, words) in bench_plot.MEASURES.items():
-        pairs = bench_plot.published_data(run, measure)
-        if pairs:
-            caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
-            found.append((caption, bench_plot.published_figure(pairs, measure, LIGHT)))
-    roots = bench_plot.root_bounds(run)
-    if roots is not None:
-        caption = "Distance of the root bound from the optimum"
-        found.append((caption, bench_plot.root_bound_figure(roots, LIGHT)))
-    return found
+    compared = bench_plot.beside_the_paper(run, LIGHT)
+    return [*found, *((caption, figure) for caption, figure, _ in compared)]
 
 
 def _table(lines: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:

@@ -149,17 +149,21 @@ def _certificate(run: Run) -> str:
     return f"<h2>Certificate</h2><p>{words}{_text(run.stop_reason)}.</p>{items}"
 
 
-def _settings(run: Run) -> str:
+def settings_rows(run: Run) -> list[tuple[str, str]]:
+    """Settings, data and size of the model of a run by name; what was not given is left out."""
     given = dict(run.settings)
     nested = [dict(given.pop(name, None) or {}) for name in ("params", "constraints", "data")]
     parts = zip(("", "", "data "), nested, strict=True)
     rows = list(given.items())
     rows += [(f"{part}{name}", value) for part, record in parts for name, value in record.items()]
     rows += [(f"model {name}", f"{value:,}") for name, value in run.model_size.items()]
-    shown = [(name.replace("_", " "), value) for name, value in rows if value is not None]
+    return [(name.replace("_", " "), str(value)) for name, value in rows if value is not None]
+
+
+def _settings(run: Run) -> str:
     written = ", ".join(f"{name} {number}" for name, number in versions().items())
     return (
         "<h2>Settings and data</h2>"
-        + _table(("", ""), shown)
+        + _table(("", ""), settings_rows(run))
         + weak(f"This report was written with {written}.")
     )

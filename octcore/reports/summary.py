@@ -198,11 +198,9 @@ def counts_words(found: Summary) -> str:
         found_words = f"Of {tally.named:,} {rows_of(found.focus)} it finds {tally.found:,}"
         told = f"; of {tally.told:,} that it calls so, {tally.found:,} are" if tally.told else ""
         words.append(f"{found_words}{told}.")
-    silent = found.silent
-    if silent:
-        names = ", ".join(text.printable(label, 30) for label in silent[:MOST_SILENT])
-        more = f" and {len(silent) - MOST_SILENT} more" if len(silent) > MOST_SILENT else ""
-        words.append(f"It never says {names}{more}.")
+    if found.silent:
+        names = text.few([text.printable(label, 30) for label in found.silent], MOST_SILENT)
+        words.append(f"It never says {names}.")
     if not found.has_held_out:
         words.append("No rows were held out, so this says little about new rows.")
     return " ".join(words)

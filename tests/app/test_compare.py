@@ -24,6 +24,7 @@ def test_empty_page_says_what_to_do_and_offers_a_race(server):
     app = open_page("compare")
     assert "Press **Start**" in shown(app)
     assert not button(app, "Start 3 runs").disabled
+    assert "Compare others" not in {fold.label for fold in app.expander}
 
 
 def test_started_runs_stand_side_by_side(server):
@@ -35,7 +36,7 @@ def test_started_runs_stand_side_by_side(server):
     assert len(app.query_params["runs"].split(",")) == 3
     words = shown(app)
     assert "What differs" in words
-    assert "The same for all" in words
+    assert "Compare others" in {fold.label for fold in app.expander}
     assert {t.label for t in app.tabs} >= {"Trees", "Planes", "Features", "Accuracy"}
 
 

@@ -51,6 +51,6 @@ def test_another_leaf_by_clicking_the_chart(visit):
         page.wait_for_timeout(300)
         page.mouse.click(*place)
 
-    watched.until(page.locator(".badge", has_text="proven optimal with 2 leaves"), click)
+    watched.until(page.locator("input[value='All thresholds, 2 leaves']"), click)
     expect(page.locator("g.node")).to_have_count(3, timeout=PATIENCE)
     watched.assert_clean()

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -115,12 +115,25 @@ def short_labels(
     settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
 ) -> tuple[str, ...]:
     """Name runs by what differs, and by `titles` at some positions; equal ones get a number."""
+    labels: list[str] = []
+    for words in differences(settings, titles):
+        label, number = words, 2
+        while label in labels:
+            label, number = f"{words} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def differences(
+    settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Say for every run what of its settings the others do not share; else what it is."""
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
-    labels: list[str] = []
     for position, entry in enumerate(flat):
-        title = titles.get(position) or get_formulation(str(entry["formulation"])).info.title
+        info = get_formulation(str(entry["formulation"])).info
+        title = titles.get(position) or info.title
         formulation = [title] if "formulation" in differing or titles else []
         parts = formulation + [
             setting_phrase(name, entry[name])
@@ -128,14 +141,9 @@ def short_labels(
             if name not in {"formulation", "engine", "data"}
             and entry.get(name) is not None
             # What the formulation needs by itself is no news beside its name.
-            and not (formulation and name == "encoding" and _is_own_encoding(entry))
+            and not (formulation and name == "encoding" and entry[name] == info.default_encoding)
         ]
-        label = ", ".join(parts[:4]) or title
-        number = 2
-        while label in labels:
-            label, number = f"{', '.join(parts[:4]) or title} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
+        yield ", ".join(parts[:4]) or title
 
 
 def flat_settings(settings: Settings) -> dict[str, Any]:
@@ -154,11 +162,6 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
     flat = {k: v for k, v in record.items() if k in always or v != defaults[k]}
     flat |= {k: v for k, v in params.items() if v != defaults["params"].get(k)}
     return flat | dict(constraints)
-
-
-def _is_own_encoding(flat: Settings) -> bool:
-    """Whether a run's columns are those that its formulation takes by itself."""
-    return flat.get("encoding") == get_formulation(str(flat["formulation"])).info.default_encoding
 
 
 MOST = 24

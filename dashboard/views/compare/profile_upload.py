@@ -29,29 +29,8 @@ def draw() -> None:
         alt=f"Performance profile of {len(record.proven)} curves on {record.n_instances} instances",
     )
     st.caption(text.markdown(record.words, 600))
-    _beside_the_paper(upload.getvalue())
-
-
-def _beside_the_paper(content: bytes) -> None:
-    """Draw what the file and the paper both report, and root bounds beside known optima."""
-    lines = parse_bench(content)
-    for measure, (_, _, words) in bench_plot.MEASURES.items():
-        pairs = bench_plot.published_data(lines, measure)
-        if not pairs:
-            continue
-        with st.expander(f"Beside the paper: {words}"):
-            chart.show(
-                bench_plot.published_figure(pairs, measure, session.palette()),
-                key=f"published_{measure}",
-                alt=f"{words} of {len(pairs)} instances, ours and the paper's",
-            )
-    roots = bench_plot.root_bounds(lines)
-    if roots is not None:
-        with st.expander("Distance of the root bound from the optimum"):
-            chart.show(
-                bench_plot.root_bound_figure(roots, session.palette()),
-                key="root_bounds",
-                alt=f"Root bounds of {len(roots.models)} models on {len(roots.instances)} "
-                f"instances. {roots.words}",
-            )
-            st.caption(text.markdown(roots.words, 600))
+    compared = bench_plot.beside_the_paper(parse_bench(upload.getvalue()), session.palette())
+    for caption, figure, words in compared:
+        with st.expander(caption):
+            chart.show(figure, key=f"profile {caption}", alt=f"{caption}. {words}")
+            st.caption(text.markdown(words, 600))

@@ -16,6 +16,7 @@ from dashboard.views.compare.presets import (
     refusal,
     start_order,
 )
+from dashboard.views.data import column_editor
 from dashboard.views.runs.history_table import SPLIT, name_of, when
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
@@ -36,8 +37,7 @@ FREE = Preset(
 
 def draw(data: Dataset) -> None:
     """Draw the form; the button starts all runs and compares them from then on."""
-    if data.y is None:
-        st.warning("Choose the column to predict on the Data page first.")
+    if column_editor.asks_first():
         return
     own = own_presets().of(session.token())
     presets = {preset.title: preset for preset in (*fitting_presets(data), *own, FREE)}

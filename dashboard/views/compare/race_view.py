@@ -4,7 +4,6 @@ import html
 import json
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,10 +11,11 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.compare.presets import flat_settings, short_labels
+from dashboard.views.compare.presets import short_labels
 from dashboard.widgets import chart, inputs, live, thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.errors import OctError
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.race import (
@@ -27,7 +27,7 @@ from octcore.plotting.race import (
     race_figure,
     ran_together,
 )
-from octcore.solving.settings import Asked
+from octcore.solving.settings import question
 from octcore.tree.tree import Tree
 
 LIVE_WIDTH = 1180
@@ -123,7 +123,6 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
         live.stop(view, "Ends this run and keeps its best tree.", "stretch")
 
 
-COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")
 KEEP = 512
 
 
@@ -164,22 +163,15 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
 
 
 def problem_of(view: JobView) -> str:
-    """Text that is equal for solves of the same problem, whatever the formulation.
-
-    Same rows, same encoded columns, same objective, depth and constraints: the optimum that one
-    proves is the optimum of the other.
-    """
-    flat = flat_settings(view.settings)
+    """Text that is equal for solves of the same problem: an optimum of one is that of the other."""
     part = _rows(view)
     if part is None:
         return view.id
-    train, encoding = part
-    record: dict[str, Any] = {name: flat.get(name) for name in COUNTS_FOR_THE_PROBLEM}
-    record["objective"] = objective_words(view.settings)
-    record["constraints"] = Asked.of(view.settings).constraints
-    record["columns"] = list(encoding.names)
-    record["rows"] = cached.data_token(train)
-    return json.dumps(record, sort_keys=True, default=str)
+    try:
+        asked = question(view.settings)
+    except OctError:
+        return view.id  # of the history, with settings that are none any more
+    return json.dumps([asked, cached.data_token(part[0])], sort_keys=True, default=str)
 
 
 def _rows(view: JobView) -> tuple[Dataset, Encoding] | None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import attrgetter
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -20,7 +21,7 @@ from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import badge, escaped, listed, page, pictures, table, weak
 from octcore.reports.run_report import plane_picture
-from octcore.reports.tables import bibtex, comparison_table, latex
+from octcore.reports.tables import COLUMNS, bibtex, latex
 from octcore.serial import versions
 from octcore.solving.model_file import model_files
 from octcore.solving.report import export_tree
@@ -76,12 +77,10 @@ class Comparison:
 def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
     """Collect settings, results, size and certificate of every run."""
     facts = _settings_facts(runs)
-    table = comparison_table(runs)
     covers = ("; ".join(run.certificate.sentences) for run in runs)
     for part, name, column, show in RESULTS:
-        if column in table:
-            values = [None if pd.isna(v) else v for v in table[column]]
-            facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
+        values = map(COLUMNS.get(column, attrgetter(column)), runs)
+        facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
     facts += [
         Fact("proof", "certificate", tuple(run.badge for run in runs)),
         Fact("proof", COVERS, tuple(text.printable(words or DASH, 300) for words in covers)),
@@ -95,6 +94,8 @@ Show = Callable[[Any], str]
 RESULTS: tuple[tuple[str, str, str, Show], ...] = (
     ("result", "accuracy, held out", "test_accuracy", text.percent),
     ("result", "accuracy, training", "accuracy", text.percent),
+    ("result", "balanced accuracy", "balanced_accuracy", text.percent),
+    ("result", "mean cost", "mean_cost", text.number),
     ("result", "leaves", "leaves", lambda v: f"{v:.0f}"),
     ("result", "features used", "features", lambda v: f"{v:.0f}"),
     ("proof", "objective", "objective", text.fixed),
@@ -107,6 +108,7 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
     ("effort", "model rows", "rows", lambda v: f"{v:,.0f}"),
     ("effort", "binary variables", "binaries", lambda v: f"{v:,.0f}"),
 )
+"""Part, name, column of a table of runs or property of a run, and how it is written."""
 
 
 def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
@@ -117,8 +119,7 @@ def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
         Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
         Fact("setting", "what is optimised", tuple(objective_words(run.settings) for run in runs)),
     ]
-    names = dict.fromkeys(name for entry in flat for name in entry)
-    for name in names:
+    for name in dict.fromkeys(name for entry in flat for name in entry):
         values = tuple(_setting(name, entry.get(name)) for entry in flat)
         facts.append(Fact("setting", WORDS.get(name, name.replace("_", " ")), values))
     return facts
@@ -126,21 +127,15 @@ def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
 
 WORDS = {"test_size": "held out", "engine": "solver"}
 
-SOLVERS = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
-
 
 def _setting(name: str, value: Any) -> str:
     if value is None:
         return DASH
     if name == "formulation":
         return get_formulation(str(value)).info.title
-    if name == "engine":
-        return SOLVERS.get(str(value), str(value).replace("-", " "))
     if name == "test_size":
         return f"{100 * value:g} %"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else text.printable(value, 80)
+    return text.printable(text.value(value), 80)
 
 
 def comparison_html(

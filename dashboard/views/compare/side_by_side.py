@@ -38,9 +38,9 @@ class Finished:
     run: Run
 
 
-def differences(runs: Sequence[Finished]) -> None:
-    """Draw the table of what differs, and one line on what does not."""
-    record = comparison_data([f.run for f in runs], [f.label for f in runs])
+def differences(runs: Sequence[Run], labels: Sequence[str]) -> None:
+    """Draw the table of what differs, and of what does not when that is asked for."""
+    record = comparison_data(runs, labels)
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
     frame = frame[frame["fact"] != COVERS]
@@ -49,13 +49,6 @@ def differences(runs: Sequence[Finished]) -> None:
         st.column_config.TextColumn(width=70),
     )
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
-    if not everything:
-        same = [
-            text.markdown(f"{fact.name} {fact.values[0]}", 80)
-            for fact in record.in_common
-            if len(fact.values[0]) < 40 and fact.name != COVERS
-        ]
-        st.caption(f"The same for all: {' · '.join(same)}")
 
 
 def trees(runs: Sequence[Finished]) -> None:
@@ -63,8 +56,7 @@ def trees(runs: Sequence[Finished]) -> None:
     groups = same_trees(runs)
     drawn = [(group[0].id, group[0].run.solved) for group in groups]
     shown = [run_summary.known_view(key, run) for key, run in drawn if run is not None]
-    for entry, place in _places([group[0] for group in groups]):
-        group = next(group for group in groups if group[0] is entry)
+    for (entry, place), group in zip(_places([group[0] for group in groups]), groups, strict=True):
         with place:
             _heads(group, len(runs))
             if entry.run.tree is None:

@@ -26,6 +26,15 @@ def is_ready() -> bool:
     return session.dataset().y is not None
 
 
+def asks_first() -> bool:
+    """Whether a page needs what is predicted before anything else; says where to choose it."""
+    if is_ready():
+        return False
+    st.warning("Say on the Data page first what is predicted.")
+    st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
+    return True
+
+
 def draw_target() -> None:
     """Draw the choice of the column to predict and, for numbers, of the classes made of them."""
     choice, table = session.choice(), session.table()

@@ -98,7 +98,7 @@ def draw_prices(data: Dataset, column: str) -> None:
     """Draw the form, and the answer as far as it is known."""
     st.subheader("What do coarser thresholds cost?", anchor=False)
     if data.y is None:
-        st.info("Choose the column to predict first, under Columns.")
+        st.info("Say first what is predicted.")
         return
     settings, pressed = _form()
     task = live.ask(PRICE_TASK, cached.data_token(data), data, settings, PRICE_SECONDS, pressed)

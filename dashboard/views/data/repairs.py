@@ -250,7 +250,6 @@ def price_words(price: GapPrice) -> str:
     parts = [f"{text.count(lost, 'row')} of {price.n_rows:,}"] if lost else []
     for names, noun in ((price.columns, "column"), (price.classes, "class")):
         if names:
-            shown = ", ".join(text.printable(name, 20) for name in names[:MOST_NAMES])
-            more = ", …" if len(names) > MOST_NAMES else ""
-            parts.append(f"{text.count(len(names), noun)} ({shown}{more})")
+            shown = text.few([text.printable(name, 20) for name in names], MOST_NAMES)
+            parts.append(f"{text.count(len(names), noun)} ({shown})")
     return text.markdown(f"costs {' and '.join(parts) or 'nothing'}", 200)

@@ -74,6 +74,7 @@ def _panel(run_id: str, run: SolvedRun) -> None:
         key=key,
         on_change=changed,
         label_visibility="collapsed",
+        wrap=True,
     )
     parts = {session.NODE: node_panel.draw, session.ROW: node_panel.draw_row}
     parts.get(session.panel(run_id), replay.draw)(run_id, run)
@@ -91,6 +92,5 @@ def _usage(run_id: str, run: SolvedRun, tree: Tree) -> None:
         alt=f"{len(record.features)} features used at {len(record.nodes)} branch nodes",
     )
     if record.unused:
-        names = ", ".join(text.markdown(name, 30) for name in record.unused[:12])
-        more = f" and {len(record.unused) - 12} more" if len(record.unused) > 12 else ""
-        st.caption(f"Not used: {names}{more}.")
+        unused = text.few([text.markdown(name, 30) for name in record.unused], 12)
+        st.caption(f"Not used: {unused}.")

@@ -8,6 +8,7 @@ from dashboard.widgets import chart, proofs, run_summary
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
+from octcore.reports.run_report import settings_rows
 from octcore.solving.run import SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import rules
@@ -92,7 +93,6 @@ def model_card(run_id: str, run: SolvedRun) -> None:
         proofs.verification(run_id, run)
     with right:
         numbers = {
-            **{f"model {name}": f"{value:,}" for name, value in run.model_size.items()},
             "root bound": text.number(run.root_bound, 6),
             "final bound": text.number(run.bound, 6),
             "objective": text.number(run.objective, 6),
@@ -101,11 +101,5 @@ def model_card(run_id: str, run: SolvedRun) -> None:
             "encoded columns": f"{len(run.encoding.columns):,}",
             "accuracy ceiling": text.percent(run.accuracy_ceiling),
         }
-        asked = {"formulation": info.title, **run.asked.params, **run.constraints}
-        other = {k: v for k, v in run.settings.items() if not isinstance(v, dict)} | asked
-        table = [
-            *numbers.items(),
-            *((k.replace("_", " "), str(v)) for k, v in other.items() if v is not None),
-        ]
-        alt = "Size, bounds and settings of the run"
+        table, alt = [*numbers.items(), *settings_rows(run)], "Bounds, settings and size of the run"
         chart.table(table, "model_card", alt, ("", "value"), height=420)

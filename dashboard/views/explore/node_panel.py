@@ -174,10 +174,15 @@ def _choice(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     sources = ["training", "typed"] if run.test is None else ["training", "held-out", "typed"]
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     left.segmented_control(
-        "Row", sources, required=True, key=source_key, on_change=changed, width="stretch",
-        format_func={"training": "Training row", "held-out": "Held-out row",
-                     "typed": "Typed row"}.get,  # type: ignore[arg-type]
-    )  # fmt: skip
+        "Row",
+        sources,
+        required=True,
+        key=source_key,
+        on_change=changed,
+        width="stretch",
+        wrap=True,
+        format_func=lambda source: f"{source.capitalize()} row",
+    )
     part = _part(run, row.source)
     if part is None:
         _typed(run_id, run, row)

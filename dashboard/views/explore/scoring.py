@@ -24,11 +24,10 @@ def draw(run_id: str, run: SolvedRun) -> None:
         "stored model",
         lambda: (load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)),
     )
-    named = list(dict.fromkeys(column.source for column in model.needed))
-    names = ", ".join(text.markdown(name, 40) for name in named[:12]) or "of yours"
-    more = f" and {len(named) - 12} more" if len(named) > 12 else ""
+    named = dict.fromkeys(column.source for column in model.needed)
+    names = text.few([text.markdown(name, 40) for name in named], 12) or "of yours"
     st.caption(
-        f"A CSV file with the columns that the tree tests: {names}{more}. Others do no harm; with "
+        f"A CSV file with the columns that the tree tests: {names}. Others do no harm; with "
         f"{text.markdown(model.target or 'the target')} in it you also see how many are right."
     )
     upload = st.file_uploader(

@@ -129,9 +129,7 @@ def _more(leaves: int) -> str:
 def lines_words(data: Dataset, rows: np.ndarray) -> str:
     """Name the first lines of the file on which some rows stand."""
     lines = sorted(data.row_lines[rows].tolist())
-    more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
-    what = "line" if len(lines) == 1 else "lines"
-    return f"{what} {', '.join(map(str, lines[:MOST_LINES]))}{more}"
+    return f"{'line' if len(lines) == 1 else 'lines'} {text.few(lines, MOST_LINES)}"
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,16 @@ TREES = {
 HELP = {
     "model.zip": "The mixed-integer model as LP and MPS, named as in its paper, and this tree as "
     "its start.",
-    "report": "One file in plain words, with a questionnaire that sorts a new row. It needs no "
-    "network.",
-    "scorer": "One file that gives the rows of a CSV their classes in any browser; nothing leaves "
-    "that computer.",
+    "report.html": "One file in plain words, with a questionnaire that sorts a new row, and the "
+    "proof folded below. It needs no network.",
+    "scorer.html": "One file that gives the rows of a CSV their classes in any browser; nothing "
+    "leaves that computer.",
+    "rows.csv": "Every training row with its prediction; cells that a spreadsheet would run as a "
+    "formula get an apostrophe in front.",
+    "tree.tsv": "The formula stands in the second line of a sheet, beside cells for a row: paste "
+    "it and copy it down.",
 }
+"""What a file is good for, where its button does not say it."""
 
 
 def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
@@ -71,14 +76,6 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
             why_not = refused.get(file_name, "")
             help_text = text.markdown(why_not, 400) or HELP.get(file_name)
             inputs.download(label, file_name, make, key, disabled=bool(why_not), help=help_text)
-    st.caption(
-        "The report is one file that needs no network: what the tree does in words, the tree, a "
-        "questionnaire, and the proof folded below. The scorer is one file, too: it gives the "
-        "rows of a CSV their classes in any browser, and nothing leaves that computer. The CSV "
-        "has every training row with its prediction; cells that a spreadsheet would run as a "
-        "formula get an apostrophe in front. Code needs no package; the formula stands "
-        "in the second line of a sheet, beside cells for a row: paste it and copy it down."
-    )
     proofs.file(run_id, run, "no tree of the same question is better than this one")
 
 
@@ -112,7 +109,7 @@ def share(run_id: str, name: str, run: SolvedRun) -> None:
                     make,
                     session.widget_key(what, run_id),
                     icon=f":material/{icon}:",
-                    help=HELP[what],
+                    help=HELP[f"{what}.html"],
                 )
         address = (st.context.url or "").split("?", 1)[0]
         st.code(f"{address}?{session.RUN_PARAMETER}={run_id}", language=None, wrap_lines=True)

@@ -12,13 +12,13 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.job_view import JobView, setting_words
+from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
+from dashboard.views.compare.presets import differences
 from dashboard.views.runs import exports
 from dashboard.widgets import chart, data_thread, inputs, run_summary
 from octcore.errors import OctError
 from octcore.plotting import text
-from octcore.solving.settings import Asked
 
 STATES = {
     "queued": "⏳ waiting",
@@ -128,18 +128,9 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
                               for line in lines],
             "data": [text.printable(line.entries[0].summary.get("data") or "–", 40)
                      for line in lines],
-            "what differs": differences([line.entries[0] for line in lines]),
+            "what differs": list(differences([line.entries[0].settings for line in lines])),
         }
     )  # fmt: skip
-
-
-def differences(entries: Sequence[JobView]) -> list[str]:
-    """Say for every run what of its settings the others do not share."""
-    found = [
-        (Asked.of(entry.settings).info.title, *setting_words(entry.settings)) for entry in entries
-    ]
-    shared = set(found[0]).intersection(*map(set, found)) if len(found) > 1 else set()
-    return [", ".join(word for word in words if word not in shared) for words in found]
 
 
 def draw(entries: Sequence[JobView]) -> list[JobView]:

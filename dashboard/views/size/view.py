@@ -87,17 +87,17 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         persist_state="session",
         help="Rows that the search never sees; stratified by class.",
     )
-    is_empty = data.y is None or not encodings
-    pressed = inputs.wide_button("Compute", "stairs", "path_compute", places[3], disabled=is_empty)
+    pressed = inputs.wide_button(
+        "Compute", "stairs", "path_compute", places[3], disabled=not encodings
+    )
     settings = {
         "depth": int(depth),
         "time_limit": TIME_LIMIT,
         "test_size": share / 100,
         "seed": run.seed,
     }
-    if data.y is not None:
-        with st.expander("Errors cost different amounts", icon=":material/balance:"):
-            settings |= constraint_form.cost_form(get_formulation(FORMULATION).info, data)
+    with st.expander("Errors cost different amounts", icon=":material/balance:"):
+        settings |= constraint_form.cost_form(get_formulation(FORMULATION).info, data)
     return settings, list(encodings), pressed
 
 
@@ -207,15 +207,11 @@ def _chosen(
     held = "" if point.test_worth is None else f", {text.percent(point.test_worth)} held out"
     what = " right" if point.mean_cost is None else " as 1 - mean cost"
     left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(
-        f"**{text.count(leaves, 'leaf')}: {text.percent(point.worth)}{what}{held}**; "
-        f"{point.range_words}."
-    )
+    left.markdown(f"**{text.percent(point.worth)}{what}{held}**; {point.range_words}.")
     with right:
         solve = {**settings, "formulation": FORMULATION, "encoding": ENCODINGS[label]}
         start.start_button("Use this tree", "path_use", advice.of_size(solve, leaves))
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
-    words = f"proven optimal with {text.count(leaves, 'leaf')}"
-    view = tree_view_data(point.tree, paths[label].encoding, train, words, True)
+    view = tree_view_data(point.tree, paths[label].encoding, train, "proven optimal", True)
     run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

@@ -201,7 +201,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     unseen = [tree.accuracy_on(run.test) for tree in (run, numbers)]
     if unseen[0] is not None and unseen[1] is not None and not run.asked.has_task:
         words = f"{advice.held_out_words(unseen[0], unseen[1])} {words}"
-    st.markdown(f"**CART beside it** {text.markdown(words, 400)}")
+    st.markdown(f"**CART beside it:** {text.markdown(words, 400)}")
     chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
     price = " and at the same price of a leaf" * ("leaf_penalty" in run.params)
     st.caption(

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -11,6 +10,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
+from dashboard.views.explore import replay
 from dashboard.views.solve import advice, new_rows
 from dashboard.views.solve.advice import given_settings
 from dashboard.widgets import (
@@ -138,19 +138,13 @@ def _incumbent_tree(view: JobView) -> None:
 
 def _chart(view: JobView) -> None:
     absolute = inputs.switch("Chart", ["gap", "incumbent and bound"], "live_scale") != "gap"
-    objective = objective_words(view.settings)
-    closed = view.run is not None and view.run.is_optimal
-    record = convergence_data(view.trace, objective, closed=closed)
+    record = convergence_data(view.trace, objective_words(view.settings)).until(view.elapsed)
     if not any(g is not None for g in record.gap):
         st.caption("The chart starts with the first tree and the first bound.")
         return
     words = "Incumbent and bound over time" if absolute else "Relative gap over time"
-    record = record if view.is_final else record.until(view.elapsed)
     figure = convergence_figure(record, session.palette(), absolute, height=LIVE_HEIGHT)
-    if view.is_final:
-        chart.show(figure, key=session.widget_key("live", view.id), alt=words)
-    else:
-        chart.live(figure, words, LIVE_WIDTH)
+    chart.live(figure, words, LIVE_WIDTH)
 
 
 def _finished(view: JobView) -> None:
@@ -165,7 +159,7 @@ def _finished(view: JobView) -> None:
         run_summary.badge(view.run)
         run_summary.statements(view.run)
     else:
-        _answer(view, view.solved, lambda: _chart(view))
+        _answer(view, view.solved)
 
 
 def _belongs_to(view: JobView) -> None:
@@ -214,14 +208,15 @@ def _family(run_id: str, family: Family) -> None:
         required=True,
         format_func=lambda i: labels[i],
         key=session.widget_key("family_pick", run_id),
+        wrap=True,
     )
     if family.runs[picked] != run_id:
         session.look_at(family.runs[picked])
         st.rerun()
 
 
-def _answer(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
-    """Draw a finished run that has a tree; `curve` draws how incumbent and bound met."""
+def _answer(view: JobView, run: SolvedRun) -> None:
+    """Draw a finished run that has a tree."""
     run_summary.headline(view.id, run)
     run_summary.small_tree(view.id, run)
     numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)
@@ -233,7 +228,7 @@ def _answer(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
 
     def more() -> None:
         proofs.verification(view.id, run, with_words=False)
-        curve()
+        replay.convergence(view.id, run)
 
     run_summary.proof(run, more)
 

@@ -253,9 +253,7 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     """Draw the estimate of the model and the button; returns whether it was pressed."""
-    if data.y is None or not column_editor.is_ready():
-        st.warning("Say on the Data page first what is predicted.")
-        st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
+    if column_editor.asks_first():
         return False
     estimate = cached.size_estimate(data, settings)
     refused = isinstance(estimate, str)

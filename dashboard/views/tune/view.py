@@ -133,6 +133,7 @@ def _protocol() -> tuple[str, str]:
         required=True,
         format_func=tunings.CHOICES.__getitem__,
         key="tune_choice",
+        wrap=True,
         persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
         "with fewest features, as in the MARGOT paper. One standard error: the same among those "
@@ -206,18 +207,8 @@ def _pick(tuning: str | None) -> Standing | None:
     known = {s.job.id: s for s in jobs.tunings(session.token(), session.state().tunings)}
     if tuning not in known:
         return None
-    if len(known) > 1:
-        picked = st.selectbox(
-            "Model selection",
-            list(known),
-            index=list(known).index(tuning),
-            format_func=lambda key: f"{known[key].job.title} ({known[key].job.state})",
-            key=session.widget_key("tuning", tuning, len(known)),
-        )
-        if picked != tuning:
-            session.look_at_tuning(picked)
-            st.rerun()
-    return known[tuning]
+    titles = {key: f"{s.job.title} ({s.job.state})" for key, s in known.items()}
+    return known[inputs.among("Model selection", titles, tuning, session.look_at_tuning)]
 
 
 def _nothing_yet(tuning: str | None) -> None:

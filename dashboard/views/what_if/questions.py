@@ -152,7 +152,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
 def _proof(run: Run) -> str:
     title = get_formulation(run.formulation).info.title
     if run.is_proven:
-        return f"proven optimal by {title}"
+        return f"by {title}"
     return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
 
 
@@ -255,10 +255,6 @@ def chosen_run(
     data: Dataset, search: Mapping[str, Any], tree: Tree, optimum: float, seconds: float
 ) -> Run:
     """The run of a chosen tree, on the same rows and columns as the search."""
-    names = (
-        "encoding", "depth", "params", "constraints", "time_limit", "test_size", "seed", "costs",
-        "refer",
-    )  # fmt: skip
-    given = {name: search[name] for name in names if name in search}
+    given = {name: value for name, value in search.items() if name != "tolerance"}
     settings = check_settings(formulation=FORMULATION, **given)
     return run_of_tree(prepare(data, settings), tree, optimum, seconds)

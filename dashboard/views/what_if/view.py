@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.views.compare import side_by_side
 from dashboard.views.what_if import questions as what_if
 from dashboard.widgets import (
     chart,
@@ -262,29 +263,7 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
         run_summary.still_tree(views[1], key, marked=difference.after, others=views)
     proofs.file(answer_id, after, "no tree under the condition is better than the second one")
     with st.expander("Both trees in numbers", icon=":material/table_chart:"):
-        _table(before, after)
-
-
-def _table(before: SolvedRun, after: SolvedRun) -> None:
-    others = _facts(after)
-    rows = [(name, value, others[name]) for name, value in _facts(before).items()]
-    columns = ("", "Without the condition", "With the condition")
-    chart.table(rows, "whatif_table", "Both trees in numbers", columns)
-
-
-def _facts(run: SolvedRun) -> dict[str, str]:
-    used = sorted(text.printable(name, 30) for name in used_columns(run.tree, run.encoding))
-    return {
-        "Accuracy, held out": text.percent(run.test_accuracy),
-        "Accuracy, training": text.percent(run.accuracy),
-        "Balanced accuracy": text.percent(run.balanced_accuracy),
-        "Mean cost, training": text.number(run.mean_cost),
-        "Leaves": str(run.tree.n_leaves),
-        "Features used": ", ".join(used) or "none",
-        "Objective": text.fixed(run.objective),
-        "Bound": text.fixed(run.bound),
-        "Proof": run.badge,
-    }
+        side_by_side.differences([before, after], ["Without the condition", "With the condition"])
 
 
 SAME = "max_splits"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dashboard
-from dashboard.widgets.component import script_of
+from dashboard.widgets.component import written
 
 FOLDER = Path(dashboard.__file__).parent
 NAMED_KEY = re.compile(
@@ -61,7 +61,7 @@ def test_pages_are_thin():
 
 @pytest.mark.parametrize("name", ["tree_component", "drawing_board"])
 def test_component_writes_user_text_as_text_only(name):
-    script = script_of(name)
+    script = written(name, ".js")
     assert script.count("export default") == 1
     for once in ("const NS", "const SHAPES", "function el("):
         assert script.count(once) == 1

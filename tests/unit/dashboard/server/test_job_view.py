@@ -30,7 +30,7 @@ def test_a_run_is_named_by_what_is_not_as_usual():
         "constraints": {"forbidden_features": ["capital-gain"], "max_leaves": 3},
     }  # fmt: skip
     assert setting_words(settings) == (
-        "depth 2", "leaf penalty 0.05", "without capital-gain", "at most 3 leaves",
+        "depth 2", "leaf penalty 0.05", "dropping capital-gain", "using at most 3 leaves",
     )  # fmt: skip
     assert title_of({"formulation": "threshold-search"}, "iris") == (
         "Exact search on all thresholds on iris, depth 2"
