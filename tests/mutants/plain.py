@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+PAD_BYTES, TILE = 64, 4
+"""As in `octcore.search.univariate.bit_lanes`, which may not be imported before."""
+
 
 def use_plain_kernels() -> None:
     """Let numba return functions as they are; called before anything of the package is imported."""
@@ -22,19 +25,17 @@ def use_plain_kernels() -> None:
 
     stand_in: Any = intrinsics
     stand_in.shared_bits = lambda left, right: np.int64(int(left & right).bit_count())
-    stand_in.insert_bit = lambda word, bit, position: np.uint64(
-        (int(word) | int(bit) << int(position)) % 2**64
-    ).astype(type(word))
     stand_in.plus = lambda left, right: left + right
-    stand_in.minus = lambda left, right: left - right
     stand_in.times = lambda left, right: left * right
-    stand_in.larger = max
     kernels.kernel = lambda **options: _widened
-    kernels.inner = lambda: lambda function: function
+    kernels.inner = lambda owns=False: lambda function: function
     kernels.require = lambda *names, stop=None: 0.0
     kernels.are_ready = lambda *names: True
-    from octcore.search.univariate import lanes
+    from octcore.search.univariate import bit_lanes, lanes
 
+    for_bits: Any = bit_lanes
+    for_bits.pack_word, for_bits.count_tile = pack_word, count_tile
+    for_bits.score_tile = for_bits.score_tile_counted = score_tile
     for_lanes: Any = lanes
     for_lanes.two_classes = for_lanes.two_classes_counted = two_classes
     for_lanes.more_classes = for_lanes.more_classes_counted = more_classes
@@ -108,6 +109,54 @@ def more_classes(
         if count is not None:
             goes_left = _lanes(masks[row], out)
             held += np.where([goes_left, ~goes_left], count[row], 0)
+
+
+def pack_word(bits: Any, rows: Any, first: int, last: int, words: Any, word: int) -> None:
+    """As `octcore.search.univariate.bit_lanes` says: the bits of some rows, column by column."""
+    words[word] = 0
+    for k in range(first, last):
+        words[word] |= bits[rows[k]] << words.dtype.type(k - first)
+
+
+def count_tile(
+    words: Any, first: int, last: int, f: int, place: int, counts: Any, channel: int, scale: int
+) -> None:
+    """As `octcore.search.univariate.bit_lanes` says: rows with two features."""
+    columns = _columns(words, place)
+    for t in range(TILE):
+        for w in range(first, last):
+            both = np.bitwise_count(words[w, columns] & words[w, f + t])
+            counts[channel * TILE + t, columns] += scale * both.astype(counts.dtype)
+
+
+def score_tile(
+    counts: Any, ones: Any, totals: Any, stump: Any, own: Any, n_classes: int, f: int, place: int,
+    first: int = 0, n_channels: int = 0, smallest: int = 0,
+) -> None:  # fmt: skip
+    """As `octcore.search.univariate.bit_lanes` says: the best second splits."""
+    columns = _columns(counts, place)
+    for t in range(TILE):
+        both, here = counts[t::TILE, columns], ones[:, f + t, None]
+        second = ones[:, columns] - both
+        cells = both, here - both, second, totals[:, None] - here - second
+        best = [
+            np.where(
+                cell[first:n_channels].sum(axis=0) < smallest, -(2**29), cell[:n_classes].max(0)
+            )
+            for cell in cells
+        ]
+        own_place = f + t, ones.shape[1] + f + t
+        for line, i, j in (
+            (stump[0, columns], 1, 3), (stump[1, columns], 0, 2),
+            (own[own_place[0]], 2, 3), (own[own_place[1]], 0, 1),
+        ):  # fmt: skip
+            np.maximum(line, best[i] + best[j], out=line, casting="unsafe")
+
+
+def _columns(array: Any, place: int) -> slice:
+    """Columns of a vector."""
+    lanes = PAD_BYTES // array.itemsize
+    return slice(place * lanes, (place + 1) * lanes)
 
 
 def _lanes(mask: Any, out: Any) -> Any:

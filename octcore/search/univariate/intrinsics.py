@@ -30,15 +30,6 @@ def _shared_bits(typing_context: Any, left: Any, right: Any) -> Any:
     return counter(left, right), code
 
 
-def _insert_bit(typing_context: Any, word: Any, bit: Any, position: Any) -> Any:
-    """Return ``word | bit << position`` without widening."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.or_(arguments[0], builder.shl(arguments[1], arguments[2]))
-
-    return word(word, bit, position), code
-
-
 def _own_width(instruction: str) -> Any:
     """One instruction on two integers of the same width, which the result has too."""
 
@@ -51,20 +42,8 @@ def _own_width(instruction: str) -> Any:
     return intrinsic(typed)
 
 
-def _larger(typing_context: Any, left: Any, right: Any) -> Any:
-    """The larger of two signed integers."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first, second = arguments
-        return builder.select(builder.icmp_signed(">", first, second), first, second)
-
-    return left(left, right), code
-
-
 shared_bits: Any = intrinsic(_shared_bits)
-insert_bit: Any = intrinsic(_insert_bit)
-plus, minus, times = _own_width("add"), _own_width("sub"), _own_width("mul")
-larger: Any = intrinsic(_larger)
+plus, times = _own_width("add"), _own_width("mul")
 
 
 def fixed(index: int) -> Any:

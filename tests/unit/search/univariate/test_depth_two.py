@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octcore.search.univariate.bit_rows import make_pairs
+from octcore.search.univariate.bit_table import make_rows
 from octcore.search.univariate.canonical import DepthTwo
+from octcore.search.univariate.pairs import pair_scores
 from octcore.search.univariate.tree import Branch, Leaf
 from tests.enumeration import best_tree, tree_value
 from tests.unit.search.univariate.depth_two_reference import reference_scores
@@ -94,8 +97,7 @@ def test_no_features_at_all() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_unequal_classes_are_screened_without_loss(weighted: bool) -> None:
-    """One class twenty times larger than the other takes the shortcut of the kernel."""
+def test_scores_of_very_unequal_classes(weighted: bool) -> None:
     rng = np.random.default_rng(12)
     for density in (0.1, 0.5):
         X = (rng.random((1500, 25)) < density).astype(np.uint8)
@@ -108,3 +110,56 @@ def test_unequal_classes_are_screened_without_loss(weighted: bool) -> None:
         check_scores(expected, X, y, weights, every)
         roots = np.maximum(leaf, stump).sum(axis=0)
         assert DepthTwo(X, y, weights, 2, 0.0).values_by_root(every) == pytest.approx(roots)
+
+
+def brute_force_scores(X, y, weight, count, n_classes, smallest) -> tuple[np.ndarray, np.ndarray]:
+    """Leaf and stump scores, (2, n_features): -1 for what cannot be, by looking at every cell."""
+    n_features = X.shape[1]
+    leaf, stump = np.full((2, 2, n_features), -1)
+
+    def most(rows: np.ndarray) -> int:
+        if count[rows].sum() < smallest:
+            return -1
+        return int(np.bincount(y[rows], weight[rows], minlength=n_classes).max())
+
+    for f in range(n_features):
+        sides = [X[:, f] == side for side in range(2)]
+        if min(side.sum() for side in sides) == 0:
+            continue
+        for side, rows in enumerate(sides):
+            leaf[side, f] = most(rows)
+            stump[side, f] = -1 if smallest > 1 else leaf[side, f]
+            for g in range(n_features):
+                parts = most(rows & (X[:, g] == 0)), most(rows & (X[:, g] == 1))
+                if min(parts) >= 0:
+                    stump[side, f] = max(stump[side, f], sum(parts))
+    return leaf, stump
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 49])
+@pytest.mark.parametrize("heavy", [1, 2**26])
+def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) -> None:
+    """Widths about whole vectors, rows about whole words, and columns that do not vary."""
+    rng = np.random.default_rng(n_features)
+    for n_rows, n_classes, smallest in [(31, 2, 1), (64, 3, 1), (97, 2, 4), (130, 5, 3)]:
+        X = (rng.random((n_rows, n_features)) < rng.random(n_features)).astype(np.uint8)
+        y, weight = rng.integers(0, n_classes, n_rows), np.ones(n_rows, np.int64)
+        if n_rows % 2:
+            weight = rng.integers(0, 4, n_rows)
+        weight *= heavy
+        index, rows = make_rows(X, y, weight, np.ones(n_rows, np.int64), n_classes, smallest)
+        assert rows.bits.itemsize == (4 if heavy == 1 else 8)
+        pairs = make_pairs(rows)
+        for share in (1.0, 0.6, 0.1):  # the scratch is used again
+            mine = rng.random(n_rows) < share
+            subset = np.flatnonzero(mine[index])
+            if not len(subset):
+                continue
+            n_active = pair_scores(rows, subset, len(subset), pairs)
+            mine &= np.isin(np.arange(n_rows), index)  # rows of weight 0 may be left out
+            expected = brute_force_scores(
+                X[mine], y[mine], weight[mine], np.ones(mine.sum()), n_classes, smallest
+            )
+            assert n_active == (expected[0].max(axis=0) >= 0).sum() or smallest > 1
+            np.testing.assert_array_equal(pairs.leaf, expected[0])
+            np.testing.assert_array_equal(pairs.stump, expected[1])
