@@ -14,11 +14,14 @@ from octcore.search.margot.branching import (
     CONFIRM_PIVOTS,
     PATIENCE,
     STRIP_MARGIN,
-    STRONG_PIVOTS,
     one_step,
     shortlist_candidates,
 )
 from octcore.search.margot.state import node_data, restart_node, restore_rows, side_of
+
+# Pivots of a trial at the root.  All rows are charged there, so that a few pivots show little of
+# what a side costs, and a poor choice doubles the states.
+_ROOT_PIVOTS = np.int64(200)
 
 
 @kernel
@@ -133,7 +136,7 @@ def _choose_root_row(root, left, right, data, below, desk, found, room):
             break
         one, two = 0.0, 0.0
         for which in range(2):
-            gain = _root_gain(root, desk.trial, data, sample, 2 * which - 1, room, STRONG_PIVOTS)
+            gain = _root_gain(root, desk.trial, data, sample, 2 * which - 1, room, _ROOT_PIVOTS)
             gain += _gain_below(right if which == 1 else left, below, sample)
             one, two = two, min(room, gain)
         score = (one + 1e-4 * room) * (two + 1e-4 * room)
