@@ -26,6 +26,8 @@ HASH_FACTOR = 2**24
 """Factors of the hash of a column stay below this: its sums are exact."""
 HASH_CELLS = 2**18
 """Cells that are hashed at once, so that the memory for it stays small."""
+NEAR_CELLS = 2**18
+"""Cells that are sorted at once, so that what is looked up by order stays near."""
 PROBE = 64
 """Values of a column that tell whether many are equal."""
 SAME = 1e-9
@@ -232,17 +234,22 @@ def make_table(question: Question) -> Table:
 
 def _ranks(cells: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...], np.ndarray]:
     """Rank of every cell in its column, the distinct values of the columns, `Table.sequence`."""
-    order = _ascending(cells)
-    place = order + np.arange(0, order.size, max(1, order.shape[1]))[:, None]
-    cells = cells.reshape(-1)[place]
-    is_new = np.zeros(cells.shape, bool)
-    np.greater(cells[:, 1:], cells[:, :-1], out=is_new[:, 1:])
-    rank = np.empty(cells.shape, np.int32)
-    rank.reshape(-1)[place] = np.cumsum(is_new, axis=1, dtype=np.int32)
-    sequence = order.astype(np.int32) << 1
-    sequence[:, :-1] |= is_new[:, 1:]
-    is_new[:, :1] = True
-    return rank, tuple(line[new] for line, new in zip(cells, is_new, strict=True)), sequence
+    rank, sequence = np.empty((2, *cells.shape), np.int32)
+    values: list[np.ndarray] = []
+    each = max(1, NEAR_CELLS // max(1, cells.shape[1]))
+    for first in range(0, len(cells), each):
+        part, mine = cells[first : first + each], rank[first : first + each]
+        order = _ascending(part)
+        place = order + np.arange(0, order.size, max(1, order.shape[1]))[:, None]
+        part = part.reshape(-1)[place]
+        is_new = np.zeros(part.shape, bool)
+        np.greater(part[:, 1:], part[:, :-1], out=is_new[:, 1:])
+        mine.reshape(-1)[place] = np.cumsum(is_new, axis=1, dtype=np.int32)
+        sequence[first : first + each] = order << 1
+        sequence[first : first + each, :-1] |= is_new[:, 1:]
+        is_new[:, :1] = True
+        values += [line[new] for line, new in zip(part, is_new, strict=True)]
+    return rank, tuple(values), sequence
 
 
 def _ascending(cells: np.ndarray) -> np.ndarray:
