@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-PAD_BYTES, TILE = 64, 4
+TILE = 4
 """As in `octcore.search.univariate.bit_lanes`, which may not be imported before."""
 
 
@@ -155,7 +155,7 @@ def score_tile(
 
 def _columns(array: Any, place: int) -> slice:
     """Columns of a vector."""
-    lanes = PAD_BYTES // array.itemsize
+    lanes = min(16, 64 // array.itemsize)
     return slice(place * lanes, (place + 1) * lanes)
 
 

@@ -33,8 +33,9 @@ from octcore.search.near_optimal.combining import (
 )
 from octcore.search.univariate.bounds import carry_similar
 from octcore.search.univariate.bounds import sweep as carry
+from octcore.search.univariate.intrinsics import lanes_of
 from octcore.search.univariate.lane_rows import class_weights, count_rows, restrict, sum_and_most
-from octcore.search.univariate.lanes import VECTOR_BYTES, pass_over
+from octcore.search.univariate.lanes import pass_over
 
 EACH = 4
 """Lanes of a pack for one column, while there are others."""
@@ -290,7 +291,7 @@ def choose(splits, bounds, limit, longest):
 def _make_pack(rows, splits, terms):
     """Room for the packs of a subset."""
     n_columns, m = rows.sequence.shape
-    lanes = VECTOR_BYTES // terms.width
+    lanes = lanes_of(terms.width)
     pack = Pack(
         np.full(n_columns, FAR), np.zeros(1, np.int64), np.full(max(1, lanes // EACH), -1),
         np.empty(lanes, np.int64), np.empty(m, np.int64), np.empty(m, np.uint16),
@@ -310,7 +311,7 @@ def _make_pack(rows, splits, terms):
 def _make_narrow(rows, terms, like):
     """Rows for the passes in the integers of an array; none where those are of another width."""
     kind, width = like.dtype, like.itemsize
-    lanes, m = VECTOR_BYTES // width, len(rows.y) if width == terms.width else 0
+    lanes, m = lanes_of(width), len(rows.y) if width == terms.width else 0
     n_counters, n_prefix = (1, 1) if terms.n_classes == 2 else (terms.n_classes, m)
     narrow = Narrow(
         np.empty(m, kind), np.empty(m, kind), np.empty(m, kind), np.zeros((2, lanes), kind),

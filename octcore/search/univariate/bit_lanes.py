@@ -16,14 +16,12 @@ from numba.core import cgutils
 
 from octcore.search.univariate.intrinsics import INDEX, Emitter, fixed, intrinsic
 
-PAD_BYTES = 64
-"""Size of a vector; sixteen counters of 32 bits."""
 TILE = 4
 """Root features whose pairs with a vector of others are counted together."""
 
 
 def _pack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    e = Emitter(context, builder, signature, arguments, 0, PAD_BYTES)
+    e = Emitter(context, builder, signature, arguments, 0)
     b = e.b
     bits, rows, words = e.pointer(0, e.vector), e.pointer(1, INDEX), e.pointer(4, e.vector)
     first, last, word, stride = e.scalar(2), e.scalar(3), e.scalar(5), e.stride(0)
@@ -43,7 +41,7 @@ def _pack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 
 def _count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    e = Emitter(context, builder, signature, arguments, 0, PAD_BYTES)
+    e = Emitter(context, builder, signature, arguments, 0)
     b = e.b
     words, word = e.pointer(0, e.vector), e.pointer(0, e.element)
     first, last, f, place = (e.scalar(k) for k in (1, 2, 3, 4))
@@ -71,7 +69,7 @@ def _score(counted: bool) -> Callable[..., Any]:
     """Arguments: counts, ones, totals, stump, own, n_classes, f, place [, n_channels, smallest]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = Emitter(context, builder, signature, arguments, 0, PAD_BYTES)
+        e = Emitter(context, builder, signature, arguments, 0)
         b = e.b
         counts, ones, one = e.pointer(0, e.vector), e.pointer(1, e.vector), e.pointer(1, e.element)
         totals, stump, own = e.pointer(2, e.element), e.pointer(3, e.vector), e.pointer(4, e.vector)

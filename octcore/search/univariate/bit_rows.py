@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner
-from octcore.search.univariate.bit_lanes import PAD_BYTES, TILE, pack_word
-from octcore.search.univariate.intrinsics import plus, shared_bits, times
+from octcore.search.univariate.bit_lanes import TILE, pack_word
+from octcore.search.univariate.intrinsics import count_lanes, plus, shared_bits, times
 
 
 class Rows(NamedTuple):
@@ -63,7 +63,7 @@ class Pairs(NamedTuple):
 
 def padded(n_features: int, word: np.dtype) -> int:
     """Length of a line of features that fills whole vectors."""
-    lanes = PAD_BYTES // word.itemsize
+    lanes = count_lanes(word.itemsize)
     return lanes * -(-n_features // lanes)
 
 
@@ -82,7 +82,7 @@ def make_pairs(rows: Rows) -> Pairs:
         totals=np.zeros(channels, counter),
         active=np.zeros(n_features, np.int64),
         compact=np.zeros((4, width), counter),
-        own=np.zeros((2 * width, PAD_BYTES // word.itemsize), counter),
+        own=np.zeros((2 * width, count_lanes(word.itemsize)), counter),
         ones=np.zeros(n_features, np.int64),
         leaf=np.zeros((2, n_features), np.int64),
         stump=np.zeros((2, n_features), np.int64),

@@ -19,6 +19,7 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bounds import INFINITE, sweep
+from octcore.search.univariate.intrinsics import lanes_of
 from octcore.search.univariate.lane_rows import (
     ascending,
     class_weights,
@@ -26,7 +27,7 @@ from octcore.search.univariate.lane_rows import (
     sum_and_most,
     zeros,
 )
-from octcore.search.univariate.lanes import VECTOR_BYTES, pass_over
+from octcore.search.univariate.lanes import pass_over
 
 NO_ROOT = -1
 LANES_EACH = 4
@@ -173,7 +174,7 @@ def make_columns(m, n_places):
 @inner(owns=True)
 def make_lanes(rows, n_classes, n_places):
     """Room for a pack of thresholds."""
-    kind, n, m = rows.weight.dtype, VECTOR_BYTES // rows.weight.itemsize, len(rows.y)
+    kind, n, m = rows.weight.dtype, lanes_of(rows.weight.itemsize), len(rows.y)
     n_counters = n_classes if n_classes > 2 else 1
     return Lanes(
         np.empty(n_places + 1, np.int64), np.empty(n, np.int64), np.empty(m, np.uint16),
@@ -419,7 +420,7 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         return best, best
     if cutoff <= 2 * price + slack:
         return best, min(best, 2 * price)
-    n_places = max(1, VECTOR_BYTES // rows.weight.itemsize // LANES_EACH)
+    n_places = max(1, lanes_of(rows.weight.itemsize) // LANES_EACH)
     columns, lanes = make_columns(m, n_places), make_lanes(rows, terms.n_classes, n_places)
     order, following, occupied = ascending(errors), 0, 0
     lower = best

@@ -13,11 +13,14 @@ from llvmlite import ir
 from numba import types
 from numba.core import extending
 
+from octcore.kernels import inner
+
 intrinsic: Any = extending.intrinsic
 
 INDEX = ir.IntType(64)
 ROW = ir.IntType(32)
 MASK = ir.IntType(16)
+VECTOR_BYTES = 64
 
 
 def _shared_bits(typing_context: Any, left: Any, right: Any) -> Any:
@@ -46,6 +49,14 @@ shared_bits: Any = intrinsic(_shared_bits)
 plus, times = _own_width("add"), _own_width("mul")
 
 
+def count_lanes(itemsize: int) -> int:
+    """How many integers of a size are a vector: no more than a mask has bits."""
+    return min(16, VECTOR_BYTES // itemsize)
+
+
+lanes_of = inner()(count_lanes)
+
+
 def fixed(index: int) -> Any:
     """A number in the code."""
     return ir.Constant(INDEX, index)
@@ -55,17 +66,16 @@ class Emitter:
     """Writes vector instructions for one integer type.
 
     `typed`: which argument is an array of these integers.
-    `n_bytes`: of a vector.
     """
 
     def __init__(
-        self, context: Any, builder: Any, signature: Any, arguments: Any, typed: int, n_bytes: int
+        self, context: Any, builder: Any, signature: Any, arguments: Any, typed: int
     ) -> None:
         self.context, self.b = context, builder
         self.arguments = dict(enumerate(zip(signature.args, arguments, strict=True)))
         self.element = ir.IntType(self.arguments[typed][0].dtype.bitwidth)
         self.bytes = self.element.width // 8
-        self.lanes = n_bytes // self.bytes
+        self.lanes = count_lanes(self.bytes)
         self.vector = ir.VectorType(self.element, self.lanes)
         self.zero = self.constant(0)
 

@@ -28,14 +28,12 @@ from numba import types
 from octcore.kernels import part
 from octcore.search.univariate.intrinsics import INDEX, MASK, ROW, Emitter, fixed, intrinsic
 
-VECTOR_BYTES = 32
-
 
 def _two_classes(counted: bool) -> Callable[..., Any]:
     """Arguments: sequence, masks, signed weights, out [, count, sizes, smallest]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = Emitter(context, builder, signature, arguments, 2, VECTOR_BYTES)
+        e = Emitter(context, builder, signature, arguments, 2)
         b = e.b
         sequence = e.pointer(0, ROW)
         masks, signed = e.pointer(1, MASK), e.pointer(2, e.element)
@@ -92,7 +90,7 @@ def _more_classes(counted: bool) -> Callable[..., Any]:
     """Arguments: sequence, masks, weights, out, y, counters, prefix [, as above]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = Emitter(context, builder, signature, arguments, 2, VECTOR_BYTES)
+        e = Emitter(context, builder, signature, arguments, 2)
         b = e.b
         sequence = e.pointer(0, ROW)
         masks, weights = e.pointer(1, MASK), e.pointer(2, e.element)
