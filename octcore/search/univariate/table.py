@@ -234,7 +234,7 @@ def make_table(question: Question) -> Table:
 
 def _ranks(cells: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...], np.ndarray]:
     """Rank of every cell in its column, the distinct values of the columns, `Table.sequence`."""
-    rank, sequence = np.empty((2, *cells.shape), np.int32)
+    rank, sequence = np.empty(cells.shape, np.int32), np.empty(cells.shape, np.int32)
     values: list[np.ndarray] = []
     each = max(1, NEAR_CELLS // max(1, cells.shape[1]))
     for first in range(0, len(cells), each):
