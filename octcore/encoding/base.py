@@ -304,7 +304,7 @@ def _block(
 
 def _are_levels(values: npt.NDArray[Any], levels: Sequence[Any]) -> npt.NDArray[np.bool_]:
     """Which of the levels every value is, shape ``(n_values, n_levels)``."""
-    few = values.dtype.kind in "fiu" and len(levels) <= FEW_LEVELS
+    few = values.dtype.kind in "fiub" and len(levels) <= FEW_LEVELS
     if few and all(map(_is_number, levels)):
         # An array of them would round long whole numbers, and tell 0.1 from that of single floats.
         return np.array([values == level for level in levels]).T

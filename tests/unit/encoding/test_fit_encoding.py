@@ -149,6 +149,13 @@ def test_numbers_are_categories_in_whatever_kind_they_come() -> None:
     assert len(encoding.unseen(whole)) == 1
 
 
+def test_truth_values_are_zero_and_one() -> None:
+    frame = pd.DataFrame({"on": [True, False, True]})
+    encoding = fit_encoding("none", (frame, (Column("on", "binary", (False, True)),)))
+    np.testing.assert_array_equal(encoding.transform(frame)[:, 0], [1, 0, 1])
+    assert encoding.unseen(frame) == ()
+
+
 def test_unseen_numbers_are_named_where_a_column_has_levels(mixed: Dataset) -> None:
     frame = mixed.frame.assign(grade=[1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
     columns = (*mixed.columns, Column("grade", "ordinal", (1.0, 2.0, 3.0)))
