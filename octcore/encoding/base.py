@@ -177,7 +177,7 @@ class Encoding:
             if not known or own[0].levels:  # ranks refuse what they do not know
                 continue
             values = _raw_values(frame, raw)
-            new = values[_codes(values, known) < 0]
+            new = values[~_are_levels(values, known).any(axis=1)]
             if len(new):
                 found.append(_unseen(raw, new, taken))
         return tuple(found)
@@ -291,14 +291,7 @@ def _block(
     """Encode one raw column to shape ``(n_samples, len(columns))``."""
     if columns[0].kind == "level":
         refuse_rows(pd.isna(values), raw, "MISSING_VALUE", NO_VALUE)
-        levels = [column.level for column in columns]
-        if (
-            values.dtype.kind in "fiu"
-            and len(levels) <= FEW_LEVELS
-            and all(map(_is_number, levels))
-        ):
-            return values[:, None] == np.array(levels)
-        return _codes(values, levels)[:, None] == np.arange(len(columns))
+        return _are_levels(values, [column.level for column in columns])
     numbers = as_numbers(values, raw, columns[0].levels)[:, None]
     if not columns[0].is_binary:
         shifts = np.array([column.shift for column in columns])
@@ -309,9 +302,18 @@ def _block(
     return inside
 
 
-def _codes(values: npt.NDArray[Any], levels: Iterable[Any]) -> npt.NDArray[np.int64]:
+def _are_levels(values: npt.NDArray[Any], levels: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Which of the levels every value is, shape ``(n_values, n_levels)``."""
+    few = values.dtype.kind in "fiub" and len(levels) <= FEW_LEVELS
+    if few and all(map(_is_number, levels)):
+        # An array of them would round long whole numbers, and tell 0.1 from that of single floats.
+        return np.array([values == level for level in levels]).T
+    return _codes(values, levels)[:, None] == np.arange(len(levels))
+
+
+def _codes(values: npt.NDArray[Any], levels: Sequence[Any]) -> npt.NDArray[np.int64]:
     """Position of every value among the levels, -1 where it is none of them."""
-    index = pd.Index(list(levels))
+    index = pd.Index(levels)
     if pd.api.types.is_numeric_dtype(index.dtype) and values.dtype == object:
         values = _parsed(values)
     return np.asarray(index.get_indexer(pd.Index(values)), dtype=np.int64)

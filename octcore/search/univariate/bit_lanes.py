@@ -66,7 +66,7 @@ def _count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 
 def _score(counted: bool) -> Callable[..., Any]:
-    """Arguments: counts, ones, totals, stump, own, n_classes, f, place [, n_channels, smallest]."""
+    """The code of `score_tile`, or of `score_tile_counted`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         e = Emitter(context, builder, signature, arguments, 0)
@@ -99,7 +99,7 @@ def _score(counted: bool) -> Callable[..., Any]:
                 return most
             last, smallest = b.sub(e.scalar(9), fixed(1)), b.trunc(e.scalar(10), e.element)
             sizes = e.loop(e.scalar(8), last, 1, none, summed)
-            # Half the counter range cannot be reached by sums of two feasible cells.
+            # Cells hold half of that at most: a sum with it is negative, and no two overflow.
             ban, limit = e.constant(-(1 << (e.element.width - 3))), e.splat(smallest)
             fits = [b.icmp_signed(">=", size, limit) for size in sizes]
             return [b.select(*pair, ban) for pair in zip(fits, most, strict=True)]

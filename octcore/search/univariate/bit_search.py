@@ -79,6 +79,8 @@ class BitSearch:
             stepwise = node.keeps_children if current > 4 else n_rows * n_features**2 > _LARGE
             steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
             work, passes = self.known.work, _PIECE // (n_rows * n_features**2)
+            if current > 4 and self.state.shares_subsets:
+                passes = 0  # a subset counts as one pass, and may take seconds
             next_piece = int(work[0]) + passes
             for _ in node.tightenings(steps=steps, dives=dives):
                 # To look at all bounds, and to change threads, costs as much as many a feature.
@@ -89,7 +91,7 @@ class BitSearch:
                 is_open = node.feature_lower < node.feature_upper - self.inquiry.slack
                 for f in np.flatnonzero(is_open[:, 0]):
                     if self.inquiry.stop[0]:
-                        return
+                        break
                     node.tighten(int(f), np.full(1, INFINITE))
                     yield self._take_over(node, last)
             yield self._take_over(node, last)

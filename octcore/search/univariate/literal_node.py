@@ -219,7 +219,8 @@ class LiteralNode:
         # No information, not impossibility: a literal may hold all rows of another one, or leave
         # too few on the other side, and its pair is still reached from the other literal.
         stump[stump >= INFINITE] = 0.0
-        table = self._deepened(stump, shared_outvoted(rows, self.subset).astype(float), 3)
+        shared = shared_outvoted(rows, self.state.pairs, self.subset, self._child)
+        table = self._deepened(stump, shared.astype(float), 3)
         self.table = np.maximum(table, table.transpose(1, 0, 2), out=stump)
         self.known = np.zeros((size, size), np.uint8)
         self._parent = np.empty(len(self.subset), np.int64)

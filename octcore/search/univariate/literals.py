@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.univariate.bit_rows import end_of_block, filter_rows
+from octcore.search.univariate.bit_lanes import TILE, count_tile
+from octcore.search.univariate.bit_rows import end_of_block, filter_rows, pack
 from octcore.search.univariate.bounds import INFINITE, deeper, similar
 from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import pair_scores
@@ -98,19 +99,29 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
 
 
 @kernel()
-def shared_outvoted(rows, subset):
-    """Weight of the outvoted rows of two literals, shape (n_literals, n_literals)."""
-    n = len(rows.columns)
-    shared = np.zeros((2 * n, 2 * n), np.int64)
-    total = 0
+def shared_outvoted(rows, pairs, subset, child):
+    """Weight of the outvoted rows of two literals, shape (n_literals, n_literals).
+
+    `child`: room for as many rows as the subset has.
+    """
+    n, n_outvoted, lanes = len(rows.columns), 0, pairs.own.shape[1]
     for row in subset:
-        weight = rows.minority[row]
-        total += weight
-        for f in range(n if weight > 0 else 0):
-            if rows.bits[row, f]:
-                line = shared[2 * f + 1]
-                for g in range(n):
-                    line[2 * g + 1] += weight if rows.bits[row, g] else 0
+        child[n_outvoted] = row
+        n_outvoted += rows.minority[row] > 0
+    pack(rows, child, n_outvoted, pairs)
+    shared = np.zeros((2 * n, 2 * n), np.int64)
+    for f in range(0, n, TILE):
+        pairs.counts[:] = 0
+        for place in range(pairs.words.shape[1] // lanes):
+            for q in range(len(rows.block_channel)):
+                count_tile(
+                    pairs.words, pairs.starts[q], pairs.starts[q + 1], f, place, pairs.counts,
+                    0, rows.block_scale[q],
+                )  # fmt: skip
+        for t in range(min(TILE, n - f)):
+            for g in range(n):
+                shared[2 * (f + t) + 1, 2 * g + 1] = pairs.counts[t, g]
+    total = pairs.totals.sum()
     for f in range(n):
         with_f = shared[2 * f + 1, 2 * f + 1]
         for g in range(n):

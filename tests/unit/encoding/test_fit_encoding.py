@@ -137,6 +137,25 @@ def test_unseen_categories_give_zeros_and_are_named(mixed: Dataset) -> None:
     assert encoding.unseen(mixed.frame, mixed.columns) == ()
 
 
+def test_numbers_are_categories_in_whatever_kind_they_come() -> None:
+    levels = [0.1, 0.2, 2**53 + 1]
+    columns = tuple(EncodedColumn("a", "level", level=level) for level in levels)
+    encoding = Encoding("one-hot", columns, ("a",))
+    single = pd.DataFrame({"a": np.array([0.1, 0.2], np.float32)})
+    np.testing.assert_array_equal(encoding.transform(single), np.eye(3)[:2])
+    assert encoding.unseen(single) == ()
+    whole = pd.DataFrame({"a": [2**53, 2**53 + 1]})
+    np.testing.assert_array_equal(encoding.transform(whole)[:, 2], [0, 1])
+    assert len(encoding.unseen(whole)) == 1
+
+
+def test_truth_values_are_zero_and_one() -> None:
+    frame = pd.DataFrame({"on": [True, False, True]})
+    encoding = fit_encoding("none", (frame, (Column("on", "binary", (False, True)),)))
+    np.testing.assert_array_equal(encoding.transform(frame)[:, 0], [1, 0, 1])
+    assert encoding.unseen(frame) == ()
+
+
 def test_unseen_numbers_are_named_where_a_column_has_levels(mixed: Dataset) -> None:
     frame = mixed.frame.assign(grade=[1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
     columns = (*mixed.columns, Column("grade", "ordinal", (1.0, 2.0, 3.0)))

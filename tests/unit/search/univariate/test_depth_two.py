@@ -8,6 +8,7 @@ import pytest
 from octcore.search.univariate.bit_rows import make_pairs
 from octcore.search.univariate.bit_table import make_rows
 from octcore.search.univariate.canonical import DepthTwo
+from octcore.search.univariate.literals import shared_outvoted
 from octcore.search.univariate.pairs import pair_scores
 from octcore.search.univariate.tree import Branch, Leaf
 from tests.enumeration import best_tree, tree_value
@@ -163,3 +164,18 @@ def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) 
             assert n_active == (expected[0].max(axis=0) >= 0).sum() or smallest > 1
             np.testing.assert_array_equal(pairs.leaf, expected[0])
             np.testing.assert_array_equal(pairs.stump, expected[1])
+
+
+@pytest.mark.parametrize("n_features", [1, 17, 33])
+@pytest.mark.parametrize("heavy", [1, 2**26])
+def test_outvoted_rows_of_two_literals(n_features: int, heavy: int) -> None:
+    """Of a part of the rows, with a channel that counts them."""
+    rng = np.random.default_rng(n_features)
+    X = (rng.random((97, n_features)) < rng.random(n_features)).astype(np.uint8)
+    y, weight = rng.integers(0, 3, 97), heavy * rng.integers(0, 4, 97)
+    outvoted, mine = rng.random(97) < 0.4, rng.random(97) < 0.7
+    index, rows = make_rows(X, y, weight, np.ones(97, np.int64), 3, 4, outvoted)
+    subset = np.flatnonzero(mine[index])
+    shared = shared_outvoted(rows, make_pairs(rows), subset, np.empty_like(subset))
+    literals = np.stack([X == 0, X == 1], axis=2).reshape(97, -1).astype(np.int64)
+    np.testing.assert_array_equal(shared, (literals.T * (weight * outvoted * mine)) @ literals)

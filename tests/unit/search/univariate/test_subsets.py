@@ -294,6 +294,40 @@ def test_a_stopped_subset_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(node.upper, before[1])
 
 
+@pytest.mark.parametrize("depth", [4, 5], ids=["pairs", "subsets"])
+def test_a_stopped_search_tells_all_that_it_proved(
+    depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the value of every root is wanted next, and where a piece was far from done."""
+    tighten, nodes = LiteralNode.tighten, list[LiteralNode]()
+
+    def stopped(node: LiteralNode, *given: Any) -> bool:
+        nodes.append(node)
+        node.state.terms.stop[0] = sum(node.depth == depth for node in nodes) == 4
+        return tighten(node, *given)
+
+    monkeypatch.setattr(LiteralNode, "tighten", stopped)
+    question = replace(noisy(0, 60, 12), depth=depth, all_roots=True)
+    search = BitSearch(make_inquiry(question))
+    for _ in search.pieces():
+        pass
+    lower = nodes[-1].feature_lower[:, 0]
+    np.testing.assert_array_equal(search.known.by_column, search.bits.of_columns(lower))
+
+
+def test_bounds_by_subsets_are_told_after_every_feature(monkeypatch: pytest.MonkeyPatch) -> None:
+    tighten, since = LiteralNode.tighten, [0]
+
+    def counted(node: LiteralNode, *given: Any) -> bool:
+        since[0] += node.depth == 5
+        return tighten(node, *given)
+
+    monkeypatch.setattr(LiteralNode, "tighten", counted)
+    for _ in BitSearch(make_inquiry(noisy(0))).pieces():
+        assert since[0] <= 1
+        since[0] = 0
+
+
 # Near-optimal trees
 
 
