@@ -45,7 +45,9 @@ class Pairs(NamedTuple):
 
     ``leaf`` and ``stump`` have shape (2, n_features): the most samples classified correctly on side
     0 or 1 of a root feature by one leaf, or by one more split; -1 marks "not possible". ``ones``
-    has the weight on side 1 of every feature and ``totals`` the weight per channel.
+    has the weight on side 1 of every feature and ``totals`` the weight per channel.  ``compact``
+    has the same of the features that vary, leaves first; ``own`` (2 * width, lanes) the best splits
+    beside a feature by place in a vector, for both sides.
     """
 
     words: np.ndarray
