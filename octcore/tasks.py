@@ -26,6 +26,8 @@ ORDINAL = "ordinal"
 ORDINAL_WORDS = "a wrong class costs its distance from the right one in the order of the classes"
 LARGEST = 1e6
 """Of a cost: beyond it one row would hide what a million others cost."""
+FEW_WEIGHTS = 1000
+"""Different weights whose products with costs are rounded but once; more have no common unit."""
 FEW_ROWS = 1000
 """Costs are read as fractions of so many rows at least, however few there are."""
 
@@ -131,8 +133,14 @@ class Task:
 
         Of every row that of its own class comes first and counts it.
         """
-        gains = np.array([[float(max(row) - cost) for cost in row] for row in self.costs])
-        worth = gains[y] * weights[:, None]
+        gains = [[max(row) - cost for cost in row] for row in self.costs]
+        worth = np.array(gains, float)[y] * weights[:, None]
+        kinds, kind = np.unique(weights, return_inverse=True)
+        if len(kinds) <= FEW_WEIGHTS:
+            # Doubles of the products as they are written: .8 of 11671 has a digit after the point.
+            exact = [Fraction(repr(float(weight))) for weight in kinds]
+            table = [[[float(gain * w) for gain in row] for row in gains] for w in exact]
+            worth = np.array(table)[kind, y]
         own = np.zeros(worth.shape, bool)
         own[np.arange(len(y)), y] = True
         row, label = np.nonzero(own | (worth > 0))

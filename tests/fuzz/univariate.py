@@ -415,8 +415,8 @@ def _check(case: Case) -> None:
             run = case.solve()
     except octcore.SettingsError as refusal:
         impossible = refusal.code == "LEAF_LARGER_THAN_DATA" and truth.optimum is None
-        # trees are listed by exact costs, those that answers save, until one keeps what ties them
-        weights = case.of_rows.max(axis=1, keepdims=True) - case.of_rows
+        # trees are listed by exact costs until one keeps what ties subtrees together
+        weights = case.row_weights
         uncountable = (weights * 1000 % 1).any() or weights.sum() > MOST_UNITS
         uncounted = refusal.code == "TOO_MANY_DIGITS" and uncountable
         costless = refusal.code == "BAD_COSTS" and not np.ptp(case.of_rows, axis=1).any()

@@ -383,3 +383,9 @@ def test_the_command_line_takes_a_file_and_words(tmp_path: Path, capsys: Any) ->
     assert outputs[0]["settings"]["costs"] == COSTS
     assert main([*solve, "--costs", str(tmp_path / "none.json")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_weights_times_costs_have_the_digits_they_are_written_with() -> None:
+    """.8 of 11671 in doubles is 9336.800000000001, of which no whole number of units is made."""
+    copies = task_of(None, 0.2, ["a", "b"]).copies(np.array([0, 1]), np.array([11671.0, 1.998]))
+    assert copies.weight.tolist() == [11671.0, 9336.8, 1.998, 1.5984]
