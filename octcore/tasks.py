@@ -134,9 +134,10 @@ class Task:
         Of every row that of its own class comes first and counts it.
         """
         gains = [[max(row) - cost for cost in row] for row in self.costs]
-        worth = np.array(gains, float)[y] * weights[:, None]
         kinds, kind = np.unique(weights, return_inverse=True)
-        if len(kinds) <= FEW_WEIGHTS:
+        if len(kinds) > FEW_WEIGHTS:
+            worth = np.array(gains, float)[y] * weights[:, None]
+        else:
             # Doubles of the products as they are written: .8 of 11671 has a digit after the point.
             exact = [Fraction(repr(float(weight))) for weight in kinds]
             table = [[[float(gain * w) for gain in row] for row in gains] for w in exact]

@@ -31,6 +31,8 @@ from octcore.errors import DataError, SettingsError, TooLargeError
 Table = tuple[pd.DataFrame, Sequence[Column]]
 Labels = npt.NDArray[np.int64]
 
+CUTS = {"QB", "QT", "class-change"}
+"""Families that cut numbers into parts, of which one may have all rows."""
 BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
 """Peak while encoding: doubles and a temporary of them, a record by column, numpy's quantiles."""
 
@@ -107,7 +109,7 @@ def fit_encoding(
     _refuse_too_large(parsed, varying, len(frame))
     findings = list(parsed.findings)
     encoded = _encode(parsed, varying, findings, few)
-    if not keep_constant and parsed.family in {"QB", "QT", "class-change"}:
+    if not keep_constant and parsed.family in CUTS:
         encoded = _without_constants(encoded, varying, findings)
     names = tuple(column.name for column in columns)
     return Encoding(parsed.key, tuple(encoded), names, tuple(findings))
@@ -165,7 +167,7 @@ def _refuse_too_large(key: EncodingKey, varying: Sequence[_Raw], n_rows: int) ->
 
 def _most_columns(key: EncodingKey, raw: _Raw) -> int:
     """Largest number of encoded columns that a raw column can give."""
-    if key.family == "none" or (raw.is_number and key.family not in {"QB", "QT", "class-change"}):
+    if key.family == "none" or (raw.is_number and key.family not in CUTS):
         return 1
     if raw.is_number and key.family == "QB":
         return max(key.q, FEW_NUMBERS)  # bucket edges lie anywhere

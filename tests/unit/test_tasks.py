@@ -389,3 +389,9 @@ def test_weights_times_costs_have_the_digits_they_are_written_with() -> None:
     """.8 of 11671 in doubles is 9336.800000000001, of which no whole number of units is made."""
     copies = task_of(None, 0.2, ["a", "b"]).copies(np.array([0, 1]), np.array([11671.0, 1.998]))
     assert copies.weight.tolist() == [11671.0, 9336.8, 1.998, 1.5984]
+
+
+def test_many_different_weights_are_multiplied_at_once() -> None:
+    weights = np.random.default_rng(1).random(1200) + 0.1
+    copies = task_of(None, 0.2, ["a", "b"]).copies(np.arange(1200) % 2, weights)
+    np.testing.assert_allclose(copies.weight.reshape(-1, 2), weights[:, None] * [1.0, 0.8])

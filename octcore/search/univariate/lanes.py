@@ -7,8 +7,8 @@ lanes have a row on the left is a mask that the row keeps.  The vectors are writ
 for LLVM, which keeps them in registers; any machine legalises them to what it has.
 
 A sorted column holds ``row << 1 | last``, where ``last`` says that the value changes after the row:
-only there a split is possible.  Weights, ranks and counts share one integer type; vectors have 512
-bits, so narrow integers mean more lanes.
+only there a split is possible.  Weights, ranks and counts share one integer type; a vector
+has sixteen lanes, as a mask has bits, or eight of 64 bits.
 
 Two classes: with signed weights (class 0 positive) the running sum d of a side says all: the most
 weight that a split classifies is ``max(N1 + max d, N0 - min d)``, N0 and N1 being the side's class
