@@ -79,15 +79,14 @@ def planned(
     if split[0] < 0:
         return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
     column, rank, *shares = split
-    is_left = (rows.rank[column] <= rank).astype(np.uint8)
-    left, right = (
-        planned(
-            restrict(rows, keep, int(keep.sum())), terms, most, smallest, plan, first,
-            2 * node + side,
-        )
-        for side, (keep, most) in enumerate(zip((is_left, 1 - is_left), shares, strict=True))
-    )  # fmt: skip
-    return Branch(int(first[column]) + rank, left, right)
+    is_left, sides = rows.rank[column] <= rank, []
+    for side, keep in enumerate((is_left, ~is_left)):
+        if shares[side] == 1:  # for a leaf, a million rows need not be renumbered
+            sides.append(Leaf(int(np.bincount(rows.y[keep], rows.weight[keep]).argmax())))
+            continue
+        part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
+        sides.append(planned(part, terms, shares[side], smallest, plan, first, 2 * node + side))
+    return Branch(int(first[column]) + rank, *sides)
 
 
 class LaneSearch:

@@ -126,7 +126,8 @@ class Table:
 
     def split(self, number: int) -> Split:
         """The threshold of a number, on the columns of the question."""
-        column, rank = (int(part[number]) for part in self.column_and_rank)
+        column = int(np.searchsorted(self.first, number, side="right")) - 1
+        rank = number - int(self.first[column])
         return Split.on_feature(int(self.original[column]), self.threshold(column, rank))
 
 
