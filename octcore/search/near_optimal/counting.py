@@ -125,7 +125,7 @@ class TreeGraph:
                 column = terms.place[edges[:, 0]]
                 parts = np.split(edges, np.searchsorted(column, np.arange(1, n_columns)))
             if below is None:
-                ground.count(node, share, gain, grid)
+                ground.count(node, leaf, share, gain, grid)
                 yield from (self._gather(part, node.budget) for part in grid)
                 continue
             for part in parts:

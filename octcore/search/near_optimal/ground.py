@@ -162,8 +162,8 @@ class Ground:
     def weights(self, rows: bytes) -> tuple[np.ndarray, int]:
         """Weight by class, and the number of rows."""
         t, inside = self.table, self.mask(rows)
-        weight = np.bincount(t.y[inside], t.weight[inside], t.n_classes)
-        return weight.astype(np.int64), int(t.count[inside].sum())
+        weight = np.bincount(t.y, t.weight * inside, t.n_classes)
+        return weight.astype(np.int64), int(np.dot(t.count, inside))
 
     def leaf_errors(self, rows: bytes) -> int:
         """Errors of a leaf; -1 where it has too few rows."""
@@ -311,10 +311,11 @@ class Ground:
         known = self._found.get(rows)
         return None if known is None else known.hint
 
-    def count(self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
+    def count(self, node: Node, leaf: int, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
         """Add the trees with a split at the top to ``grid[0, leaves - 1, errors, variant]``.
 
         `node`: of depth two or less.
+        `leaf`: errors of a leaf in its place, -1 where it has too few rows.
         `share`: (n_thresholds, n_variants) float64, 1 where a variant may use a threshold; what
             variant 0 may not use, none may.
         `gain`: whether every split has to lower the errors.
@@ -336,7 +337,7 @@ class Ground:
         tops = np.flatnonzero(cost.sum(axis=0) <= node.budget)
         asked = (
             self.bits.bits, self.bits.words(inside[self.line]), tops, cost, many,
-            self.terms(node.depth, share, gain), self.leaf_errors(node.rows), node.budget, grid,
+            self.terms(node.depth, share, gain), leaf, node.budget, grid,
         )  # fmt: skip
         self._run(self.bits.work(1) * len(tops), lambda: count_tops(*asked))
 

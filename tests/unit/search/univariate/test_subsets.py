@@ -391,7 +391,7 @@ def test_trees_of_depth_two_on_bits_as_along_columns(gain: bool, smallest: int) 
                     size = places, instance.most_leaves(2), len(bits.values), share.shape[1]
                     grids = np.zeros((2, *size))
                     for ground, grid in zip((bits, lanes), grids, strict=True):
-                        ground.count(node, share, gain, grid)
+                        ground.count(node, ground.leaf_errors(node.rows), share, gain, grid)
                     assert np.array_equal(grids[0], grids[1])
                     assert grids.any() or budget < bits.budget or not part.all()
 
