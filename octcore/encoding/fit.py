@@ -14,7 +14,7 @@ import psutil
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.data.findings import listing, quote, refuse_rows
+from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
 from octcore.encoding.keys import EncodingKey, parse_encoding_key
@@ -216,9 +216,10 @@ def _encode(
     if collapsed:
         shown = ", ".join(collapsed[:5]) + (", …" if len(collapsed) > 5 else "")
         what = "buckets" if key.family == "QB" else "thresholds"
+        have = "has" if len(collapsed) == 1 else "have"
         findings.append(
-            f"{key.key}: quantiles coincide, so {len(collapsed)} of the numeric columns have fewer "
-            f"{what} than asked for: {shown}."
+            f"{key.key}: quantiles coincide, so {count(len(collapsed), 'numeric column')} {have} "
+            f"fewer {what} than asked for: {shown}."
         )
     return columns
 
