@@ -140,7 +140,7 @@ def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
             name,
             "BELOW_TOLERANCE",
             f"has {count(close, 'pair')} of neighbouring values closer than the solvers' tolerance "
-            "of 1e-6 (relative); a model that places thresholds itself may take them for equal, the "
+            "of 1e-6 (relative); a model with thresholds of its own may take them for equal, the "
             "exact searches do not.",
             "warning" if close >= 0.01 * len(gaps) else "info",
         )
