@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from octcore.engines.compile import CompiledModel
 from octcore.engines.events import finite
 from octcore.errors import EngineError
-from octcore.numerics.linear import add_rows, run
+from octcore.numerics.linear import add_rows, new_solver, run
 from octcore.program import Sense
 
 CALLBACK_SECONDS = 0.25
@@ -99,8 +99,7 @@ class HighsModel:
     """One compiled model inside HiGHS."""
 
     def __init__(self, compiled: CompiledModel, relaxed: bool = False) -> None:
-        self._highs = highspy.Highs()
-        self._set("output_flag", False)
+        self._highs = new_solver()
         self._is_mip = bool(compiled.integer.any()) and not relaxed
         if self._highs.passModel(_highs_lp(compiled, relaxed)) == highspy.HighsStatus.kError:
             raise EngineError("SOLVER_REFUSED", "HiGHS refused the model; please report the data.")

@@ -68,10 +68,22 @@ def optimum(highs: highspy.Highs, what: str) -> FloatArray:
     return found
 
 
+class _Silent(highspy.Highs):
+    """HiGHS that prints nothing, not even its name.
+
+    From version 1.16 on, the first one of a process prints it while it is made.
+    """
+
+    def enableCallbacks(self) -> None:
+        """Be silent before what the constructor does last, and prints at."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 def new_solver(**options: float | str) -> highspy.Highs:
     """Make a silent HiGHS with some options."""
-    highs = highspy.Highs()
-    for name, value in {"output_flag": False, **options}.items():
+    highs = _Silent()
+    for name, value in options.items():
         highs.setOptionValue(name, value)
     return highs
 

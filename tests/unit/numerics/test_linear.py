@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import highspy
 import numpy as np
 import pytest
@@ -35,3 +38,14 @@ def test_a_refused_run_is_made_with_its_own_threads() -> None:
     run(highs)
     assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     assert highs.getSolution().col_value == [1.0]
+
+
+def test_the_first_solver_of_a_process_prints_nothing() -> None:
+    code = (
+        "from octcore.numerics.linear import new_solver, run\n"
+        "solver = new_solver()\n"
+        "solver.addVariable(0.0, 1.0, -1.0)\n"
+        "run(solver)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (said.stdout, said.stderr) == ("", "")
