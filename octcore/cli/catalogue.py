@@ -33,7 +33,7 @@ def run_formulations(arguments: argparse.Namespace) -> int:
     """List the formulations."""
     infos = list_formulations()
     if arguments.json:
-        print(json.dumps(jsonable([info.to_dict() for info in infos]), indent=2))
+        print(json.dumps(jsonable(infos), indent=2))
         return 0
     width = max(len(info.key) for info in infos)
     for info in infos:

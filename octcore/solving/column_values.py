@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
+from octcore.serial import Record
 from octcore.solving.prepare import problem_of
 from octcore.solving.threshold_span import (
     ORDERED,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ColumnValue:
+class ColumnValue(Record):
     """One raw column at a node, where the tree outside of what is below stays."""
 
     column: str
@@ -47,13 +48,6 @@ class ColumnValue:
     """Any threshold from the first number up to, but without, the second parts the rows alike."""
     tree: Tree | None
     """The best tree that was found, from the node on."""
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> ColumnValue:
-        """Read it back from plain data."""
-        tree, interval = record["tree"], record["interval"]
-        kept = {"tree": tree and Tree.from_dict(tree), "interval": interval and tuple(interval)}
-        return cls(**{**record, **kept})
 
 
 def column_values(
