@@ -11,18 +11,10 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from octcore.engines.base import (
-    Outcome,
-    SolveLimits,
-    StopReason,
-    TimeUpError,
-    make_guard,
-    offer,
-)
+from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
-from octcore.engines.events import Recorder
 from octcore.errors import CancelledError, EngineError, TooLargeError
-from octcore.program import ModelSize, Program, PyomoModel
+from octcore.program import ModelSize, PyomoModel
 
 PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
 
@@ -45,14 +37,9 @@ def _ends_without_a_log() -> Iterator[None]:
 
 
 @dataclass(eq=False)
-class ModelRun:
+class ModelRun(Attempt):
     """State of one solve of a program with a model."""
 
-    program: Program
-    limits: SolveLimits
-    recorder: Recorder
-    cancel: Callable[[], bool]
-    """Whether a stop was asked for."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds by phase."""
     size: ModelSize | None = None
@@ -89,11 +76,6 @@ class ModelRun:
         except MemoryError as error:
             raise too_large(self.program.size, "memory ran out while it was built") from error
 
-    @property
-    def guard(self) -> Callable[[], None]:
-        """Raises when the solve must stop."""
-        return make_guard(self.limits, self.cancel)
-
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Announce a phase and time it; it does not begin after a stop was asked for."""
@@ -116,7 +98,7 @@ class ModelRun:
             built = self._built(self.program.build)
             self.values.update(built.values)
             for source, tree in built.starts:
-                offer(self.program, self.recorder, tree, source)
+                self.offer(tree, source)
             self.recorder.bound(built.bound)
             self.claims += built.claims
         return built
@@ -170,7 +152,7 @@ class ModelRun:
 
     def must_stop(self) -> bool:
         """Whether the gap is closed, or a stop was asked for."""
-        return self.limits.reached(self.recorder, self.cancel) is not None
+        return self.reached() is not None
 
     def compile(self, built: PyomoModel) -> CompiledModel:
         """Turn the model into matrices and report its size."""
@@ -222,15 +204,13 @@ class ModelEngine:
     key = ""
     run: Callable[..., ModelRun]
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Build and solve; trees and bounds go to the recorder.
 
         Raises `EngineError` if the program has no model, or the solver fails.
         Raises `TooLargeError` if the model does not fit into memory.
         """
-        return self.run(program, limits, recorder, cancel).supervise()
+        return self.run(**vars(attempt)).supervise()
 
 
 def check_size(size: ModelSize | None, budget: float | None = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from octcore import kernels
-from octcore.engines.base import Outcome, StopReason, offer
+from octcore.engines.base import Outcome, StopReason
 from octcore.engines.compile import CompiledModel, with_rows
 from octcore.engines.events import CLAIM_TOLERANCE
 from octcore.engines.highs import (
@@ -58,13 +58,13 @@ class _MonolithicRun(ModelRun):
         """Strengthen the model with rows that its optional separators find at the root."""
         if not built.separators:
             return compiled
-        budget = self.limits.clock.remaining * (1 - ROOT_TIME_SHARE)
+        budget = self.clock.remaining * (1 - ROOT_TIME_SHARE)
         relaxation = HighsModel(compiled, relaxed=True)
         found: list[Cuts] = []
         last = None
         for round_number in range(ROOT_ROUNDS):
             hooks = SolverHooks(lambda *_: None, lambda *_: self.must_stop(), lambda: None)
-            result = relaxation.run(self._settings(self.limits.clock.remaining - budget), hooks)
+            result = relaxation.run(self._settings(self.clock.remaining - budget), hooks)
             if (
                 result.status is not SolverStatus.OPTIMAL
                 or result.point is None
@@ -111,7 +111,7 @@ class _MonolithicRun(ModelRun):
             self.on_progress,
             lambda: self._queued.pop() if self._queued else None,
         )
-        result = solver.run(self._settings(self.limits.clock.remaining), hooks)
+        result = solver.run(self._settings(self.clock.remaining), hooks)
         if result.bound is not None:
             bound = self.program.objective(result.bound)
             self.see_bound(bound, result.nodes)
@@ -128,11 +128,11 @@ class _MonolithicRun(ModelRun):
         return SolverSettings(
             time_limit=time_limit,
             # the relative gap of the model is ours only where the constant is nil
-            relative_gap=self.limits.gap if program.shift == 0 else 0.0,
+            relative_gap=self.gap if program.shift == 0 else 0.0,
             absolute_gap=max(1e-9, 0.99 * step),
-            node_limit=self.limits.node_limit,
-            threads=self.limits.threads,
-            seed=self.limits.seed,
+            node_limit=self.node_limit,
+            threads=self.threads,
+            seed=self.seed,
             feasibility=program.feasibility,
         )
 
@@ -141,7 +141,7 @@ class _MonolithicRun(ModelRun):
     ) -> None:
         """Read, route and record one point of the solver; polish it if the program can."""
         tree = built.read_tree(Point(compiled.columns, x))
-        value = offer(self.program, self.recorder, tree, "solver")
+        value = self.offer(tree, "solver")
         claimed = self.program.objective(model_value)
         if value is None or self._exceeds(claimed, value):
             self._deny(claimed, value)
@@ -203,7 +203,7 @@ class _MonolithicRun(ModelRun):
 
     def _conclude(self, result: SolverResult) -> Outcome:
         self._close(result)
-        reached = self.limits.reached(self.recorder, self.cancel)
+        reached = self.reached()
         if reached is not None:
             return self.outcome(reached)
         if result.status is SolverStatus.OPTIMAL and self._is_within_tolerance():
@@ -232,9 +232,7 @@ class _MonolithicRun(ModelRun):
             return False
         kernels.require(*self.program.kernels, stop=self.cancel)
         target = objective - self.program.tolerance * abs(objective)
-        steps = self.program.prove(
-            target, lambda: self.cancel() or self.limits.clock.remaining <= 0
-        )
+        steps = self.program.prove(target, lambda: self.cancel() or self.clock.remaining <= 0)
         while True:
             try:
                 step = next(steps)
@@ -243,7 +241,7 @@ class _MonolithicRun(ModelRun):
                     self.prove(target)
                 return self.recorder.is_closed
             if isinstance(step, Tree):
-                offer(self.program, self.recorder, step, "search")
+                self.offer(step, "search")
 
     def _is_within_tolerance(self) -> bool:
         """Whether the bound misses the best tree by no more than rows that are nearly kept."""

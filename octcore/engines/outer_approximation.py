@@ -18,7 +18,7 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import Outcome, StopReason, offer
+from octcore.engines.base import Outcome, StopReason
 from octcore.engines.compile import CompiledModel, with_rows
 from octcore.engines.highs import (
     HighsModel,
@@ -112,10 +112,10 @@ class _Rounds(ModelRun):
         if result.point is not None:
             found.append(result.point)
         points = [self._offer(built, compiled, x) for x in found[-3:]]
-        reached = self.limits.reached(self.recorder, self.cancel)
+        reached = self.reached()
         if reached is not None:
             return reached
-        if self.limits.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
+        if self.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
             return StopReason.TIME_LIMIT
         if result.status is SolverStatus.INFEASIBLE:
             return self.infeasible().stop_reason
@@ -125,11 +125,11 @@ class _Rounds(ModelRun):
         gap = self.recorder.state.gap
         share = 0.0 if self.is_exact else ROUND_GAP_SHARE * (1.0 if gap is None else gap)
         return SolverSettings(
-            time_limit=self.limits.clock.remaining,
+            time_limit=self.clock.remaining,
             relative_gap=min(0.05, max(share, self.program.tolerance / 2)),
             absolute_gap=0.0,
-            threads=self.limits.threads,
-            seed=self.limits.seed,
+            threads=self.threads,
+            seed=self.seed,
         )
 
     def _offer(
@@ -142,7 +142,7 @@ class _Rounds(ModelRun):
         if self.program.improve is not None:
             candidates.append(("polish", self.program.improve(tree)))
         for source, candidate in candidates:
-            if offer(self.program, self.recorder, candidate, source) is None:
+            if self.offer(candidate, source) is None:
                 continue
             points.append(compiled.placed(built.start_values(candidate), x))
         return tuple(points)

@@ -7,7 +7,6 @@ every other engine.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +15,12 @@ import pyomo.environ as pyo
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
+from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.compile import CompiledColumns
-from octcore.engines.events import CLAIM_TOLERANCE, Recorder, finite
+from octcore.engines.events import CLAIM_TOLERANCE, finite
 from octcore.engines.model_run import ModelRun
 from octcore.errors import SettingsError
-from octcore.program import ModelSize, Point, Program, PyomoModel
+from octcore.program import ModelSize, Point, PyomoModel
 
 _REASONS = {
     TerminationCondition.maxTimeLimit: StopReason.TIME_LIMIT,
@@ -40,28 +39,26 @@ class PyomoSolverEngine:
     seed_option = ""
     node_option = ""
 
-    def make_solver(self, limits: SolveLimits) -> Any:
+    def make_solver(self, attempt: Attempt) -> Any:
         """Make the Pyomo solver with threads, seed and node limit set."""
         module, name = self.interface
         solver: Any = getattr(
             importlib.import_module(f"pyomo.contrib.solver.solvers.{module}"), name
         )()
-        solver.config.threads = limits.threads
-        options = {self.seed_option: limits.seed}
-        if limits.node_limit is not None:
-            options[self.node_option] = limits.node_limit
+        solver.config.threads = attempt.threads
+        options = {self.seed_option: attempt.seed}
+        if attempt.node_limit is not None:
+            options[self.node_option] = attempt.node_limit
         solver.config.solver_options = options
         return solver
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Build and solve; the tree and the bound arrive at the end.
 
         Raises `SettingsError` if the package of the solver is not installed or has no licence.
         Raises `TooLargeError` if the model does not fit into memory.
         """
-        solver = self.make_solver(limits)
+        solver = self.make_solver(attempt)
         if not solver.available():
             raise SettingsError(
                 "ENGINE_NOT_INSTALLED",
@@ -69,7 +66,7 @@ class PyomoSolverEngine:
                 f"has one); run pip install 'octcore[{self.key}]' or choose engine 'highs'.",
                 "engine",
             )
-        return _Run(program, limits, recorder, cancel, solver=solver).supervise()
+        return _Run(**vars(attempt), solver=solver).supervise()
 
 
 class ScipEngine(PyomoSolverEngine):
@@ -125,8 +122,8 @@ class _Run(ModelRun):
             built.model,
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
-            time_limit=max(0.01, self.limits.clock.remaining),
-            rel_gap=self.limits.gap if program.shift == 0 else 0.0,
+            time_limit=max(0.01, self.clock.remaining),
+            rel_gap=self.gap if program.shift == 0 else 0.0,
             abs_gap=max(1e-9, 0.99 * program.granularity / abs(program.scale)),
         )
 
@@ -142,7 +139,7 @@ class _Run(ModelRun):
         found = loader.get_vars()
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
         tree = built.read_tree(Point(CompiledColumns(variables), x))
-        if offer(self.program, self.recorder, tree, "solver") is None:
+        if self.offer(tree, "solver") is None:
             self.recorder.note(
                 "A tree of the solver breaks a side constraint when rows are routed."
             )
@@ -156,7 +153,7 @@ class _Run(ModelRun):
                 self.prove(objective)
                 return self.outcome(StopReason.OPTIMAL)
         gap = self.recorder.state.gap
-        if gap is not None and gap <= self.limits.gap:
+        if gap is not None and gap <= self.gap:
             return self.outcome(StopReason.GAP_LIMIT)
         condition = results.termination_condition
         infeasible = (

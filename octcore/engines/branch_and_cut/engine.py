@@ -25,7 +25,7 @@ class _SearchRun(ModelRun):
 
     def supervise(self) -> Outcome:
         """Say first what is not obeyed."""
-        self.limits.say_one_thread(self.recorder, "Branch and cut")
+        self.say_one_thread("Branch and cut")
         return super().supervise()
 
     def solve(self) -> Outcome:
@@ -33,14 +33,7 @@ class _SearchRun(ModelRun):
         compiled = self.compile(model)
         relaxation = relax(compiled, self.program)
         with self.phase("solve"):
-            search = BranchAndCut(
-                relaxation,
-                model,
-                self.program,
-                self.limits,
-                self.recorder,
-                self.cancel,
-            )
+            search = BranchAndCut(relaxation, model, self)
             reason = search.run()
         self.recorder.progress(search.nodes)
         if search.root_value is not None:
