@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
 import psutil
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
 from octcore.errors import CancelledError, EngineError, TooLargeError
-from octcore.program import ModelSize, PyomoModel
+from octcore.program import ModelSize, Point, PyomoModel
+from octcore.tree.tree import Tree
 
 PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
 
@@ -40,6 +42,9 @@ def _ends_without_a_log() -> Iterator[None]:
 class ModelRun(Attempt):
     """State of one solve of a program with a model."""
 
+    built: PyomoModel = field(init=False)
+    compiled: CompiledModel = field(init=False)
+    """`built`, `compiled`: the model, and its matrices, from their phases on."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds by phase."""
     size: ModelSize | None = None
@@ -87,7 +92,7 @@ class ModelRun(Attempt):
         finally:
             self.seconds[name] = time.perf_counter() - started
 
-    def build(self) -> PyomoModel:
+    def build(self) -> None:
         """Build the model and record the trees and the bound found on the way.
 
         Raises `EngineError` if the program has no model.
@@ -95,13 +100,12 @@ class ModelRun(Attempt):
         if self.program.build is None:
             raise EngineError("NO_MODEL", "This engine needs a program with a model.")
         with self.phase("build"), _ends_without_a_log():
-            built = self._built(self.program.build)
+            built = self.built = self._built(self.program.build)
             self.values.update(built.values)
             for source, tree in built.starts:
                 self.offer(tree, source)
             self.recorder.bound(built.bound)
             self.claims += built.claims
-        return built
 
     def _built(self, build: Callable[[Callable[[], None]], PyomoModel]) -> PyomoModel:
         big_m = self.program.big_m
@@ -154,12 +158,20 @@ class ModelRun(Attempt):
         """Whether the gap is closed, or a stop was asked for."""
         return self.reached() is not None
 
-    def compile(self, built: PyomoModel) -> CompiledModel:
+    def compile(self) -> None:
         """Turn the model into matrices and report its size."""
         with self.phase("compile"):
-            compiled = compile_model(built.model)
-            self.see_size(compiled.size)
-        return compiled
+            self.compiled = compile_model(self.built.model)
+            self.see_size(self.compiled.size)
+
+    def tree_at(self, x: np.ndarray) -> Tree:
+        """Read the tree of a point of the compiled model."""
+        return self.built.read_tree(Point(self.compiled.columns, x))
+
+    def point_of(self, tree: Tree, rest: np.ndarray | float) -> np.ndarray:
+        """Point of a tree; columns that the tree says nothing about are as in `rest`."""
+        kept = np.broadcast_to(rest, len(self.compiled.cost))
+        return self.compiled.placed(self.built.start_values(tree), kept)
 
     def see_size(self, size: ModelSize) -> None:
         """Keep and report the counted size of the model."""

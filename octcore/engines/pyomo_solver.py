@@ -20,7 +20,7 @@ from octcore.engines.compile import CompiledColumns
 from octcore.engines.events import CLAIM_TOLERANCE, finite
 from octcore.engines.model_run import ModelRun
 from octcore.errors import SettingsError
-from octcore.program import ModelSize, Point, PyomoModel
+from octcore.program import ModelSize, Point
 
 _REASONS = {
     TerminationCondition.maxTimeLimit: StopReason.TIME_LIMIT,
@@ -92,34 +92,34 @@ class _Run(ModelRun):
     solver: Any = None
 
     def solve(self) -> Outcome:
-        built = self.build()
-        variables = list(built.model.component_data_objects(pyo.Var, active=True))
-        self._count(built, variables)
+        self.build()
+        variables = list(self.built.model.component_data_objects(pyo.Var, active=True))
+        self._count(variables)
         with self.phase("solve"):
             try:
-                results = self._run(built)
+                results = self._run()
             except InfeasibleConstraintException:
                 return self.infeasible()
-        claimed = self._read(built, variables, results)
+        claimed = self._read(variables, results)
         return self._conclude(results, claimed)
 
-    def _count(self, built: PyomoModel, variables: list[Any]) -> None:
+    def _count(self, variables: list[Any]) -> None:
         """Count what can be counted without compiling; non-zeros are the estimate's."""
-        rows = sum(1 for _ in built.model.component_data_objects(pyo.Constraint, active=True))
+        rows = self.built.model.component_data_objects(pyo.Constraint, active=True)
         binaries = sum(variable.is_integer() for variable in variables)
         estimated = 0 if self.program.size is None else self.program.size.nonzeros
-        self.see_size(ModelSize(rows, len(variables), int(binaries), estimated))
+        self.see_size(ModelSize(sum(1 for _ in rows), len(variables), int(binaries), estimated))
 
-    def _run(self, built: PyomoModel) -> Results:
+    def _run(self) -> Results:
         solver = self.solver
         solver.config.warmstart_discrete_vars = self.recorder.tree is not None
         if self.recorder.tree is not None:
-            for component, array in built.start_values(self.recorder.tree):
+            for component, array in self.built.start_values(self.recorder.tree):
                 for variable, value in zip(component.values(), np.ravel(array), strict=True):
                     variable.set_value(float(value), skip_validation=True)
         program = self.program
         return solver.solve(
-            built.model,
+            self.built.model,
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
             time_limit=max(0.01, self.clock.remaining),
@@ -127,7 +127,7 @@ class _Run(ModelRun):
             abs_gap=max(1e-9, 0.99 * program.granularity / abs(program.scale)),
         )
 
-    def _read(self, built: PyomoModel, variables: list[Any], results: Results) -> float | None:
+    def _read(self, variables: list[Any], results: Results) -> float | None:
         """Record bound and tree; returns what the solver claims."""
         bound = finite(results.objective_bound)
         if bound is not None:
@@ -138,7 +138,7 @@ class _Run(ModelRun):
         loader: Any = results.solution_loader
         found = loader.get_vars()
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
-        tree = built.read_tree(Point(CompiledColumns(variables), x))
+        tree = self.built.read_tree(Point(CompiledColumns(variables), x))
         if self.offer(tree, "solver") is None:
             self.recorder.note(
                 "A tree of the solver breaks a side constraint when rows are routed."

@@ -29,11 +29,11 @@ class _SearchRun(ModelRun):
         return super().supervise()
 
     def solve(self) -> Outcome:
-        model = self.build()
-        compiled = self.compile(model)
-        relaxation = relax(compiled, self.program)
+        self.build()
+        self.compile()
+        relaxation = relax(self.compiled, self.program)
         with self.phase("solve"):
-            search = BranchAndCut(relaxation, model, self)
+            search = BranchAndCut(relaxation, self.built, self)
             reason = search.run()
         self.recorder.progress(search.nodes)
         if search.root_value is not None:
