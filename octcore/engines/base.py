@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
 from octcore.program import ModelSize, Program
@@ -135,20 +132,3 @@ class Engine(Protocol):
     def solve(self, attempt: Attempt) -> Outcome:
         """Solve, sending incumbents and bounds to the recorder."""
         ...
-
-
-def root_values(
-    program: Program, values: NDArray[np.float64], exact: NDArray[np.bool_], leaf: float | None
-) -> dict[str, object]:
-    """Objective of the best tree with every column at the root, and whether it is exact.
-
-    `values`: in the units of the search, shape ``(n_columns,)``; infinite where there is no tree.
-    `exact`: whether they are exact, shape ``(n_columns,)``.
-    """
-    return {
-        "root_values": [
-            program.objective(float(value)) if np.isfinite(value) else None for value in values
-        ],
-        "root_values_exact": [bool(flag) for flag in exact],
-        "leaf_value": None if leaf is None else program.objective(leaf),
-    }

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError, root_values
+from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
-from octcore.program import Program
+from octcore.program import Program, root_record
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
 
@@ -81,9 +81,11 @@ class ThresholdSearchEngine(PathSearchEngine):
 
 def _by_root(program: Program, found: Answer) -> dict[str, object]:
     """What every column is worth at the root; bounds where trees are refused that it counts."""
-    if program.listing is None:
-        return root_values(program, found.root_values, found.root_exact, found.leaf_value)
-    return root_values(program, found.root_values, np.zeros_like(found.root_exact), None)
+    values = program.scale * found.root_values + program.shift
+    if program.listing is not None:
+        return root_record(values, np.zeros_like(found.root_exact), None)
+    leaf = found.leaf_value
+    return root_record(values, found.root_exact, None if leaf is None else program.objective(leaf))
 
 
 def _search_sets(attempt: Attempt, found: Answer) -> StopReason:
