@@ -105,20 +105,10 @@ class PenaltyPath(Record):
 
     def table(self) -> pd.DataFrame:
         """One line per number of leaves."""
-        return pd.DataFrame(
-            [
-                {
-                    "leaves": step.leaves,
-                    "accuracy": step.accuracy,
-                    "test_accuracy": step.test_accuracy,
-                    "mean_cost": step.mean_cost,
-                    "test_mean_cost": step.test_mean_cost,
-                    "penalty_from": step.low,
-                    "penalty_to": step.high,
-                }
-                for step in self.steps
-            ]
-        ).dropna(axis="columns", how="all")
+        scores = ["accuracy", "test_accuracy", "mean_cost", "test_mean_cost"]
+        table = pd.DataFrame(map(vars, self.steps), columns=["leaves", *scores, "low", "high"])
+        table = table.rename(columns={"low": "penalty_from", "high": "penalty_to"})
+        return table.dropna(axis="columns", how="all")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
