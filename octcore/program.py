@@ -20,6 +20,7 @@ import numpy as np
 from octcore.capabilities import Capability
 from octcore.constraints import ConstraintContext, Constraints, violations
 from octcore.parameters import as_fraction
+from octcore.serial import Record
 from octcore.tasks import Copies
 from octcore.tree.tree import Tree
 
@@ -137,7 +138,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class ModelSize:
+class ModelSize(Record):
     """Size of a model, estimated before or counted after it is built."""
 
     rows: int
@@ -152,10 +153,6 @@ class ModelSize:
     def bytes(self) -> int:
         """Estimated peak memory in bytes."""
         return self.nonzeros * self.BYTES_PER_NONZERO + (self.rows + self.columns) * 1000
-
-    def to_dict(self) -> dict[str, int]:
-        """Return plain data."""
-        return dict(vars(self))
 
 
 class Columns(Protocol):
@@ -363,3 +360,16 @@ class Program:
     def objective(self, value: float) -> float:
         """Objective of a value of the model, or of the search."""
         return self.scale * value + self.shift
+
+
+def root_record(values: np.ndarray, exact: np.ndarray, leaf: float | None) -> dict[str, Any]:
+    """Objective of the best tree with every column at the root, as plain values.
+
+    `values`: shape ``(n_columns,)``, infinite where there is no tree; `exact`: whether they are so.
+    `leaf`: objective of the best single leaf.
+    """
+    return {
+        "root_values": [float(value) if np.isfinite(value) else None for value in values],
+        "root_values_exact": [bool(flag) for flag in exact],
+        "leaf_value": leaf,
+    }

@@ -10,9 +10,11 @@ import platform
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 import platformdirs
@@ -47,7 +49,7 @@ def versions() -> dict[str, str]:
 
 
 def jsonable(value: Any) -> Any:
-    """Convert numpy values and mappings to plain JSON values; infinities and NaN become None."""
+    """Convert numpy values, mappings and records to plain JSON; infinities and NaN become None."""
     if isinstance(value, Mapping):
         return {str(k): jsonable(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, frozenset, set)):
@@ -60,7 +62,55 @@ def jsonable(value: Any) -> Any:
         return value if np.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    return str(value)
+    if hasattr(value, "to_dict"):
+        return jsonable(value.to_dict())
+    return jsonable(_by_name(value)) if is_dataclass(value) else str(value)
+
+
+def _by_name(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+class Record:
+    """A dataclass that goes to JSON and back by the types of its fields."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return jsonable(_by_name(self))
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Read a record back; fields that older ones lack have their defaults."""
+        return _read_fields(cls, record)
+
+
+_types_of = cache(get_type_hints)
+
+
+def _read_fields(kind: Any, record: Mapping[str, Any]) -> Any:
+    types = _types_of(kind)
+    return kind(**{n: _read(types[n], record[n]) for n in kind.__dataclass_fields__ if n in record})
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Read plain data as a type: lists as tuples or arrays, mappings as records."""
+    if value is None:
+        return None
+    outer, inner = get_origin(kind), get_args(kind)
+    if type(None) in inner:  # X | None
+        return _read(inner[0], value)
+    if outer is tuple:
+        each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        return tuple(_read(k, v) for k, v in zip(each, value, strict=True))
+    if outer is Mapping:
+        return {name: _read(inner[1], v) for name, v in value.items()}
+    if kind is np.ndarray:
+        return np.array(value)
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    return _read_fields(kind, value) if is_dataclass(kind) else value
 
 
 def digest(*parts: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from octcore.constraints import ConstraintContext, Constraints
-from octcore.engines.base import Outcome, SolveLimits
+from octcore.engines.base import Attempt, Outcome
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.engines.registry import get_engine
 from octcore.formulations.base import get_formulation
@@ -70,7 +70,7 @@ def run(
             value = program.evaluate(tree)
             if value is not None:
                 recorder.incumbent(value, tree, source)
-    outcome = get_engine(engine).solve(program, SolveLimits(clock, gap), recorder, cancel)
+    outcome = get_engine(engine).solve(Attempt(program, recorder, cancel, gap))
     return outcome, recorder, events
 
 

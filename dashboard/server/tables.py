@@ -5,11 +5,11 @@ import json
 import os
 import re
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from octcore.serial import digest, jsonable, replacing
+from octcore.serial import digest, replacing
 from octcore.solving.recipe import DataChoice
 
 KEPT = 100
@@ -35,7 +35,7 @@ class Tables:
             choice.sample or (self.folder / f"{sha256}{TABLE}").exists()
         ):
             return ""
-        meant = jsonable({"sha256": "" if choice.sample else sha256, **asdict(choice)})
+        meant = {"sha256": "" if choice.sample else sha256, **choice.to_dict()}
         written = json.dumps(meant, sort_keys=True).encode()
         name = digest(written)
         place = self.folder / f"{name}{MEANT}"
@@ -51,8 +51,8 @@ class Tables:
             meant: dict[str, Any] = json.loads(self._read(f"{name}{MEANT}"))
             sha256 = meant.pop("sha256")
             content = zlib.decompress(self._read(f"{sha256}{TABLE}")) if sha256 else b""
-            return content, DataChoice(**{name: _tuples(value) for name, value in meant.items()})
-        except (OSError, ValueError, TypeError, KeyError, zlib.error):
+            return content, DataChoice.from_dict(meant)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, zlib.error):
             return None
 
     def _read(self, name: str) -> bytes:
@@ -72,10 +72,3 @@ class Tables:
             used = sorted(self.folder.glob(f"*{suffix}"), key=lambda p: p.stat().st_mtime)
             for old in used[: -(KEPT if suffix == TABLE else KEPT * KEPT)]:
                 old.unlink(missing_ok=True)
-
-
-def _tuples(value: Any) -> Any:
-    """What JSON keeps of a choice, with tuples for its lists."""
-    if isinstance(value, dict):
-        return {name: _tuples(each) for name, each in value.items()}
-    return tuple(value) if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from typing import Any
 
 from octcore.cli.output import STANDARD_OUTPUT, write_text
 from octcore.data.samples import list_samples, sample_bytes, sample_info
-from octcore.docs.generated import formulation_page
+from octcore.docs.generated import facts, formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.serial import jsonable
 from octcore.solving.recipe import DataChoice, command_line
@@ -33,7 +33,7 @@ def run_formulations(arguments: argparse.Namespace) -> int:
     """List the formulations."""
     infos = list_formulations()
     if arguments.json:
-        print(json.dumps(jsonable([info.to_dict() for info in infos]), indent=2))
+        print(json.dumps(jsonable(infos), indent=2))
         return 0
     width = max(len(info.key) for info in infos)
     for info in infos:
@@ -50,20 +50,10 @@ def run_describe(arguments: argparse.Namespace) -> int:
 
 def describe(info: FormulationInfo) -> str:
     """Write the declaration of a formulation as text."""
-    classes = "any number of" if info.max_classes is None else str(info.max_classes)
-    lines = [
-        f"{info.title} ({info.key})",
-        info.summary,
-        "",
-        f"Reference:   {info.reference}",
-        f"Splits:      {info.split_kind}; encoding {info.default_encoding} by default",
-        f"Classes:     {classes}",
-        f"Objective:   {info.sense} {info.objective}",
-        f"Engines:     {', '.join(info.engines)}",
-        f"Constraints: {', '.join(sorted(info.constraints)) or 'none'}",
-        "",
-        "Settings:" if info.hyperparameters else "Settings:    none",
-    ]
+    told = {"reference": str(info.reference), **facts(info)}
+    lines = [f"{info.title} ({info.key})", info.summary, ""]
+    lines += [f"{name + ':':<18}{text.replace('`', '')}" for name, text in told.items()]
+    lines += ["", "settings:" if info.hyperparameters else "settings:         none"]
     for p in info.hyperparameters:
         symbol = f" [{p.symbol}]" if p.symbol else ""
         lines.append(f"  {p.name}{symbol}: {p.describe_range()}, default {p.default}")

@@ -112,17 +112,12 @@ def add_many(
 
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """How to read the file, as keyword arguments of `read_csv`."""
-    return {
-        "target": arguments.target,
+    as_given = ("target", "missing", "positive_class", "target_bins", "header", "first_row")
+    return {name: getattr(arguments, name) for name in as_given} | {
         "drop": tuple(arguments.drop),
         "kinds": pairs_of(arguments.kind, "--kind", "COL=KIND") or None,
-        "missing": arguments.missing,
-        "positive_class": arguments.positive_class,
         "merge": tuple(arguments.merge),
-        "target_bins": arguments.target_bins,
         "na_values": _texts_by_column(arguments.na_value) or None,
-        "header": arguments.header,
-        "first_row": arguments.first_row,
     }
 
 

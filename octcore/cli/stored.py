@@ -260,7 +260,7 @@ def run_list(arguments: argparse.Namespace) -> int:
         with history(arguments) as store:
             infos = store.list()
     lines = "\n".join(_line(info) for info in infos) or "There are no runs yet."
-    write_result(arguments.json, lambda: jsonable([vars(info) for info in infos]), lines)
+    write_result(arguments.json, lambda: jsonable(infos), lines)
     return 0
 
 

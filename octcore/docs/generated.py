@@ -34,7 +34,8 @@ def formulation_page(info: FormulationInfo) -> str:
     parts = [f"# {info.title}", info.summary]
     if info.good_at:
         parts.append(f"**Good at:** {info.good_at}")
-    parts.append(_facts(info))
+    rows = (f"| {name} | {_cell(text)} |" for name, text in facts(info).items())
+    parts.append("\n".join(["| | |", "|---|---|", *rows]))
     if info.equations:
         parts.append("## Model")
         parts += [f"$${formula}$$\n\n{words}" for formula, words in info.equations]
@@ -47,10 +48,11 @@ def formulation_page(info: FormulationInfo) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _facts(info: FormulationInfo) -> str:
+def facts(info: FormulationInfo) -> dict[str, str]:
+    """What a formulation takes and does, by name; words of the command line stand in backticks."""
     classes = "any number" if info.max_classes is None else f"up to {info.max_classes}"
     features = "0 and 1" if info.needs_binary_features else "numbers and 0 and 1"
-    facts = {
+    return {
         "key": f"`{info.key}`",
         "splits": info.split_kind,
         "encoded features": f"{features}; `{info.default_encoding}` by default",
@@ -60,8 +62,6 @@ def _facts(info: FormulationInfo) -> str:
         "engines": ", ".join(f"`{key}`" for key in info.engines),
         "side constraints": ", ".join(f"`{n}`" for n in sorted(info.constraints)) or "none",
     }
-    lines = ["| | |", "|---|---|"]
-    return "\n".join([*lines, *(f"| {name} | {_cell(text)} |" for name, text in facts.items())])
 
 
 def _settings(declared: Iterable[Parameter]) -> str:

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
 from octcore.program import ModelSize, Program
@@ -52,12 +49,15 @@ class Cancel:
         return self._event.is_set()
 
 
-@dataclass(frozen=True, eq=False)
-class SolveLimits:
-    """Limits of one solve."""
+@dataclass(eq=False)
+class Attempt:
+    """One attempt at a program: who is told what is found, and what may be spent."""
 
-    clock: Clock
-    """Holds the time limit, counted from the start of encoding."""
+    program: Program
+    recorder: Recorder
+    """Holds the clock, which counts from the start of encoding."""
+    cancel: Callable[[], bool]
+    """Whether a stop was asked for."""
     gap: float = 0.0
     """Relative gap at which the solve may stop."""
     node_limit: int | None = None
@@ -65,14 +65,24 @@ class SolveLimits:
     seed: int = 0
     """`threads`, `seed`: handed to the solver."""
 
-    def reached(
-        self, recorder: Recorder, cancel: Callable[[], bool], nodes: int | None = None
-    ) -> StopReason | None:
+    @property
+    def clock(self) -> Clock:
+        """Holds the time limit."""
+        return self.recorder.clock
+
+    def offer(self, tree: Tree, source: str) -> float | None:
+        """Record a tree that keeps the side constraints if it is the best; its objective."""
+        objective = self.program.evaluate(tree)
+        if objective is not None:
+            self.recorder.incumbent(objective, tree, source)
+        return objective
+
+    def reached(self, nodes: int | None = None) -> StopReason | None:
         """Why the solve has to stop, if it has; time and nodes count where `nodes` is given."""
-        gap = recorder.state.gap
-        if recorder.is_closed:
+        gap = self.recorder.state.gap
+        if self.recorder.is_closed:
             return StopReason.OPTIMAL
-        if cancel():
+        if self.cancel():
             return StopReason.CANCELLED
         if gap is not None and gap <= self.gap:
             return StopReason.GAP_LIMIT
@@ -83,10 +93,17 @@ class SolveLimits:
         is_over = self.node_limit is not None and nodes >= self.node_limit
         return StopReason.NODE_LIMIT if is_over else None
 
-    def say_one_thread(self, recorder: Recorder, who: str) -> None:
+    def guard(self) -> None:
+        """Raise when the solve must stop; model builders call this often."""
+        if self.cancel():
+            raise CancelledError()
+        if self.clock.remaining <= 0:
+            raise TimeUpError()
+
+    def say_one_thread(self, who: str) -> None:
         """Say that somebody works with one thread where more were asked for."""
         if self.threads > 1:
-            recorder.note(f"{who} uses 1 thread, not {self.threads}.")
+            self.recorder.note(f"{who} uses 1 thread, not {self.threads}.")
 
 
 @dataclass(frozen=True)
@@ -112,45 +129,6 @@ class Engine(Protocol):
 
     key: str
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Solve, sending incumbents and bounds to the recorder."""
         ...
-
-
-def offer(program: Program, recorder: Recorder, tree: Tree, source: str) -> float | None:
-    """Record a tree that keeps the side constraints if it is the best; its objective by routing."""
-    objective = program.evaluate(tree)
-    if objective is not None:
-        recorder.incumbent(objective, tree, source)
-    return objective
-
-
-def make_guard(limits: SolveLimits, cancel: Callable[[], bool]) -> Callable[[], None]:
-    """Make the function that a model builder calls often; it raises when the solve must stop."""
-
-    def guard() -> None:
-        if cancel():
-            raise CancelledError()
-        if limits.clock.remaining <= 0:
-            raise TimeUpError()
-
-    return guard
-
-
-def root_values(
-    program: Program, values: NDArray[np.float64], exact: NDArray[np.bool_], leaf: float | None
-) -> dict[str, object]:
-    """Objective of the best tree with every column at the root, and whether it is exact.
-
-    `values`: in the units of the search, shape ``(n_columns,)``; infinite where there is no tree.
-    `exact`: whether they are exact, shape ``(n_columns,)``.
-    """
-    return {
-        "root_values": [
-            program.objective(float(value)) if np.isfinite(value) else None for value in values
-        ],
-        "root_values_exact": [bool(flag) for flag in exact],
-        "leaf_value": None if leaf is None else program.objective(leaf),
-    }

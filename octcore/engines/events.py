@@ -49,16 +49,8 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for one JSON line."""
-        record = {
-            "seconds": round(self.seconds, 6),
-            "kind": self.kind,
-            "incumbent": self.incumbent,
-            "bound": self.bound,
-            "gap": self.gap,
-            "source": self.source,
-            "nodes": self.nodes,
-            "cuts": self.cuts,
-        }
+        names = ("kind", "incumbent", "bound", "gap", "source", "nodes", "cuts")
+        record = {"seconds": round(self.seconds, 6)} | {n: getattr(self, n) for n in names}
         if self.tree is not None:
             record["tree"] = self.tree.to_dict()
         if self.details:

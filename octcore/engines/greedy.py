@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from octcore.engines.base import Outcome, SolveLimits, StopReason
-from octcore.engines.events import Recorder
-from octcore.program import Program
+from octcore.engines.base import Attempt, Outcome, StopReason
 
 
 class GreedyEngine:
@@ -14,9 +10,7 @@ class GreedyEngine:
 
     key = "greedy"
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Stop with the gap as it is: a heuristic accepts any gap."""
-        limits.say_one_thread(recorder, "A heuristic")
-        return Outcome(StopReason.GAP_LIMIT, program.method)
+        attempt.say_one_thread("A heuristic")
+        return Outcome(StopReason.GAP_LIMIT, attempt.program.method)

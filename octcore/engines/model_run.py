@@ -9,20 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
 import psutil
 
-from octcore.engines.base import (
-    Outcome,
-    SolveLimits,
-    StopReason,
-    TimeUpError,
-    make_guard,
-    offer,
-)
+from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
-from octcore.engines.events import Recorder
 from octcore.errors import CancelledError, EngineError, TooLargeError
-from octcore.program import ModelSize, Program, PyomoModel
+from octcore.program import ModelSize, Point, PyomoModel
+from octcore.tree.tree import Tree
 
 PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
 
@@ -45,14 +39,12 @@ def _ends_without_a_log() -> Iterator[None]:
 
 
 @dataclass(eq=False)
-class ModelRun:
+class ModelRun(Attempt):
     """State of one solve of a program with a model."""
 
-    program: Program
-    limits: SolveLimits
-    recorder: Recorder
-    cancel: Callable[[], bool]
-    """Whether a stop was asked for."""
+    built: PyomoModel = field(init=False)
+    compiled: CompiledModel = field(init=False)
+    """`built`, `compiled`: the model, and its matrices, from their phases on."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds by phase."""
     size: ModelSize | None = None
@@ -89,11 +81,6 @@ class ModelRun:
         except MemoryError as error:
             raise too_large(self.program.size, "memory ran out while it was built") from error
 
-    @property
-    def guard(self) -> Callable[[], None]:
-        """Raises when the solve must stop."""
-        return make_guard(self.limits, self.cancel)
-
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Announce a phase and time it; it does not begin after a stop was asked for."""
@@ -105,7 +92,7 @@ class ModelRun:
         finally:
             self.seconds[name] = time.perf_counter() - started
 
-    def build(self) -> PyomoModel:
+    def build(self) -> None:
         """Build the model and record the trees and the bound found on the way.
 
         Raises `EngineError` if the program has no model.
@@ -113,13 +100,12 @@ class ModelRun:
         if self.program.build is None:
             raise EngineError("NO_MODEL", "This engine needs a program with a model.")
         with self.phase("build"), _ends_without_a_log():
-            built = self._built(self.program.build)
+            built = self.built = self._built(self.program.build)
             self.values.update(built.values)
             for source, tree in built.starts:
-                offer(self.program, self.recorder, tree, source)
+                self.offer(tree, source)
             self.recorder.bound(built.bound)
             self.claims += built.claims
-        return built
 
     def _built(self, build: Callable[[Callable[[], None]], PyomoModel]) -> PyomoModel:
         big_m = self.program.big_m
@@ -170,14 +156,22 @@ class ModelRun:
 
     def must_stop(self) -> bool:
         """Whether the gap is closed, or a stop was asked for."""
-        return self.limits.reached(self.recorder, self.cancel) is not None
+        return self.reached() is not None
 
-    def compile(self, built: PyomoModel) -> CompiledModel:
+    def compile(self) -> None:
         """Turn the model into matrices and report its size."""
         with self.phase("compile"):
-            compiled = compile_model(built.model)
-            self.see_size(compiled.size)
-        return compiled
+            self.compiled = compile_model(self.built.model)
+            self.see_size(self.compiled.size)
+
+    def tree_at(self, x: np.ndarray) -> Tree:
+        """Read the tree of a point of the compiled model."""
+        return self.built.read_tree(Point(self.compiled.columns, x))
+
+    def point_of(self, tree: Tree, rest: np.ndarray | float) -> np.ndarray:
+        """Point of a tree; columns that the tree says nothing about are as in `rest`."""
+        kept = np.broadcast_to(rest, len(self.compiled.cost))
+        return self.compiled.placed(self.built.start_values(tree), kept)
 
     def see_size(self, size: ModelSize) -> None:
         """Keep and report the counted size of the model."""
@@ -222,15 +216,13 @@ class ModelEngine:
     key = ""
     run: Callable[..., ModelRun]
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Build and solve; trees and bounds go to the recorder.
 
         Raises `EngineError` if the program has no model, or the solver fails.
         Raises `TooLargeError` if the model does not fit into memory.
         """
-        return self.run(program, limits, recorder, cancel).supervise()
+        return self.run(**vars(attempt)).supervise()
 
 
 def check_size(size: ModelSize | None, budget: float | None = None) -> None:

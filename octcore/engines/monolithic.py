@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from octcore import kernels
-from octcore.engines.base import Outcome, StopReason, offer
-from octcore.engines.compile import CompiledModel, with_rows
+from octcore.engines.base import Outcome, StopReason
+from octcore.engines.compile import with_rows
 from octcore.engines.events import CLAIM_TOLERANCE
 from octcore.engines.highs import (
     HighsModel,
@@ -19,7 +19,7 @@ from octcore.engines.highs import (
     SolverStatus,
 )
 from octcore.engines.model_run import ModelEngine, ModelRun
-from octcore.program import Cuts, Point, PyomoModel, SearchState, Sense
+from octcore.program import Cuts, Point, SearchState, Sense
 from octcore.tree.tree import Tree
 
 EXPLAINED_GAP = 1e-4
@@ -44,27 +44,26 @@ class _MonolithicRun(ModelRun):
     _queued: list[np.ndarray] = field(default_factory=list)
 
     def solve(self) -> Outcome:
-        built = self.build()
-        compiled = self.compile(built)
+        self.build()
+        self.compile()
         with self.phase("solve"):
-            compiled = self._root_rounds(built, compiled)
-            self.guard()
-            result = self._branch_and_bound(built, compiled)
+            if self.built.separators:
+                self._root_rounds()
+                self.guard()
+            result = self._branch_and_bound()
         return self._conclude(result)
 
     # --- root relaxation -------------------------------------------------------------------
 
-    def _root_rounds(self, built: PyomoModel, compiled: CompiledModel) -> CompiledModel:
+    def _root_rounds(self) -> None:
         """Strengthen the model with rows that its optional separators find at the root."""
-        if not built.separators:
-            return compiled
-        budget = self.limits.clock.remaining * (1 - ROOT_TIME_SHARE)
-        relaxation = HighsModel(compiled, relaxed=True)
+        budget = self.clock.remaining * (1 - ROOT_TIME_SHARE)
+        relaxation = HighsModel(self.compiled, relaxed=True)
         found: list[Cuts] = []
         last = None
         for round_number in range(ROOT_ROUNDS):
             hooks = SolverHooks(lambda *_: None, lambda *_: self.must_stop(), lambda: None)
-            result = relaxation.run(self._settings(self.limits.clock.remaining - budget), hooks)
+            result = relaxation.run(self._settings(self.clock.remaining - budget), hooks)
             if (
                 result.status is not SolverStatus.OPTIMAL
                 or result.point is None
@@ -77,7 +76,7 @@ class _MonolithicRun(ModelRun):
             if last is not None and abs(last - bound) <= ROOT_STALL * max(1e-9, abs(last)):
                 break
             last = bound
-            cuts = self._separate(built, compiled, result.point, round_number)
+            cuts = self._separate(result.point, round_number)
             if not cuts:
                 break
             counts = Counter[str]()
@@ -86,32 +85,23 @@ class _MonolithicRun(ModelRun):
                 counts[family.kind] += len(family.rhs)
             found += cuts
             self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))
-        return with_rows(compiled, found)
+        self.compiled = with_rows(self.compiled, found)
 
-    def _separate(
-        self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray, round_number: int
-    ) -> list[Cuts]:
-        fractional = np.abs(x - np.round(x))[compiled.integer]
-        state = SearchState(
-            is_root=True,
-            is_integral=bool((fractional < CLAIM_TOLERANCE).all()),
-            round=round_number,
-        )
-        point = Point(compiled.columns, x)
-        return [cuts for sep in built.separators for cuts in sep.separate(point, state)]
+    def _separate(self, x: np.ndarray, round_number: int) -> list[Cuts]:
+        fractional = np.abs(x - np.round(x))[self.compiled.integer]
+        state = SearchState(True, bool((fractional < CLAIM_TOLERANCE).all()), round_number)
+        point = Point(self.compiled.columns, x)
+        return [cuts for sep in self.built.separators for cuts in sep.separate(point, state)]
 
     # --- branch and bound ------------------------------------------------------------------
 
-    def _branch_and_bound(self, built: PyomoModel, compiled: CompiledModel) -> SolverResult:
-        solver = HighsModel(compiled)
+    def _branch_and_bound(self) -> SolverResult:
         if self.recorder.tree is not None:
-            self._offer(built, compiled, self.recorder.tree)
+            self._queue(self.recorder.tree)
         hooks = SolverHooks(
-            lambda x, value: self._receive(built, compiled, x, value),
-            self.on_progress,
-            lambda: self._queued.pop() if self._queued else None,
+            self._receive, self.on_progress, lambda: self._queued.pop() if self._queued else None
         )
-        result = solver.run(self._settings(self.limits.clock.remaining), hooks)
+        result = HighsModel(self.compiled).run(self._settings(self.clock.remaining), hooks)
         if result.bound is not None:
             bound = self.program.objective(result.bound)
             self.see_bound(bound, result.nodes)
@@ -119,7 +109,7 @@ class _MonolithicRun(ModelRun):
             if is_root_done and self.root_bound is None:
                 self.root_bound = bound  # even where the program knew a better one
         if result.point is not None and result.objective is not None:
-            self._receive(built, compiled, result.point, result.objective)
+            self._receive(result.point, result.objective)
         return result
 
     def _settings(self, time_limit: float) -> SolverSettings:
@@ -128,20 +118,18 @@ class _MonolithicRun(ModelRun):
         return SolverSettings(
             time_limit=time_limit,
             # the relative gap of the model is ours only where the constant is nil
-            relative_gap=self.limits.gap if program.shift == 0 else 0.0,
+            relative_gap=self.gap if program.shift == 0 else 0.0,
             absolute_gap=max(1e-9, 0.99 * step),
-            node_limit=self.limits.node_limit,
-            threads=self.limits.threads,
-            seed=self.limits.seed,
+            node_limit=self.node_limit,
+            threads=self.threads,
+            seed=self.seed,
             feasibility=program.feasibility,
         )
 
-    def _receive(
-        self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray, model_value: float
-    ) -> None:
+    def _receive(self, x: np.ndarray, model_value: float) -> None:
         """Read, route and record one point of the solver; polish it if the program can."""
-        tree = built.read_tree(Point(compiled.columns, x))
-        value = offer(self.program, self.recorder, tree, "solver")
+        tree = self.tree_at(x)
+        value = self.offer(tree, "solver")
         claimed = self.program.objective(model_value)
         if value is None or self._exceeds(claimed, value):
             self._deny(claimed, value)
@@ -150,12 +138,11 @@ class _MonolithicRun(ModelRun):
         better = self.program.improve(tree)
         value = self.program.evaluate(better)
         if value is not None and self.recorder.incumbent(value, better, "polish"):
-            self._offer(built, compiled, better)
+            self._queue(better)
 
-    def _offer(self, built: PyomoModel, compiled: CompiledModel, tree: Tree) -> None:
+    def _queue(self, tree: Tree) -> None:
         """Queue the point of a tree for the solver."""
-        unknown = np.full(len(compiled.cost), np.nan)
-        point = compiled.placed(built.start_values(tree), unknown)
+        point = self.point_of(tree, np.nan)
         if not np.isnan(point).any():
             self._queued.append(point)
 
@@ -203,7 +190,7 @@ class _MonolithicRun(ModelRun):
 
     def _conclude(self, result: SolverResult) -> Outcome:
         self._close(result)
-        reached = self.limits.reached(self.recorder, self.cancel)
+        reached = self.reached()
         if reached is not None:
             return self.outcome(reached)
         if result.status is SolverStatus.OPTIMAL and self._is_within_tolerance():
@@ -232,9 +219,7 @@ class _MonolithicRun(ModelRun):
             return False
         kernels.require(*self.program.kernels, stop=self.cancel)
         target = objective - self.program.tolerance * abs(objective)
-        steps = self.program.prove(
-            target, lambda: self.cancel() or self.limits.clock.remaining <= 0
-        )
+        steps = self.program.prove(target, lambda: self.cancel() or self.clock.remaining <= 0)
         while True:
             try:
                 step = next(steps)
@@ -243,7 +228,7 @@ class _MonolithicRun(ModelRun):
                     self.prove(target)
                 return self.recorder.is_closed
             if isinstance(step, Tree):
-                offer(self.program, self.recorder, step, "search")
+                self.offer(step, "search")
 
     def _is_within_tolerance(self) -> bool:
         """Whether the bound misses the best tree by no more than rows that are nearly kept."""

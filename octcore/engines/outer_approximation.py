@@ -18,18 +18,17 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import Outcome, StopReason, offer
-from octcore.engines.compile import CompiledModel, with_rows
+from octcore.engines.base import Outcome, StopReason
+from octcore.engines.compile import with_rows
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
-    SolverResult,
     SolverSettings,
     SolverStatus,
 )
 from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.errors import EngineError
-from octcore.program import Cuts, Point, PyomoModel
+from octcore.program import Cuts
 
 FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1))
 """Points of the first tangents: 0.25 to 64 on both sides; 0 is implied by the bound."""
@@ -69,36 +68,32 @@ class _Rounds(ModelRun):
 
     claims: tuple[str, ...] = ("by outer approximation",)
     tangents: list[Cuts] = field(default_factory=list)
+    squares: Squares = field(init=False)
     is_exact: bool = False
     """Whether masters are solved to the tolerance, because tangents no longer help."""
 
     def solve(self) -> Outcome:
-        built = self.build()
-        _linearise(built.model)
-        compiled = self.compile(built)
-        squares = Squares(
-            compiled.columns.of(built.model.squared),
-            compiled.columns.of(built.model.square),
-        )
-        box = compiled.upper[squares.v]
-        first = [(k, a) for k in range(len(box)) for a in FIRST_TANGENTS if abs(a) <= box[k]]
-        self._add(squares, compiled, first)
+        self.build()
+        model = self.built.model
+        _linearise(model)
+        self.compile()
+        columns = self.compiled.columns
+        self.squares = Squares(columns.of(model.squared), columns.of(model.square))
+        box = self.compiled.upper[self.squares.v]
+        self._add([(k, a) for k in range(len(box)) for a in FIRST_TANGENTS if abs(a) <= box[k]])
         reason = None
         with self.phase("solve"):
             while reason is None:
-                reason = self._round(built, compiled, squares)
+                reason = self._round()
         return self.outcome(reason)
 
-    def _round(
-        self, built: PyomoModel, compiled: CompiledModel, squares: Squares
-    ) -> StopReason | None:
+    def _round(self) -> StopReason | None:
         """Solve one master; returns why to stop, or None to go on."""
-        master = HighsModel(with_rows(compiled, self.tangents))
+        master = HighsModel(with_rows(self.compiled, self.tangents))
         starts: list[np.ndarray] = []
         if self.recorder.tree is not None:
-            start = built.start_values(self.recorder.tree)
-            point = compiled.placed(start, np.zeros(len(compiled.cost)))
-            point[squares.q] = point[squares.v] ** 2
+            point = self.point_of(self.recorder.tree, 0.0)
+            point[self.squares.q] = point[self.squares.v] ** 2
             starts.append(point)
         found: list[np.ndarray] = []
         hooks = SolverHooks(
@@ -111,58 +106,50 @@ class _Rounds(ModelRun):
             self.see_bound(self.program.objective(result.bound), result.nodes)
         if result.point is not None:
             found.append(result.point)
-        points = [self._offer(built, compiled, x) for x in found[-3:]]
-        reached = self.limits.reached(self.recorder, self.cancel)
+        points = [point for x in found[-3:] for point in self._judge(x)]
+        reached = self.reached()
         if reached is not None:
             return reached
-        if self.limits.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
+        if self.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
             return StopReason.TIME_LIMIT
         if result.status is SolverStatus.INFEASIBLE:
             return self.infeasible().stop_reason
-        return self._refine(result, squares, compiled, [p for pair in points for p in pair])
+        return self._refine(result.point, points)
 
     def _settings(self) -> SolverSettings:
         gap = self.recorder.state.gap
         share = 0.0 if self.is_exact else ROUND_GAP_SHARE * (1.0 if gap is None else gap)
         return SolverSettings(
-            time_limit=self.limits.clock.remaining,
+            time_limit=self.clock.remaining,
             relative_gap=min(0.05, max(share, self.program.tolerance / 2)),
             absolute_gap=0.0,
-            threads=self.limits.threads,
-            seed=self.limits.seed,
+            threads=self.threads,
+            seed=self.seed,
         )
 
-    def _offer(
-        self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray
-    ) -> tuple[np.ndarray, ...]:
+    def _judge(self, x: np.ndarray) -> list[np.ndarray]:
         """Judge the tree of a point and its polished version; returns both as points."""
-        tree = built.read_tree(Point(compiled.columns, x))
+        tree = self.tree_at(x)
         points = [x]
         candidates = [("solver", tree)]
         if self.program.improve is not None:
             candidates.append(("polish", self.program.improve(tree)))
         for source, candidate in candidates:
-            if offer(self.program, self.recorder, candidate, source) is None:
-                continue
-            points.append(compiled.placed(built.start_values(candidate), x))
-        return tuple(points)
+            if self.offer(candidate, source) is not None:
+                points.append(self.point_of(candidate, x))
+        return points
 
-    def _refine(
-        self,
-        result: SolverResult,
-        squares: Squares,
-        compiled: CompiledModel,
-        points: list[np.ndarray],
-    ) -> StopReason | None:
+    def _refine(self, best: np.ndarray | None, points: list[np.ndarray]) -> StopReason | None:
         """Add tangents at the points; with none left the master itself is the answer."""
-        assert result.point is not None or not points
+        assert best is not None or not points
+        v, q = self.squares.v, self.squares.q
         new: dict[tuple[int, float], None] = {}
         objective = abs(self.recorder.objective or 1.0)
-        enough = TANGENT_SHARE * self.program.tolerance * objective / max(1, len(squares.v))
+        enough = TANGENT_SHARE * self.program.tolerance * objective / max(1, len(v))
         for x in points:
-            under = x[squares.v] ** 2 - result.point[squares.q] if result.point is not None else 1.0
-            for k in np.flatnonzero(np.broadcast_to(under, squares.v.shape) > enough):
-                new[(int(k), float(np.round(x[squares.v[k]], 12)))] = None
+            under = x[v] ** 2 - best[q] if best is not None else 1.0
+            for k in np.flatnonzero(np.broadcast_to(under, v.shape) > enough):
+                new[(int(k), float(np.round(x[v[k]], 12)))] = None
         if not new and not self.is_exact:
             self.is_exact = True
             return None
@@ -171,14 +158,12 @@ class _Rounds(ModelRun):
                 "The masters under-estimate no square any more; the gap left is theirs."
             )
             return StopReason.GAP_LIMIT
-        self._add(squares, compiled, new)
+        self._add(new)
         self.recorder.cut_round({"tangent": len(new)})
         return None
 
-    def _add(
-        self, squares: Squares, compiled: CompiledModel, points: Iterable[tuple[int, float]]
-    ) -> None:
-        self.tangents.append(squares.tangents(points, len(compiled.cost)))
+    def _add(self, points: Iterable[tuple[int, float]]) -> None:
+        self.tangents.append(self.squares.tangents(points, len(self.compiled.cost)))
 
 
 class OuterApproximationEngine(ModelEngine):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from octcore import kernels
-from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
-from octcore.engines.events import Recorder
+from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.monolithic import HighsEngine
-from octcore.program import Program
 from octcore.search.report import PlaneTask, Report
 
 SHARE = 0.9
@@ -23,41 +20,40 @@ class RoutingSearchEngine:
     goes_on = False
     """Whether HiGHS gets what the search leaves open."""
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Search; trees are judged by routing before they count."""
+        program, recorder = attempt.program, attempt.recorder
         recorder.phase("compiling")
-        compiling = kernels.require(*program.kernels, stop=cancel)
+        compiling = kernels.require(*program.kernels, stop=attempt.cancel)
         recorder.phase("search")
         task: PlaneTask = program.search
         if task.one_thread is not None:
-            limits.say_one_thread(recorder, task.one_thread)
+            attempt.say_one_thread(task.one_thread)
         reason: StopReason | None = None
 
         def receive(report: Report) -> bool:
             if report.planes is not None:
-                offer(program, recorder, task.to_tree(report.planes), report.source)
+                attempt.offer(task.to_tree(report.planes), report.source)
             if report.bound is not None:
                 recorder.bound(program.scale * report.bound, report.states)
-            return limits.reached(recorder, cancel) is not None
+            return attempt.reached() is not None
 
         def stop(states: int) -> bool:
             nonlocal reason
             recorder.progress(nodes=states)
-            reason = limits.reached(recorder, cancel, states)
+            reason = attempt.reached(states)
             return reason is not None
 
         begun = time.perf_counter()
         known, tree = recorder.objective, recorder.tree
         best = None if known is None or tree is None else (known / program.scale, tree)
-        gap = max(limits.gap, SHARE * program.tolerance)
-        left = task.search(receive, stop, best, gap, limits.threads)
-        reason = limits.reached(recorder, cancel) or reason
+        gap = max(attempt.gap, SHARE * program.tolerance)
+        left = task.search(receive, stop, best, gap, attempt.threads)
+        reason = attempt.reached() or reason
         if reason is None and left is not None:
             recorder.note(left)
             if self.goes_on:
-                return HighsEngine().solve(program, limits, recorder, cancel)
+                return HighsEngine().solve(attempt)
         seconds = {"compile": compiling, "solve": time.perf_counter() - begun}
         return Outcome(reason or StopReason.GAP_LIMIT, self.key, seconds=seconds)
 

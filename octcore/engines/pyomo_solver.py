@@ -7,7 +7,6 @@ every other engine.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +15,12 @@ import pyomo.environ as pyo
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, offer
+from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.compile import CompiledColumns
-from octcore.engines.events import CLAIM_TOLERANCE, Recorder, finite
+from octcore.engines.events import CLAIM_TOLERANCE, finite
 from octcore.engines.model_run import ModelRun
 from octcore.errors import SettingsError
-from octcore.program import ModelSize, Point, Program, PyomoModel
+from octcore.program import ModelSize, Point
 
 _REASONS = {
     TerminationCondition.maxTimeLimit: StopReason.TIME_LIMIT,
@@ -40,28 +39,26 @@ class PyomoSolverEngine:
     seed_option = ""
     node_option = ""
 
-    def make_solver(self, limits: SolveLimits) -> Any:
+    def make_solver(self, attempt: Attempt) -> Any:
         """Make the Pyomo solver with threads, seed and node limit set."""
         module, name = self.interface
         solver: Any = getattr(
             importlib.import_module(f"pyomo.contrib.solver.solvers.{module}"), name
         )()
-        solver.config.threads = limits.threads
-        options = {self.seed_option: limits.seed}
-        if limits.node_limit is not None:
-            options[self.node_option] = limits.node_limit
+        solver.config.threads = attempt.threads
+        options = {self.seed_option: attempt.seed}
+        if attempt.node_limit is not None:
+            options[self.node_option] = attempt.node_limit
         solver.config.solver_options = options
         return solver
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Build and solve; the tree and the bound arrive at the end.
 
         Raises `SettingsError` if the package of the solver is not installed or has no licence.
         Raises `TooLargeError` if the model does not fit into memory.
         """
-        solver = self.make_solver(limits)
+        solver = self.make_solver(attempt)
         if not solver.available():
             raise SettingsError(
                 "ENGINE_NOT_INSTALLED",
@@ -69,7 +66,7 @@ class PyomoSolverEngine:
                 f"has one); run pip install 'octcore[{self.key}]' or choose engine 'highs'.",
                 "engine",
             )
-        return _Run(program, limits, recorder, cancel, solver=solver).supervise()
+        return _Run(**vars(attempt), solver=solver).supervise()
 
 
 class ScipEngine(PyomoSolverEngine):
@@ -95,42 +92,42 @@ class _Run(ModelRun):
     solver: Any = None
 
     def solve(self) -> Outcome:
-        built = self.build()
-        variables = list(built.model.component_data_objects(pyo.Var, active=True))
-        self._count(built, variables)
+        self.build()
+        variables = list(self.built.model.component_data_objects(pyo.Var, active=True))
+        self._count(variables)
         with self.phase("solve"):
             try:
-                results = self._run(built)
+                results = self._run()
             except InfeasibleConstraintException:
                 return self.infeasible()
-        claimed = self._read(built, variables, results)
+        claimed = self._read(variables, results)
         return self._conclude(results, claimed)
 
-    def _count(self, built: PyomoModel, variables: list[Any]) -> None:
+    def _count(self, variables: list[Any]) -> None:
         """Count what can be counted without compiling; non-zeros are the estimate's."""
-        rows = sum(1 for _ in built.model.component_data_objects(pyo.Constraint, active=True))
+        rows = self.built.model.component_data_objects(pyo.Constraint, active=True)
         binaries = sum(variable.is_integer() for variable in variables)
         estimated = 0 if self.program.size is None else self.program.size.nonzeros
-        self.see_size(ModelSize(rows, len(variables), int(binaries), estimated))
+        self.see_size(ModelSize(sum(1 for _ in rows), len(variables), int(binaries), estimated))
 
-    def _run(self, built: PyomoModel) -> Results:
+    def _run(self) -> Results:
         solver = self.solver
         solver.config.warmstart_discrete_vars = self.recorder.tree is not None
         if self.recorder.tree is not None:
-            for component, array in built.start_values(self.recorder.tree):
+            for component, array in self.built.start_values(self.recorder.tree):
                 for variable, value in zip(component.values(), np.ravel(array), strict=True):
                     variable.set_value(float(value), skip_validation=True)
         program = self.program
         return solver.solve(
-            built.model,
+            self.built.model,
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
-            time_limit=max(0.01, self.limits.clock.remaining),
-            rel_gap=self.limits.gap if program.shift == 0 else 0.0,
+            time_limit=max(0.01, self.clock.remaining),
+            rel_gap=self.gap if program.shift == 0 else 0.0,
             abs_gap=max(1e-9, 0.99 * program.granularity / abs(program.scale)),
         )
 
-    def _read(self, built: PyomoModel, variables: list[Any], results: Results) -> float | None:
+    def _read(self, variables: list[Any], results: Results) -> float | None:
         """Record bound and tree; returns what the solver claims."""
         bound = finite(results.objective_bound)
         if bound is not None:
@@ -141,8 +138,8 @@ class _Run(ModelRun):
         loader: Any = results.solution_loader
         found = loader.get_vars()
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
-        tree = built.read_tree(Point(CompiledColumns(variables), x))
-        if offer(self.program, self.recorder, tree, "solver") is None:
+        tree = self.built.read_tree(Point(CompiledColumns(variables), x))
+        if self.offer(tree, "solver") is None:
             self.recorder.note(
                 "A tree of the solver breaks a side constraint when rows are routed."
             )
@@ -156,7 +153,7 @@ class _Run(ModelRun):
                 self.prove(objective)
                 return self.outcome(StopReason.OPTIMAL)
         gap = self.recorder.state.gap
-        if gap is not None and gap <= self.limits.gap:
+        if gap is not None and gap <= self.gap:
             return self.outcome(StopReason.GAP_LIMIT)
         condition = results.termination_condition
         infeasible = (

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from octcore.engines.base import (
-    Outcome,
-    SolveLimits,
-    StopReason,
-    TimeUpError,
-    make_guard,
-    offer,
-    root_values,
-)
-from octcore.engines.events import Recorder
+from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
-from octcore.program import Program
+from octcore.program import Program, root_record
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
 
@@ -33,28 +23,27 @@ class PathSearchEngine:
 
     key = "path-search"
 
-    def solve(
-        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
-    ) -> Outcome:
+    def solve(self, attempt: Attempt) -> Outcome:
         """Search; the limit on time does not count the compiling of kernels."""
-        question: Question = replace(program.search, threads=limits.threads)
+        program, recorder = attempt.program, attempt.recorder
+        question: Question = replace(program.search, threads=attempt.threads)
         due = LIVE_SECONDS
 
         def receive(report: Report) -> None:
             if report.kind == "started":
                 recorder.phase("search")
             if report.tree is not None:
-                offer(program, recorder, report.tree, "search")
+                attempt.offer(report.tree, "search")
             if report.bound is not None:
                 recorder.bound(program.objective(report.bound), report.subtrees)
             nonlocal due
-            now = limits.clock.elapsed
+            now = attempt.clock.elapsed
             moment = report.latest() if now >= due else None
             told = {} if moment is None else {"open": _plain(program, moment, LIVE_COLUMNS)}
             if recorder.progress(report.subtrees, None, **told) and told:
                 due = now + max(LIVE_SECONDS, LIVE_SHARE * now)  # all of them are stored
 
-        found = answer(question, receive, cancel, limits.clock.remaining)
+        found = answer(question, receive, attempt.cancel, attempt.clock.remaining)
         reason = StopReason(found.status)
         if found.bound is not None:
             recorder.bound(program.objective(found.bound), found.subtrees)
@@ -63,7 +52,7 @@ class PathSearchEngine:
         if reason is StopReason.OPTIMAL and refused:
             assert program.listing is not None, "only side constraints refuse the search's tree"
             by = _search_sets if program.listing.sets else _list
-            reason = by(program, found, limits, recorder, cancel)
+            reason = by(attempt, found)
             is_listed = reason is StopReason.OPTIMAL and not program.listing.sets
             claims += (LISTED_CLAIM,) if is_listed else ()
         # A tree must contradict no search: nothing is proven when the two disagree.
@@ -92,23 +81,23 @@ class ThresholdSearchEngine(PathSearchEngine):
 
 def _by_root(program: Program, found: Answer) -> dict[str, object]:
     """What every column is worth at the root; bounds where trees are refused that it counts."""
-    if program.listing is None:
-        return root_values(program, found.root_values, found.root_exact, found.leaf_value)
-    return root_values(program, found.root_values, np.zeros_like(found.root_exact), None)
+    values = program.scale * found.root_values + program.shift
+    if program.listing is not None:
+        return root_record(values, np.zeros_like(found.root_exact), None)
+    leaf = found.leaf_value
+    return root_record(values, found.root_exact, None if leaf is None else program.objective(leaf))
 
 
-def _search_sets(
-    program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
-    cancel: Callable[[], bool],
-) -> StopReason:  # fmt: skip
+def _search_sets(attempt: Attempt, found: Answer) -> StopReason:
     """Search every largest set of columns that a tree may test."""
+    program, recorder = attempt.program, attempt.recorder
     assert program.listing is not None
     best = -np.inf
     for mask in program.listing.sets:
-        question: Question = replace(program.search, forbidden=mask, threads=limits.threads)
-        one = answer(question, None, cancel, limits.clock.remaining)
+        question: Question = replace(program.search, forbidden=mask, threads=attempt.threads)
+        one = answer(question, None, attempt.cancel, attempt.clock.remaining)
         if one.tree is not None:
-            offer(program, recorder, one.tree, "search")
+            attempt.offer(one.tree, "search")
         if one.status not in {"optimal", "infeasible"}:
             return StopReason(one.status)
         best = max(best, -np.inf if one.bound is None else one.bound)
@@ -119,10 +108,7 @@ def _search_sets(
     return StopReason.OPTIMAL
 
 
-def _list(
-    program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
-    cancel: Callable[[], bool],
-) -> StopReason:  # fmt: skip
+def _list(attempt: Attempt, found: Answer) -> StopReason:
     """List trees in the order of their cost until one keeps the side constraints."""
     from octcore.search.near_optimal.in_order import (  # few runs list, and its kernels take time
         FIRST_TOLERANCE,
@@ -130,15 +116,14 @@ def _list(
         first_accepted,
     )
 
+    program, recorder = attempt.program, attempt.recorder
     listing = program.listing
     assert listing is not None
     assert found.tree is not None
     recorder.phase("list")
 
-    must_go_on = make_guard(limits, cancel)
-
     def guard(done: int) -> None:
-        must_go_on()
+        attempt.guard()
         recorder.progress(found.subtrees + done, None)
 
     try:
@@ -151,7 +136,7 @@ def _list(
         stage = None
         for stage in stages:
             if stage.tree is not None:
-                offer(program, recorder, stage.tree, "search")
+                attempt.offer(stage.tree, "search")
             if not stage.is_complete or recorder.tree is not None:
                 value = 1.0 - float(stage.lower / instance.total)
                 recorder.bound(program.objective(value), found.subtrees)

@@ -264,23 +264,19 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _solve(self, info: FormulationInfo, data: Dataset, weights: np.ndarray | None) -> Run:
+        as_given = (
+            "encoding", "engine", "time_limit", "gap", "node_limit", "threads", "costs", "refer",
+            "verbose",
+        )  # fmt: skip
         return solve(
             data,
             formulation=info.key,
-            encoding=self.encoding,
             depth=self.max_depth,
             params=self._hyperparameters(),
             constraints=self._constraints(),
-            engine=self.engine,
-            time_limit=self.time_limit,
-            gap=self.gap,
-            node_limit=self.node_limit,
-            threads=self.threads,
             seed=seed_of(self.random_state),
             sample_weight=weights,
-            costs=self.costs,
-            refer=self.refer,
-            verbose=self.verbose,
+            **{name: getattr(self, name) for name in as_given},
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:

@@ -87,25 +87,6 @@ def require_weights(info: FormulationInfo) -> None:
     )
 
 
-def split_losses(run: SolvedRun) -> dict[int, float]:
-    """Loss of the objective when a split is undone, for every branch node.
-
-    To undo a split is to make its node a leaf with the class that most of its training rows have
-    by weight.  Side constraints are left aside: without the split they may not hold any more.
-    """
-    weighing = {"class_weight": run.constraints.get("class_weight")}
-    problem = problem_of(run, constraints=weighing)
-    program = get_formulation(run.formulation).build(problem)
-    sign = 1.0 if program.sense is Sense.MAXIMISE else -1.0
-    whole, losses = _value(program, run.tree), {}
-    for node, rows in run.tree.node_rows(problem.X).items():
-        if node in run.tree.splits:
-            shares = np.bincount(problem.y[rows], problem.weights[rows], problem.n_classes)
-            undone = run.tree.collapse(node, int(shares.argmax()))
-            losses[node] = sign * (whole - _value(program, undone))
-    return losses
-
-
 def _value(program: Program, tree: Tree) -> float:
     value = program.evaluate(tree)
     assert value is not None, "without side constraints every tree has an objective"
@@ -115,16 +96,25 @@ def _value(program: Program, tree: Tree) -> float:
 def feature_losses(run: SolvedRun) -> dict[str, float]:
     """Mean loss of the objective when a split is undone, by encoded-from raw column.
 
-    A split's loss belongs to its columns by their shares of the absolute weights; the mean is over
+    To undo a split is to make its node a leaf with the class that most of its training rows have
+    by weight.  Side constraints are left aside: without the split they may not hold any more.  A
+    split's loss belongs to its columns by their shares of the absolute weights; the mean is over
     all splits of the tree.
     """
+    weighing = {"class_weight": run.constraints.get("class_weight")}
+    problem, tree = problem_of(run, constraints=weighing), run.tree
+    program = get_formulation(run.formulation).build(problem)
+    sign = 1.0 if program.sense is Sense.MAXIMISE else -1.0
+    whole, node_rows = _value(program, tree), tree.node_rows(problem.X)
     names = run.encoding.raw_features
     found = dict.fromkeys(names, 0.0)
-    losses = split_losses(run)
-    for node, usage in feature_usage(run.tree, run.encoding.groups).items():
-        total = sum(usage.values())
+    for node, usage in feature_usage(tree, run.encoding.groups).items():
+        rows = node_rows[node]
+        shares = np.bincount(problem.y[rows], problem.weights[rows], problem.n_classes)
+        undone = tree.collapse(node, int(shares.argmax()))
+        loss, total = sign * (whole - _value(program, undone)), sum(usage.values())
         for raw, weight in usage.items():
-            found[names[raw]] += losses[node] / len(losses) * weight / total
+            found[names[raw]] += loss / tree.n_splits * weight / total
     return found
 
 

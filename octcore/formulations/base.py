@@ -167,28 +167,20 @@ class FormulationInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for ``octcore formulations --json``."""
-        record = {
-            k: v
-            for k, v in vars(self).items()
-            if k not in {"hyperparameters", "reference", "capabilities"}
-        }
-        record["reference"] = str(self.reference)
-        record["constraints"] = sorted(self.constraints)
-        record["engines"] = list(self.engines)
-        record["equations"] = [list(pair) for pair in self.equations]
-        record["hyperparameters"] = [
-            {
-                "name": p.name,
-                "kind": type(p).__name__,
-                "default": p.default,
-                "range": p.describe_range(),
-                "symbol": p.symbol,
-                "unit": p.unit,
-                "help": p.help,
-            }
+        parameters = [
+            {"kind": type(p).__name__, "range": p.describe_range()}
+            | {name: getattr(p, name) for name in ("name", "default", "symbol", "unit", "help")}
             for p in self.hyperparameters
         ]
-        return record
+        apart = {"capabilities", "objective_with"}
+        record = {name: value for name, value in vars(self).items() if name not in apart}
+        return record | {
+            "reference": str(self.reference),
+            "constraints": sorted(self.constraints),
+            "engines": list(self.engines),
+            "equations": [list(pair) for pair in self.equations],
+            "hyperparameters": parameters,
+        }
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Accuracy over splits of the rows: of several runs, and of the candidates of a model selection."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,9 +60,17 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
             (record.training, "-open", -0.16, "training rows", colour),
             (record.held_out, "", 0.16, "held-out rows", palette.outline),
         ):
-            if values:
-                look = mark(shape + suffix, 12, colour, edge, 1.4) | {"opacity": 0.85}
-                _split_marks(figure, values, index + shift, look, f"{name}, {kind}", palette)
+            points = [(value, index + shift) for value in values]
+            look = mark(shape + suffix, 12, colour, edge, 1.4) | {"opacity": 0.85}
+            extra = f"{name}, {kind}"
+            if points:
+                curve(figure, points, hover="%{x:.2%}", extra=extra, marker=look, showlegend=False)
+            if len(values) > 1:  # an upright line at the mean of all splits
+                mean = sum(values) / len(values)
+                figure.add_shape(
+                    type="line", x0=mean, x1=mean, y0=index + shift - 0.15, y1=index + shift + 0.15,
+                    line={"color": palette.text, "width": 2.5},
+                )  # fmt: skip
     for kind, suffix in (("training rows", "-open"), ("held-out rows", "")):
         look = {"symbol": f"circle{suffix}", "size": 11, "color": palette.text}
         curve(figure, [BREAK], kind, marker=look)
@@ -77,25 +85,6 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     span = [max(0.0, min(values) - 0.03), min(1.005, max(values) + 0.03)]
     figure.update_xaxes(title_text="accuracy", tickformat=".0%", range=span)
     return figure
-
-
-def _split_marks(
-    figure: go.Figure,
-    values: Sequence[float],
-    height: float,
-    marker: Mapping[str, object],
-    name: str,
-    palette: Palette,
-) -> None:
-    """Draw every split as a mark, and their mean as an upright line."""
-    points = [(value, height) for value in values]
-    curve(figure, points, hover="%{x:.2%}", extra=name, marker=marker, showlegend=False)
-    if len(values) > 1:
-        mean = sum(values) / len(values)
-        figure.add_shape(
-            type="line", x0=mean, x1=mean, y0=height - 0.15, y1=height + 0.15,
-            line={"color": palette.text, "width": 2.5},
-        )  # fmt: skip
 
 
 MOST_LINES = 6

@@ -262,5 +262,5 @@ def _node_data(node: NodeView, is_marked: bool) -> dict[str, Any]:
         "counts": list(node.counts),
         "leaf": node.leaf_class,
         "swapped": node.is_swapped,
-        "histogram": jsonable(vars(node.histogram)) if node.histogram else None,
+        "histogram": jsonable(node.histogram),
     }

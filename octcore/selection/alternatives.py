@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from octcore.constraints import Constraints, violations
 from octcore.encoding.base import Encoding
 from octcore.selection.model_reliance import FeatureUse, model_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
-from octcore.serial import jsonable
+from octcore.serial import Record
 from octcore.solving.prepare import named_columns
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -51,7 +50,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives:
+class Alternatives(Record):
     """The near-optimal trees of one question."""
 
     optimum: float
@@ -85,32 +84,6 @@ class Alternatives:
     def total(self) -> int:
         """Number of trees within the distance, whatever the conditions."""
         return sum(n for loss, _, n in self.steps if loss <= self.tolerance + ROUNDING)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        record = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        record["features"] = [vars(feature) for feature in self.features]
-        record["trees"] = [_plain(tree) for tree in self.trees]
-        record["smallest"] = None if self.smallest is None else _plain(self.smallest)
-        record["encoding"] = self.encoding.to_dict()
-        return jsonable(record)
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Alternatives:
-        """Read a record back."""
-        smallest = record["smallest"]
-        special = {
-            "steps": tuple((float(a), int(b), int(c)) for a, b, c in record["steps"]),
-            "features": tuple(FeatureUse(**feature) for feature in record["features"]),
-            "trees": tuple(_alternative(tree) for tree in record["trees"]),
-            "smallest": None if smallest is None else _alternative(smallest),
-            "disagreement": np.array(record["disagreement"], float),
-            "favourite": np.array(record["favourite"], int),
-            "encoding": Encoding.from_dict(record["encoding"]),
-            "same_columns": {k: tuple(v) for k, v in record["same_columns"].items()},
-            "statements": tuple(record.get("statements", ())),
-        }
-        return cls(**{**record, **special})
 
 
 def alternatives(
@@ -260,18 +233,3 @@ class _Judge:
             ),
             max(rates) - min(rates) if rates else None,
         )
-
-
-def _plain(tree: Alternative) -> dict[str, Any]:
-    return {**vars(tree), "tree": tree.tree.to_dict()}
-
-
-def _alternative(record: Mapping[str, Any]) -> Alternative:
-    return Alternative(
-        **{
-            **record,
-            "tree": Tree.from_dict(record["tree"]),
-            "features": tuple(record["features"]),
-            "recalls": tuple(record["recalls"]),
-        }
-    )

@@ -12,7 +12,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Cancel
 from octcore.parameters import unknown_name
-from octcore.serial import jsonable
+from octcore.serial import Record, jsonable
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.solving.telling import compiling_told
@@ -54,7 +54,7 @@ class BinarizationPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class BinarizationPath:
+class BinarizationPath(Record):
     """One data set and depth on all encodings that were asked for.
 
     Parameters
@@ -105,19 +105,8 @@ class BinarizationPath:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        points = [{**vars(p), "price": self.price(p.encoding)} for p in self.points]
-        return jsonable({**vars(self), "points": points, "format": "octcore-binarization"})
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> BinarizationPath:
-        """Read a path back from `to_dict`."""
-        points = []
-        for point in record["points"]:
-            known = {k: v for k, v in point.items() if k not in {"price", "thresholds"}}
-            cuts = {name: tuple(values) for name, values in point["thresholds"].items()}
-            points.append(BinarizationPoint(**known, thresholds=cuts))
-        known = {k: v for k, v in record.items() if k not in {"points", "format"}}
-        return cls(points=tuple(points), **known)
+        points = [{**jsonable(p), "price": self.price(p.encoding)} for p in self.points]
+        return super().to_dict() | {"points": points, "format": "octcore-binarization"}
 
 
 @compiling_told()

@@ -392,7 +392,7 @@ class NearOptimalTrees:
                 "encoding": settings.encoding,
                 "depth": self.depth,
                 "leaf_penalty": self.leaf_penalty,
-                "constraints": settings.constraints.to_dict(),
+                "constraints": settings.constraints,
                 "n_samples": len(self.prepared.problem.context.y),
                 "optimum": self.optimum,
                 "tolerance": self.tolerance,
@@ -411,13 +411,10 @@ class NearOptimalTrees:
                 ],
                 "roots": self.roots,
                 "features": self.features,
-                "same_columns": {k: list(v) for k, v in self.same_columns.items()},
+                "same_columns": self.same_columns,
                 "seconds": self.seconds,
                 "statements": self.statements,
-                "trees": [
-                    {"objective": self.objective(tree), "tree": tree.to_dict()}
-                    for tree in self.trees(trees)
-                ],
+                "trees": [{"objective": value, "tree": tree} for tree, value in self.listed(trees)],
             }
         )
 

@@ -14,7 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.engines.events import Event
 from octcore.errors import SettingsError
-from octcore.serial import jsonable
+from octcore.serial import Record
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve
@@ -22,7 +22,7 @@ from octcore.tree.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
-class OneVsRest:
+class OneVsRest(Record):
     """K trees, one per class; there is no single tree, objective, bound or gap."""
 
     classes: tuple[Label, ...]
@@ -48,7 +48,7 @@ class OneVsRest:
     def to_dict(self) -> dict[str, Any]:
         """Every tree with its own numbers, and what they reach together."""
         record = {"format": "octcore-one-vs-rest", "version": 1, "summary": self.summary}
-        return jsonable(record | vars(self) | {"runs": [run.to_dict() for run in self.runs]})
+        return record | super().to_dict()
 
     def distances(self, frame: pd.DataFrame) -> np.ndarray:
         """Signed distance of every row for every class, shape ``(n_rows, n_classes)``.

@@ -17,7 +17,7 @@ from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
-from octcore.serial import jsonable
+from octcore.serial import Record
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.settings import check_settings, class_weights
 from octcore.solving.telling import compiling_told
@@ -79,7 +79,7 @@ class PathStep:
 
 
 @dataclass(frozen=True, eq=False)
-class PenaltyPath:
+class PenaltyPath(Record):
     """All steps, from one leaf up."""
 
     steps: tuple[PathStep, ...]
@@ -105,44 +105,15 @@ class PenaltyPath:
 
     def table(self) -> pd.DataFrame:
         """One line per number of leaves."""
-        return pd.DataFrame(
-            [
-                {
-                    "leaves": step.leaves,
-                    "accuracy": step.accuracy,
-                    "test_accuracy": step.test_accuracy,
-                    "mean_cost": step.mean_cost,
-                    "test_mean_cost": step.test_mean_cost,
-                    "penalty_from": step.low,
-                    "penalty_to": step.high,
-                }
-                for step in self.steps
-            ]
-        ).dropna(axis="columns", how="all")
+        scores = ["accuracy", "test_accuracy", "mean_cost", "test_mean_cost"]
+        table = pd.DataFrame(map(vars, self.steps), columns=["leaves", *scores, "low", "high"])
+        table = table.rename(columns={"low": "penalty_from", "high": "penalty_to"})
+        return table.dropna(axis="columns", how="all")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        steps = [{**vars(step), "tree": step.tree.to_dict()} for step in self.steps]
-        return jsonable(
-            {
-                "format": "octcore-path",
-                "version": 1,
-                "depth": self.depth,
-                "encoding": self.encoding.to_dict(),
-                "seconds": self.seconds,
-                "breakpoints": self.breakpoints,
-                "steps": steps,
-            }
-        )
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> PenaltyPath:
-        """Read a path back from its plain data."""
-        steps = tuple(
-            PathStep(**{**step, "tree": Tree.from_dict(step["tree"])}) for step in record["steps"]
-        )
-        encoding = Encoding.from_dict(record["encoding"])
-        return cls(steps, encoding, int(record["depth"]), float(record["seconds"]))
+        head = {"format": "octcore-path", "version": 1, "breakpoints": list(self.breakpoints)}
+        return head | super().to_dict()
 
 
 @compiling_told()

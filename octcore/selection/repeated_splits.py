@@ -14,6 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.engines.events import Clock
 from octcore.formulations.base import baseline
 from octcore.selection.penalty_path import penalty_path
+from octcore.serial import Record
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import class_weights
 from octcore.solving.solve import solve
@@ -40,7 +41,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Record):
     """One random split: what the trees of its training part say of its held-out part."""
 
     tree: Tally
@@ -52,13 +53,6 @@ class Split:
     sizes: tuple[Tally, ...]
     """The optimal tree of every number of leaves, ascending."""
     n_train: int
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Split:
-        """Read it back from plain data."""
-        one = {name: Tally(**record[name]) for name in ("tree", "greedy", "largest")}
-        sizes = tuple(Tally(**size) for size in record["sizes"])
-        return cls(**one, sizes=sizes, n_train=record["n_train"])
 
 
 @dataclass(frozen=True)

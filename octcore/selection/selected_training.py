@@ -62,14 +62,11 @@ class SelectedRun:
 
     def to_dict(self) -> dict[str, Any]:
         """The run with a record of the selection beside its own fields."""
+        own = ("accuracy", "test_accuracy", "rounds", "seconds", "select_seconds")
         record = {
             "rows": len(self.selection.rows),
             "of": self.selection.n_samples,
-            "accuracy": self.accuracy,
-            "test_accuracy": self.test_accuracy,
-            "rounds": self.rounds,
-            "seconds": self.seconds,
-            "select_seconds": self.select_seconds,
+            **{name: getattr(self, name) for name in own},
             "unfinished_clusters": self.selection.unfinished,
             "clusters": self.selection.clusters,
         }

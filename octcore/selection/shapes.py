@@ -89,17 +89,8 @@ class TreeShape:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return jsonable(
-            {
-                "words": self.words,
-                "columns": self.columns,
-                "count": self.count,
-                "objective": self.objective,
-                "leaves": self.leaves,
-                "tree": self.tree.to_dict(),
-                "ranges": [vars(part) for part in self.ranges],
-            }
-        )
+        names = ("words", "columns", "count", "objective", "leaves", "tree", "ranges")
+        return jsonable({name: getattr(self, name) for name in names})
 
 
 def shape_words(shape: Shape, names: list[str]) -> str:

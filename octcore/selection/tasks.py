@@ -1,7 +1,8 @@
 """What a worker can do beside a solve: tuning, paths over sizes or encodings, selections.
 
 Every task gets the rows, its settings, a function that tells a part at once, and one that says
-whether to stop; it returns its whole result as plain values.  Libraries are imported on demand.
+whether to stop; it returns its whole result.  Both become plain values (`TASKS`).  Libraries are
+imported on demand.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from octcore.data.dataset import Dataset
+from octcore.serial import jsonable
 
 Settings = Mapping[str, Any]
 Result = dict[str, Any]
@@ -23,17 +25,16 @@ def run_path(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -
     """Compute the optimal tree of every size."""
     from octcore.selection.penalty_path import penalty_path
 
-    return {"path": penalty_path(data, cancel=cancel, **settings).to_dict()}
+    return {"path": penalty_path(data, cancel=cancel, **settings)}
 
 
 def run_tune(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Choose hyperparameters by cross-validation; every training is told at once."""
     from octcore.selection.tuning import Fit, tune
-    from octcore.serial import jsonable
 
     def told(fit: Fit, done: int, total: int) -> None:
         record = {**vars(fit), "candidate": dict(fit.candidate)}
-        tell({"fit": jsonable(record), "done": done, "total": total})
+        tell({"fit": record, "done": done, "total": total})
 
     result = tune(data, on_fit=told, cancel=cancel, **settings)
     # The final trees would be megabytes; the splits, seed and settings say how to repeat them.
@@ -61,7 +62,7 @@ def run_verify(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
 
     run = Run.from_dict(settings["run"], train=data)
     found = verified(run, settings["time_limit"], cancel).certificate.verification
-    return {"verification": None if found is None else found.to_dict()}
+    return {"verification": found}
 
 
 def run_alternatives(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
@@ -70,7 +71,7 @@ def run_alternatives(data: Dataset, settings: Settings, tell: Tell, cancel: Canc
     from octcore.selection.near_optimal import near_optimal
 
     found = near_optimal(data, cancel=cancel, **settings["search"])
-    return {"alternatives": alternatives(found, **settings["conditions"]).to_dict()}
+    return {"alternatives": alternatives(found, **settings["conditions"])}
 
 
 def run_shapes(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
@@ -80,7 +81,7 @@ def run_shapes(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
 
     found = near_optimal(data, cancel=cancel, **settings["search"])
     number, lines = shape_lines(found.restrict(**settings["conditions"]))
-    return {"number": number, "lines": [vars(line) for line in lines]}
+    return {"number": number, "lines": lines}
 
 
 def run_meeting(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
@@ -90,16 +91,15 @@ def run_meeting(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled
     from octcore.selection.near_optimal import near_optimal
 
     found = near_optimal(data, cancel=cancel, **settings["search"])
-    return {"meeting": vars(meeting(found, Constraints.parse(settings["constraints"])))}
+    return {"meeting": meeting(found, Constraints.parse(settings["constraints"]))}
 
 
 def run_binarization(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve on coarser and finer thresholds; every point is told at once, so a stop keeps it."""
     from octcore.selection.binarization import BinarizationPoint, binarization_path
-    from octcore.serial import jsonable
 
     def told(point: BinarizationPoint, done: int, total: int) -> None:
-        tell({"point": jsonable(vars(point)), "done": done, "total": total})
+        tell({"point": point, "done": done, "total": total})
 
     path = binarization_path(data, on_point=told, cancel=cancel, **settings)
     return {"is_complete": path.is_complete}
@@ -110,20 +110,17 @@ def run_refer(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) 
     from octcore.selection.refer_path import ReferPoint, refer_path
 
     def told(point: ReferPoint, done: int, total: int) -> None:
-        tell({"point": vars(point), "done": done, "total": total})
+        tell({"point": point, "done": done, "total": total})
 
-    points = refer_path(data, on_point=told, cancel=cancel, **settings)
-    return {"points": [vars(point) for point in points]}
+    return {"points": refer_path(data, on_point=told, cancel=cancel, **settings)}
 
 
 def run_repeats(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Judge the trees of further random splits on their held-out rows; every split is told."""
-    from dataclasses import asdict
-
     from octcore.selection.repeated_splits import repeated_splits
 
     found = repeated_splits(
-        data, on_split=lambda split: tell({"split": asdict(split)}), cancel=cancel, **settings
+        data, on_split=lambda split: tell({"split": split}), cancel=cancel, **settings
     )
     return {"n_splits": len(found)}
 
@@ -133,20 +130,16 @@ def run_curve(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) 
     from octcore.solving.run import Run
 
     run = Run.from_dict(settings["run"], train=data)
-    points = run.curve(settings["column"], settings["time_limit"], cancel, settings["node"])
-    return {"points": [vars(point) for point in points]}
+    found = run.curve(settings["column"], settings["time_limit"], cancel, settings["node"])
+    return {"points": found}
 
 
 def run_values(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every column at a node of a run; the data are its training rows."""
-    from octcore.serial import jsonable
     from octcore.solving.run import Run
 
     run = Run.from_dict(settings["run"], train=data)
-    found = run.values(settings["time_limit"], cancel, settings["node"])
-    trees = [entry.tree and entry.tree.to_dict() for entry in found]
-    values = [{**vars(entry), "tree": tree} for entry, tree in zip(found, trees, strict=True)]
-    return {"values": jsonable(values)}
+    return {"values": run.values(settings["time_limit"], cancel, settings["node"])}
 
 
 def run_prove(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
@@ -176,10 +169,19 @@ def run_excluded(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelle
 
     run = solve(data, cancel=cancel, **settings)
     cost, cuts = excluded_cuts(run, cancel)
-    return {"run": run.to_dict(), "cost": cost, "cuts": [vars(cut) for cut in cuts]}
+    return {"run": run, "cost": cost, "cuts": cuts}
 
 
-TASKS: dict[str, Task] = {
+def _told_plainly(task: Task) -> Task:
+    """A task whose parts and result are plain values."""
+
+    def plain(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
+        return jsonable(task(data, settings, lambda part: tell(jsonable(part)), cancel))
+
+    return plain
+
+
+_ALL: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
     "curve": run_curve,
@@ -195,3 +197,4 @@ TASKS: dict[str, Task] = {
     "values": run_values,
     "verify": run_verify,
 }
+TASKS = {key: _told_plainly(task) for key, task in _ALL.items()}

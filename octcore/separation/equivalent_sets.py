@@ -8,7 +8,6 @@ Keegan, Forbes, "Accelerated BendOCT": equivalent-point sets (13).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -74,7 +73,17 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     split_sets: list[tuple[int, ...]] = []
     parts: list[list[np.ndarray]] = []
     for split_set in _differences(X, y, split_size):
-        for group in _sets_of(split_set, X, y, whole, keys):
+        # Rows that agree outside the split set, of several classes, every feature of it varying.
+        outside = whole - (X[:, split_set] * keys[list(split_set)]).sum(axis=1, dtype=np.uint64)
+        order = np.argsort(outside, kind="stable")
+        start = np.flatnonzero(np.append(True, np.diff(outside[order]) != 0))
+        varies = np.ones(len(start), bool)
+        for column in (y, *X.T[list(split_set)]):
+            values = column[order]
+            varies &= np.maximum.reduceat(values, start) != np.minimum.reduceat(values, start)
+        end = np.append(start[1:], len(order))
+        for g in np.flatnonzero(varies):
+            group = order[start[g] : end[g]]
             split_sets.append(split_set)
             parts.append([hits[group[y[group] == k]] for k in np.unique(y[group])])
         if len(parts) >= MOST_SETS:
@@ -110,33 +119,9 @@ def _differences(X: np.ndarray, y: np.ndarray, split_size: int) -> list[tuple[in
     return sorted(found, key=lambda s: (len(s), s))
 
 
-def _sets_of(
-    split_set: tuple[int, ...],
-    X: np.ndarray,
-    y: np.ndarray,
-    whole: np.ndarray,
-    keys: np.ndarray,
-) -> list[np.ndarray]:
-    """Rows that agree outside a split set, several classes, every feature of the set varying."""
-    outside = whole - (X[:, split_set] * keys[list(split_set)]).sum(axis=1, dtype=np.uint64)
-    order = np.argsort(outside, kind="stable")
-    sorted_keys = outside[order]
-    start = np.flatnonzero(np.append(True, sorted_keys[1:] != sorted_keys[:-1]))
-    varies = np.maximum.reduceat(y[order], start) != np.minimum.reduceat(y[order], start)
-    for f in split_set:
-        column = X[order, f]
-        varies &= np.maximum.reduceat(column, start) != np.minimum.reduceat(column, start)
-    end = np.append(start[1:], len(order))
-    return [order[start[g] : end[g]] for g in np.flatnonzero(varies)]
-
-
 def conflict_groups(instance: Instance) -> list[np.ndarray]:
     """Hits with weight of every pattern that has several classes: the sets for S = {}."""
     used = np.flatnonzero(instance.weight > 0)
     order = used[np.argsort(instance.pattern[used], kind="stable")]
-    starts = np.flatnonzero(np.append(True, np.diff(instance.pattern[order]) != 0))
-    return [
-        order[first:last]
-        for first, last in pairwise([*starts.tolist(), len(order)])
-        if last - first > 1
-    ]
+    starts = np.flatnonzero(np.diff(instance.pattern[order])) + 1
+    return [hits for hits in np.split(order, starts) if len(hits) > 1]

@@ -234,21 +234,14 @@ class PathBoundCuts:
                     looked += 1
                     if self._is_violated(point, path, relax + deep, tolerance):
                         found.append(path)
-            if self.layout.height(path.end) > 2:
-                queue += self._longer(point, path, relax)
+            if self.layout.height(m := path.end) <= 2:
+                continue
+            arrives = 1.0 if m == 1 else float(point.mass[m // 2 - 1])
+            for feature in np.flatnonzero(point.branch[m - 1] > self.LEAST_MASS):
+                lost = relax + arrives - float(point.branch[m - 1, feature])
+                if lost < 1 - self.LEAST_MASS:
+                    queue += [(child, lost) for child in path.step(int(feature), self.instance)]
         return self.rows(found)
-
-    def _longer(
-        self, point: TreePoint, path: TreePath, relax: float
-    ) -> list[tuple[TreePath, float]]:
-        m = path.end
-        arrives = 1.0 if m == 1 else float(point.mass[m // 2 - 1])
-        longer = []
-        for feature in np.flatnonzero(point.branch[m - 1] > self.LEAST_MASS):
-            lost = relax + arrives - float(point.branch[m - 1, feature])
-            if lost < 1 - self.LEAST_MASS:
-                longer += [(child, lost) for child in path.step(int(feature), self.instance)]
-        return longer
 
     def _is_violated(
         self, point: TreePoint, path: TreePath, relax: float, tolerance: float

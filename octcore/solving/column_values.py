@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from octcore.engines.events import Clock
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
-from octcore.formulations.shared.question import question_of
+from octcore.formulations.shared.question import question_below, question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
+from octcore.serial import Record
 from octcore.solving.prepare import problem_of
 from octcore.solving.threshold_span import (
     ORDERED,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ColumnValue:
+class ColumnValue(Record):
     """One raw column at a node, where the tree outside of what is below stays."""
 
     column: str
@@ -47,13 +48,6 @@ class ColumnValue:
     """Any threshold from the first number up to, but without, the second parts the rows alike."""
     tree: Tree | None
     """The best tree that was found, from the node on."""
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> ColumnValue:
-        """Read it back from plain data."""
-        tree, interval = record["tree"], record["interval"]
-        kept = {"tree": tree and Tree.from_dict(tree), "interval": interval and tuple(interval)}
-        return cls(**{**record, **kept})
 
 
 def column_values(
@@ -80,7 +74,7 @@ def column_values(
     if node != 1:
         here, outside, rest = _surroundings(run.needed.tree, problem, asked, node)
         left = None if asked.max_leaves is None else asked.max_leaves - outside
-        asked = _below(asked, here, node.bit_length() - 1, left)
+        asked = question_below(asked, here, node.bit_length() - 1, left)
     share = _share(problem.weights, here)
     required = asked.roots
     clock = Clock(time_limit)
@@ -229,32 +223,14 @@ def _side(
     cancel: Callable[[], bool] | None,
 ) -> tuple[float | None, bool]:
     """Least share of all weight that a side of a split costs, or a bound; None for no tree."""
-    weights = np.ones(len(rows)) if asked.weights is None else asked.weights
-    share = _share(weights, rows)
+    assert asked.weights is not None
+    share = _share(asked.weights, rows)
     counts = np.ones(len(rows)) if asked.counts is None else asked.counts
     if share == 0:
         return (asked.leaf_penalty if counts[rows].sum() >= asked.smallest_leaf else None), True
-    best = answer(_below(asked, rows, levels), cancel=cancel, time_limit=seconds)
+    best = answer(question_below(asked, rows, levels), cancel=cancel, time_limit=seconds)
     cost = None if best.bound is None else share * (1 - best.bound)
     return cost, best.status in {"optimal", "infeasible"}
-
-
-def _below(
-    asked: Question, rows: np.ndarray, levels: int, max_leaves: int | None = None
-) -> Question:
-    """Ask the same of some rows, so many levels below; costs are shares of the weight of these."""
-    weights = np.ones(len(rows)) if asked.weights is None else asked.weights
-    return replace(
-        asked,
-        X=asked.X[rows],
-        y=asked.y[rows],
-        weights=weights[rows],
-        counts=None if asked.counts is None else asked.counts[rows],
-        depth=asked.depth - levels,
-        leaf_penalty=asked.leaf_penalty / _share(weights, rows),
-        max_leaves=max_leaves,
-        roots=None,
-    )
 
 
 def univariate_question(

@@ -14,11 +14,12 @@ from typing import Any
 
 from octcore.constraints import side_constraint
 from octcore.data.samples import sample_info
+from octcore.serial import Record
 from octcore.solving.settings import GENERAL, ONE_VS_REST, ROWS, Asked
 
 
 @dataclass(frozen=True)
-class DataChoice:
+class DataChoice(Record):
     """Which table is read and how its columns are meant."""
 
     sample: str = ""

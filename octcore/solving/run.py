@@ -19,7 +19,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.program import Sense
-from octcore.serial import jsonable, versions
+from octcore.serial import Record, jsonable, versions
 from octcore.solving import report
 from octcore.solving.prepare import problem_of
 from octcore.solving.settings import Asked
@@ -52,7 +52,7 @@ seconds of the clock count what other programs did, too."""
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Record):
     """What is proven, and by what."""
 
     method: str
@@ -92,26 +92,8 @@ class Certificate:
         return f"proven optimal by {self.method}" + (", verified" if self.verified else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "method": self.method,
-            "proven": self.proven,
-            "badge": self.badge,
-            "statements": list(self.statements),
-            "verified": self.verified,
-            "verification": None if self.verification is None else self.verification.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """Read a certificate back; older ones know no verification."""
-        found = record.get("verification")
-        return cls(
-            record["method"],
-            record["proven"],
-            tuple(record["statements"]),
-            None if found is None else Verification.from_dict(found),
-        )
+        """Return plain data, with what follows from it."""
+        return super().to_dict() | {"badge": self.badge, "verified": self.verified}
 
 
 @dataclass(frozen=True, eq=False)

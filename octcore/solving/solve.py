@@ -17,7 +17,7 @@ from octcore import kernels
 from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.engines.base import Engine, Outcome, SolveLimits, StopReason, offer
+from octcore.engines.base import Attempt, Engine, Outcome, StopReason, TimeUpError
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
@@ -197,13 +197,14 @@ def _solve_prepared(
     recorder = Recorder(
         program.sense, clock, emit, program.granularity, program.tolerance, program.span
     )
-    limits = SolveLimits(clock, settings.gap, settings.node_limit, settings.threads, settings.seed)
+    spend = {name: getattr(settings, name) for name in ("gap", "node_limit", "threads", "seed")}
+    attempt = Attempt(program, recorder, cancel, **spend)
     recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
     with kernels.announced(recorder.phase):
-        _offer_starts(program, prepared, recorder, cancel)
+        _offer_starts(attempt, prepared)
         recorder.bound(program.bound)
         start = clock.elapsed
-        outcome = _run_engine(program, engine, limits, recorder, cancel)
+        outcome = _run_engine(attempt, engine)
         outcome.seconds.setdefault("solve", clock.elapsed - start)
         outcome.seconds["compile_kernels"] = clock.preparing
     outcome = _closed(outcome, recorder, settings.gap > program.tolerance)
@@ -240,36 +241,27 @@ def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> N
         check_size(program.size)
 
 
-def _offer_starts(
-    program: Program, prepared: Prepared, recorder: Recorder, cancel: Callable[[], bool]
-) -> None:
+def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
     """Evaluate the formulation's own starts; the single leaf comes first and always."""
-    offer(program, recorder, prepared.problem.majority_leaf, "warm start")
-    if prepared.settings.warm_start == "none" or cancel():
+    attempt.offer(prepared.problem.majority_leaf, "warm start")
+    if prepared.settings.warm_start == "none" or attempt.cancel():
         return
-    for source, tree in program.starts():
-        offer(program, recorder, tree, source)
-        if recorder.clock.remaining <= 0 or cancel():
+    for source, tree in attempt.program.starts():
+        attempt.offer(tree, source)
+        if attempt.clock.remaining <= 0 or attempt.cancel():
             return
 
 
-def _run_engine(
-    program: Program,
-    engine: Engine,
-    limits: SolveLimits,
-    recorder: Recorder,
-    cancel: Callable[[], bool],
-) -> Outcome:
-    if cancel():
-        return Outcome(StopReason.CANCELLED, program.method)
-    if limits.clock.remaining <= 0:
-        return Outcome(StopReason.TIME_LIMIT, program.method)
-    if recorder.is_closed:
-        return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
+def _run_engine(attempt: Attempt, engine: Engine) -> Outcome:
     try:
-        return engine.solve(program, limits, recorder, cancel)
+        attempt.guard()
+        if attempt.recorder.is_closed:
+            return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
+        return engine.solve(attempt)
     except CancelledError:
-        return Outcome(StopReason.CANCELLED, program.method)
+        return Outcome(StopReason.CANCELLED, attempt.program.method)
+    except TimeUpError:
+        return Outcome(StopReason.TIME_LIMIT, attempt.program.method)
 
 
 def choose_engine(settings: Settings, program: Program) -> Engine:

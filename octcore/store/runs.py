@@ -229,17 +229,11 @@ class RunStore:
         info = self.info(run_id)
         with _broken_in_words(info.name or run_id):
             result = self._result(run_id)
+        kept = ("id", "name", "state", "created", "finished", "settings", "summary", "error")
         record: dict[str, Any] = {
             "format": "octcore-run-export",
             "version": 1,
-            "id": info.id,
-            "name": info.name,
-            "state": info.state.value,
-            "created": info.created,
-            "finished": info.finished,
-            "settings": dict(info.settings),
-            "summary": dict(info.summary),
-            "error": info.error,
+            **{name: getattr(info, name) for name in kept},
             "run": result,
             "events": [event.to_dict() for event in self.events(run_id)],
         }

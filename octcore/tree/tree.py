@@ -212,11 +212,12 @@ class Tree:
         """Encoded columns tested anywhere, ascending."""
         return tuple(sorted({j for split in self.splits.values() for j in split.features}))
 
-    def node_rows(self, X: np.ndarray) -> dict[int, np.ndarray]:
-        """Row indices that visit every node, parents before children."""
-        rows = {1: np.arange(len(X))}
+    def node_rows(self, X: np.ndarray, root: int = 1) -> dict[int, np.ndarray]:
+        """Row indices that visit every node from a root on, parents before children."""
+        rows = {root: np.arange(len(X))}
         for node in self.splits:
-            here = rows[node]
+            if (here := rows.get(node)) is None:
+                continue
             right = self.splits[node].goes_right(X, here)
             left_child, right_child = topology.children(node)
             rows[left_child], rows[right_child] = here[~right], here[right]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
+
+from octcore.serial import Record
 
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
@@ -27,7 +28,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Record):
     """The claim of a run, held against an independent derivation."""
 
     status: str
@@ -50,15 +51,6 @@ class Verification:
     def verified(self) -> bool | None:
         """True if confirmed, False if refuted, None if not verified."""
         return {Verdict.CONFIRMED: True, Verdict.REFUTED: False}.get(Verdict(self.status))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Verification:
-        """Read a verification back."""
-        return cls(**{name: record[name] for name in cls.__dataclass_fields__ if name in record})
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,11 +66,7 @@ class Request:
             "data": base64.b64encode(pack(self.data)).decode("ascii"),
         }
         # Values that are no number must arrive as they are, so that they are refused by name.
-        return json.dumps(record, default=_plain).encode() + b"\n"
-
-
-def _plain(value: Any) -> Any:
-    return value.to_dict() if hasattr(value, "to_dict") else jsonable(value)
+        return json.dumps(record, default=jsonable).encode() + b"\n"
 
 
 def read_request(line: bytes) -> tuple[Request, float]:

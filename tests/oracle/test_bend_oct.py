@@ -11,7 +11,7 @@ import pytest
 
 from octcore import kernels
 from octcore.constraints import violations
-from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
@@ -269,7 +269,7 @@ def test_probing_cuts_off_no_better_tree(seed, penalty):
     program = replace(program, build=lambda guard: replace(build(guard), rounding=None))
     clock, events = Clock(600.0), []
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
-    outcome = BranchAndCutEngine().solve(program, SolveLimits(clock, 0.0), recorder, lambda: False)
+    outcome = BranchAndCutEngine().solve(Attempt(program, recorder, lambda: False))
     check_optimal(outcome, recorder, optimum(X, y, 2, 4, penalty))
 
 

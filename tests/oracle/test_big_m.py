@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.base import Attempt, StopReason
 from octcore.engines.events import Clock, Recorder
 from octcore.engines.monolithic import HighsEngine
 from octcore.formulations.base import get_formulation
@@ -68,7 +68,7 @@ def test_a_model_that_may_forbid_trees_proves_nothing():
         value = program.evaluate(tree)
         assert value is not None
         recorder.incumbent(value, tree, source)
-    outcome = HighsEngine().solve(capped, SolveLimits(clock), recorder, lambda: False)
+    outcome = HighsEngine().solve(Attempt(capped, recorder, lambda: False))
     assert recorder.best_bound == 0.0  # the program's own bound, not the model's
     assert outcome.stop_reason is not StopReason.OPTIMAL
     assert any("proves nothing" in claim for claim in outcome.claims)

@@ -15,7 +15,7 @@ import pyomo.environ as pyo
 import pytest
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut import search
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
 from octcore.engines.events import Clock, Event, Recorder
@@ -173,14 +173,14 @@ def check(rng: np.random.Generator) -> None:
     rounds = {"ROOT_ROUNDS": int(rng.choice([0, 1, 50])), "NODE_ROUNDS": int(rng.choice([0, 1, 3]))}
     node_limit = int(rng.integers(1, 9)) if rng.random() < 0.4 else None
     cancel = Countdown(int(rng.integers(3, 60)) if rng.random() < 0.3 else np.inf)
-    limits = SolveLimits(clock, float(rng.choice([0.0, 0.0, 0.2])), node_limit)
+    gap = float(rng.choice([0.0, 0.0, 0.2]))
     if rng.random() < 0.3 and len(lazy.points):
         start = tree_of(lazy.points[rng.integers(len(lazy.points))])
         value = program.evaluate(start)
         assert value is not None
         recorder.incumbent(value, start, "start")
     with patch.multiple(search, **rounds):
-        outcome = BranchAndCutEngine().solve(program, limits, recorder, cancel)
+        outcome = BranchAndCutEngine().solve(Attempt(program, recorder, cancel, gap, node_limit))
     if lazy.optimum is None:
         assert recorder.tree is None
         assert outcome.stop_reason is not StopReason.OPTIMAL

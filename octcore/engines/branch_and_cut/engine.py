@@ -25,22 +25,15 @@ class _SearchRun(ModelRun):
 
     def supervise(self) -> Outcome:
         """Say first what is not obeyed."""
-        self.limits.say_one_thread(self.recorder, "Branch and cut")
+        self.say_one_thread("Branch and cut")
         return super().supervise()
 
     def solve(self) -> Outcome:
-        model = self.build()
-        compiled = self.compile(model)
-        relaxation = relax(compiled, self.program)
+        self.build()
+        self.compile()
+        relaxation = relax(self.compiled, self.program)
         with self.phase("solve"):
-            search = BranchAndCut(
-                relaxation,
-                model,
-                self.program,
-                self.limits,
-                self.recorder,
-                self.cancel,
-            )
+            search = BranchAndCut(relaxation, self.built, self)
             reason = search.run()
         self.recorder.progress(search.nodes)
         if search.root_value is not None:

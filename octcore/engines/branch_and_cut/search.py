@@ -6,20 +6,19 @@ value shows that it holds nothing better than the incumbent by at least the gran
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
 
-from octcore.engines.base import SolveLimits, StopReason, TimeUpError, offer
+from octcore.engines.base import Attempt, StopReason, TimeUpError
 from octcore.engines.branch_and_cut.branching import default_children, fixings
 from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
 from octcore.engines.branch_and_cut.nodes import Node, OpenNodes
 from octcore.engines.branch_and_cut.rows import CutPool
 from octcore.engines.events import Recorder
 from octcore.errors import CancelledError
-from octcore.program import Child, Columns, Point, Program, PyomoModel, SearchState
+from octcore.program import Child, Columns, Point, PyomoModel, SearchState
 from octcore.tree.tree import Tree
 
 INTEGRAL = 1e-6
@@ -54,21 +53,13 @@ class Relaxation:
 class BranchAndCut:
     """One run of the search."""
 
-    def __init__(
-        self,
-        relaxation: Relaxation,
-        model: PyomoModel,
-        program: Program,
-        limits: SolveLimits,
-        recorder: Recorder,
-        cancel: Callable[[], bool],
-    ) -> None:
-        self.relaxation, self.model, self.program = relaxation, model, program
-        self.limits, self.recorder, self.cancel = limits, recorder, cancel
-        self.lp = PersistentLp(relaxation.lp, limits.threads, limits.seed)
+    def __init__(self, relaxation: Relaxation, model: PyomoModel, attempt: Attempt) -> None:
+        self.relaxation, self.model, self.attempt = relaxation, model, attempt
+        self.program, self.recorder = attempt.program, attempt.recorder
+        self.lp = PersistentLp(relaxation.lp, attempt.threads, attempt.seed)
         self.pool = CutPool(self.lp, least=max(200, self.lp.n_columns // 5))
         self.lower, self.upper = self.lp.lower.copy(), self.lp.upper.copy()
-        self.step = program.granularity / abs(relaxation.factor)
+        self.step = self.program.granularity / abs(relaxation.factor)
         self.nodes = 0
         self.root_value: float | None = None
         self._open = OpenNodes()
@@ -97,10 +88,10 @@ class BranchAndCut:
 
     def remaining(self) -> float:
         """Seconds that may still be used; 0 when a stop was asked for."""
-        return 0.0 if self.cancel() else self.limits.clock.remaining
+        return 0.0 if self.attempt.cancel() else self.attempt.clock.remaining
 
     def _stop_reason(self) -> StopReason | None:
-        return self.limits.reached(self.recorder, self.cancel, self.nodes)
+        return self.attempt.reached(self.nodes)
 
     def _report_bound(self, current: float | None) -> None:
         best = self.recorder.objective
@@ -113,7 +104,7 @@ class BranchAndCut:
 
     def _flush(self, force: bool = False) -> None:
         self.recorder.progress(self.nodes, open_nodes=len(self._open), rows=self.lp.n_rows)
-        now = self.limits.clock.elapsed
+        now = self.attempt.clock.elapsed
         if force or now - self._last_flush >= Recorder.PROGRESS_SECONDS:
             self._last_flush = now
             counts, pictures = self.pool.news()
@@ -256,9 +247,9 @@ class BranchAndCut:
             return
         self._seen.add(tree)
         before = self.recorder.objective
-        offer(self.program, self.recorder, tree, source)
+        self.attempt.offer(tree, source)
         if self.program.improve is not None:
-            offer(self.program, self.recorder, self.program.improve(tree), "polish")
+            self.attempt.offer(self.program.improve(tree), "polish")
         if self.recorder.objective != before and self._root_costs is not None:
             self._fix_globally()
 

@@ -69,66 +69,32 @@ ACCELERATIONS: tuple[Parameter, ...] = (
         "Demand the best subtree itself below a path; auto: unless a side constraint makes that "
         "invalid.",
     ),
-)
-PROBING = Flag(
-    "probing",
-    True,
-    "",
-    "As a solver probes: below a decided path, try every split of the next node by the path bounds "
-    "of its two sides, and exclude those that cannot improve on the best tree.",
-)
-STRENGTHENINGS: tuple[Parameter, ...] = (
+    Flag(
+        "probing",
+        True,
+        "",
+        "As a solver probes: below a decided path, try every split of the next node by the path "
+        "bounds of its two sides, and exclude those that cannot improve on the best tree.",
+    ),
     Flag("search_start", False, "", "Ours: start from the tree of the exact search (10 seconds)."),
     Flag("value_row", False, "V_f", "Ours: rows with the exact value of every split of a node."),
     *FIXING,
 )
 
 
-@dataclass(frozen=True)
-class Accelerations:
-    """Checked switches."""
-
-    forms: PathBoundForms | None
-    """Forms of path bound cuts; None for no such cuts."""
-    equivalent: EquivalentForm | None
+def equivalent_form(params: Mapping[str, Any]) -> EquivalentForm | None:
     """Form of the equivalent-point inequalities; None for none."""
-    split_size: int
-    strengthened_cuts: bool
-    solution_polishing: bool
-    search_start: bool
-    value_row: bool
-    fixing: bool
-    probing: bool
-    """`strengthened_cuts`, `solution_polishing`, `search_start`, `value_row`, `fixing`, `probing`:
-    the other switches; `fixing` is of root features, of pairs, or both."""
-
-    @classmethod
-    def of(cls, params: Mapping[str, Any], couples: bool) -> Accelerations:
-        """Read the switches.
-
-        `couples`: whether a side constraint couples a subtree with the rest of the tree.
-        Raises `SettingsError` if a switch is not valid with the others or with the side
-        constraints.
-        """
-        equivalent = None
-        if params["eqp"] != "off":
-            equivalent = EquivalentForm(
-                params["eqp"], params["eqp_disaggregated"], params["eqp_group_selection"]
-            )
-        return cls(
-            forms=_path_bound_forms(params, couples),
-            equivalent=equivalent,
-            split_size=params["eqp_split_size"],
-            strengthened_cuts=params["strengthened_cuts"],
-            solution_polishing=params["solution_polishing"],
-            search_start=params["search_start"],
-            value_row=params["value_row"],
-            probing=params["path_bound_cuts"] and params["probing"],
-            fixing=any(params[flag.name] for flag in FIXING),
-        )
+    if params["eqp"] == "off":
+        return None
+    return EquivalentForm(params["eqp"], params["eqp_disaggregated"], params["eqp_group_selection"])
 
 
-def _path_bound_forms(params: Mapping[str, Any], couples: bool) -> PathBoundForms | None:
+def path_bound_forms(params: Mapping[str, Any], couples: bool) -> PathBoundForms | None:
+    """Forms of path bound cuts; None for no such cuts.
+
+    `couples`: whether a side constraint couples a subtree with the rest of the tree.
+    Raises `SettingsError` if a switch is not valid with the others or with the side constraints.
+    """
     wanted = {name: params[name] for name in ("bound_negative_samples", "bound_structure")}
     for name, value in wanted.items():
         if value == "on" and not params["path_bound_cuts"]:

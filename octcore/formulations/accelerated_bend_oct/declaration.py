@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from octcore.formulations.accelerated_bend_oct.accelerations import (
     ACCELERATIONS,
-    PROBING,
-    STRENGTHENINGS,
-    Accelerations,
+    path_bound_forms,
 )
 from octcore.formulations.accelerated_bend_oct.model import Tools, build_model
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
@@ -48,7 +46,7 @@ INFO = FormulationInfo(
     ),
     split_kind="univariate",
     needs_binary_features=True,
-    hyperparameters=(*REGULARISERS, *ACCELERATIONS, PROBING, *STRENGTHENINGS),
+    hyperparameters=(*REGULARISERS, *ACCELERATIONS),
     constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),
     equations=(
@@ -84,13 +82,12 @@ def build(problem: Problem) -> Program:
     """
     objective = UnivariateObjective(problem)
     reduced = reduce_problem(problem)
-    settings = Accelerations.of(problem.params, reduced.couples)
-    tools = Tools(settings, reduced, objective)
+    tools = Tools(reduced, objective, path_bound_forms(problem.params, reduced.couples))
     return objective.program(
         size=estimate_size(reduced),
         build=lambda guard: build_model(tools, guard),
         bound=objective.ceiling,
         starts=tools.starts,
-        improve=tools.polisher.improve if settings.solution_polishing else None,
+        improve=tools.polisher.improve if problem.params["solution_polishing"] else None,
         method=proof_method(problem),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.accelerated_bend_oct.accelerations import Accelerations
+from octcore.formulations.accelerated_bend_oct.accelerations import equivalent_form
 from octcore.formulations.shared.benders import (
     ReducedProblem,
     TreeVariables,
@@ -23,16 +23,17 @@ from octcore.formulations.shared.benders_search import (
     cut_tolerance,
     renumbered,
 )
+from octcore.formulations.shared.fixing import FIXING
 from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Child, Columns, Cuts, PyomoModel, SearchState
-from octcore.separation.equivalent_points import EquivalentPointCuts
+from octcore.separation.equivalent_points import EquivalentForm, EquivalentPointCuts
 from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.max_flow import BendersCuts
-from octcore.separation.path_bound import PathBoundCuts, TreePath
+from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePath
 from octcore.separation.probing import PathProbe
-from octcore.separation.tree_rows import TreePoint
+from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.separation.value_rows import ValueRows
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -43,9 +44,15 @@ from octcore.warmstart.polishing import Polisher, SubtreeCache
 class Tools:
     """What the techniques share; there is one cache of subtrees for all of them."""
 
-    settings: Accelerations
     reduced: ReducedProblem
     objective: UnivariateObjective
+    forms: PathBoundForms | None
+    """Of path bound cuts."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The switches."""
+        return self.reduced.problem.params
 
     @cached_property
     def cache(self) -> SubtreeCache:
@@ -70,19 +77,20 @@ class Tools:
             greedy.append(tree)
             yield source, tree
         # Polishing may have to load compiled kernels first, so the quick trees are out by then.
-        for tree in greedy if self.settings.solution_polishing else ():
+        for tree in greedy if self.params["solution_polishing"] else ():
             yield "polish", self.polisher.improve(tree)
 
 
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     """Build the master problem with its separators."""
-    reduced, settings = tools.reduced, tools.settings
-    penalty, strict = tools.objective.penalty, settings.strengthened_cuts
+    reduced, params = tools.reduced, tools.params
+    penalty, strict = tools.objective.penalty, params["strengthened_cuts"]
     model, variables = make_master("AcceleratedBendOCT", reduced, penalty, guard, strict)
-    if settings.equivalent is not None and not reduced.all_pairs:
-        _add_conflicts(model, tools)
+    form = equivalent_form(params)
+    if form is not None and not reduced.all_pairs:
+        _add_conflicts(model, reduced.instance, form)
     found = None
-    if settings.search_start or settings.fixing:
+    if params["search_start"] or any(params[flag.name] for flag in FIXING):
         found = RootValues(reduced.problem, tools.objective, guard)
         found.fix(model, model.b, variables.features, (tree for _, tree in tools.starts()))
     guard()
@@ -104,7 +112,7 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
             variables.positions(columns),
             columns.n_columns,
         ),
-        probing=_probing(tools, variables) if settings.probing else None,
+        probing=_probing(tools, variables) if tools.forms and params["probing"] else None,
     )
 
 
@@ -126,15 +134,13 @@ def _probing(
     return probing
 
 
-def _add_conflicts(model: Any, tools: Tools) -> None:
+def _add_conflicts(model: Any, instance: Instance, form: EquivalentForm) -> None:
     """Hits of one pattern have one label: S = {} of the equivalent-point inequalities."""
-    instance, settings = tools.reduced.instance, tools.settings
     groups = conflict_groups(instance)
-    choose = settings.equivalent is not None and settings.equivalent.group_selection
 
     def conflict(model: Any, r: int) -> Any:
         hits = groups[r]
-        if choose:
+        if form.group_selection:
             return pyo.quicksum(model.theta[int(h)] for h in hits) <= 1
         weight = instance.weight[hits]
         gained = linear(weight.tolist(), [model.theta[int(h)] for h in hits])
@@ -151,20 +157,19 @@ class AcceleratedCuts:
     """Runs the separators in the order in which they pay off."""
 
     def __init__(self, tools: Tools, guard: Callable[[], None]) -> None:
-        settings, instance = tools.settings, tools.reduced.instance
+        params, instance = tools.params, tools.reduced.instance
         layout, penalty = tools.reduced.layout, tools.objective.penalty
         self.layout, self.instance = layout, instance
-        self.benders = BendersCuts(layout, instance, settings.strengthened_cuts)
+        self.benders = BendersCuts(layout, instance, params["strengthened_cuts"])
         self.equivalent = self.paths = self.values = None
-        if settings.equivalent is not None and settings.split_size and layout.n_features:
-            sets = find_sets(instance, settings.split_size)
+        form = equivalent_form(params)
+        if form is not None and params["eqp_split_size"] and layout.n_features:
+            sets = find_sets(instance, params["eqp_split_size"])
             guard()
-            self.equivalent = EquivalentPointCuts(layout, instance, sets, settings.equivalent)
-        if settings.forms is not None and layout.depth >= 2:
-            self.paths = PathBoundCuts(
-                layout, instance, tools.cache.subtree, penalty, settings.forms
-            )
-        if settings.value_row:
+            self.equivalent = EquivalentPointCuts(layout, instance, sets, form)
+        if tools.forms is not None and layout.depth >= 2:
+            self.paths = PathBoundCuts(layout, instance, tools.cache.subtree, penalty, tools.forms)
+        if params["value_row"]:
             self.values = ValueRows(layout, instance, tools.cache.values_by_root, penalty)
         self._entered = False
         self._written: set[tuple[tuple[int, int, int], ...]] = set()

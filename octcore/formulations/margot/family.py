@@ -12,11 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.formulations.shared.two_classes import STRIP_TOLERANCE, TwoClassTrees
+from octcore.formulations.shared.two_classes import TwoClassTrees
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.search.margot.start import local_svm
 from octcore.tree import metrics
-from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
 
 NULL_WEIGHTS = 1e-8
@@ -103,9 +102,7 @@ class MargotFamily(TwoClassTrees):
         null = np.abs(planes.weights).sum(axis=1) <= NULL_WEIGHTS
         weights = np.where(null[:, None], 0.0, planes.weights)
         by_node = {t: (weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
-        return tree_from_planes(
-            by_node, labels, self.X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE
-        )
+        return self.with_margins(by_node, labels)
 
     def routing(self, tree: Tree) -> np.ndarray | None:
         """Last-level branch node of every row; None unless all branch nodes have planes."""

@@ -10,11 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from octcore.formulations.shared.oblique import least
-from octcore.formulations.shared.two_classes import STRIP_TOLERANCE, TwoClassTrees
+from octcore.formulations.shared.two_classes import TwoClassTrees
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.start import local_svm
 from octcore.tree import topology
-from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree, grown
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.plane_search import improve_plane, shift_into_gap
@@ -115,9 +114,7 @@ class MMSVMTrees(TwoClassTrees):
             leaf: (self.positive if leaf % 2 else 1 - self.positive) if leaf >= first else label
             for leaf, label in leaves.items()
         }
-        return tree_from_planes(
-            planes, labels, self.X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE
-        )
+        return self.with_margins(planes, labels)
 
     # --- polishing -------------------------------------------------------------------------
 
@@ -214,9 +211,7 @@ class MMSVMTrees(TwoClassTrees):
     def _path_cost(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
         """Cost of every row from a node on, before weights."""
         cost = np.zeros(len(here))
-        pending = [(node, np.arange(len(here)))]
-        while pending:
-            t, at = pending.pop()
+        for t, at in tree.node_rows(self.X[here], node).items():
             rows = here[at]
             if t in tree.labels:
                 levels = self.problem.depth - topology.node_depth(t)
@@ -226,8 +221,6 @@ class MMSVMTrees(TwoClassTrees):
             split = tree.splits[t]
             scores = split.project(self.X[rows]) + split.solved_offset
             cost[at] += self.node_cost(self.signs[rows], scores)
-            right = split.goes_right(self.X[rows])
-            pending += [(2 * t, at[~right]), (2 * t + 1, at[right])]
         return cost
 
     # --- starts ----------------------------------------------------------------------------

@@ -39,8 +39,12 @@ class LabelsThenRouting:
         columns = point.columns.of(self.labels).reshape(len(self.leaves), -1)
         free = lower[columns].max(axis=1) < 0.5
         if free.any():
+            # One child per class that the most undecided leaf may still have.
             values = np.where(free[:, None], point.x[columns], np.inf)
-            return _label_children(columns, values, point.x, upper)
+            here = columns[int(values.max(axis=1).argmin())]
+            ranked = here[np.argsort(-point.x[here], kind="stable")]
+            one = np.ones(1)
+            return [(column, one, one) for column in ranked[upper[ranked] > 0.5][:, None]]
         return self._routing_children(point, lower, upper)
 
     def _routing_children(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
@@ -63,21 +67,6 @@ class LabelsThenRouting:
                 return [up, down] if point.x[column] > 0.5 else [down, up]
             node *= 2
         return []
-
-
-def _label_children(
-    columns: np.ndarray, values: np.ndarray, x: np.ndarray, upper: np.ndarray
-) -> list[Child]:
-    """One child per class that the most undecided leaf may still have."""
-    leaf = int(values.max(axis=1).argmin())
-    here = columns[leaf]
-    children: list[Child] = []
-    for k in np.argsort(-x[here], kind="stable"):
-        column = here[k]
-        if upper[column] > 0.5:
-            one = np.array([column])
-            children.append((one, np.ones(1), np.ones(1)))
-    return children
 
 
 class SearchRounding:

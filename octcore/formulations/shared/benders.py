@@ -147,8 +147,23 @@ def make_master(
         model, reduced.layout, reduced.instance, binary_labels or reduced.all_pairs
     )
     _add_tree(model, variables)
-    _add_objective(model, reduced.instance, penalty)
-    _add_side_constraints(model, reduced, variables, guard)
+    gained = pyo.quicksum(
+        float(weight) * model.theta[h] for h, weight in enumerate(reduced.instance.weight) if weight
+    )
+    model.count_value = pyo.Objective(
+        expr=gained - penalty * pyo.quicksum(model.p.values()),
+        sense=pyo.maximize,
+        doc="(4a) weight of hits minus the penalties, on the scale of counts",
+    )
+    # Data changes such as class weights are done; the other side constraints are rows.
+    problem, smallest = reduced.problem, reduced.problem.constraints.min_samples_leaf
+    add_structural_rows(model, problem, model.b, variables.features)
+    if smallest is not None:
+        # Only correct rows flow in the master, so the leaf sizes need rows for all of them.
+        only_size = replace(problem, constraints=Constraints(min_samples_leaf=smallest))
+        FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
+    if reduced.all_pairs:
+        _add_prediction_rows(model, reduced)
     return model, variables
 
 
@@ -178,37 +193,6 @@ def _add_tree(model: Any, variables: TreeVariables) -> None:
     model.one_label = pyo.Constraint(
         pyo.RangeSet(1, layout.n_nodes), rule=label, doc="(3c) sum_k w_mk = p_m"
     )
-
-
-def _add_objective(model: Any, instance: Instance, penalty: float) -> None:
-    """Maximise weight of hits minus penalty per leaf (count scale)."""
-    gained = pyo.quicksum(
-        float(weight) * model.theta[h] for h, weight in enumerate(instance.weight) if weight
-    )
-    model.count_value = pyo.Objective(
-        expr=gained - penalty * pyo.quicksum(model.p.values()),
-        sense=pyo.maximize,
-        doc="(4a) weight of hits minus the penalties, on the scale of counts",
-    )
-
-
-def _add_side_constraints(
-    model: Any,
-    reduced: ReducedProblem,
-    variables: TreeVariables,
-    guard: Callable[[], None],
-) -> None:
-    """Add the rows of all side constraints (data changes such as class weights are done)."""
-    problem, wanted = reduced.problem, reduced.problem.constraints
-    add_structural_rows(model, problem, model.b, variables.features)
-    if wanted.min_samples_leaf is not None:
-        # Only correct rows flow in the master, so the leaf sizes need rows for all of them.
-        only_size = replace(
-            problem, constraints=Constraints(min_samples_leaf=wanted.min_samples_leaf)
-        )
-        FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
-    if reduced.all_pairs:
-        _add_prediction_rows(model, reduced)
 
 
 def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.shared.question import guarded_answer, question_of
+from octcore.formulations.shared.question import guarded_answer, question_below, question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Problem
@@ -141,37 +141,19 @@ def pair_values(
 
     `end`: monotonic time at which searches end with weaker bounds.
     """
-    sides = [_side(problem, objective, problem.X[:, f] == side, guard, end) for side in (0, 1)]
+    asked = question_of(problem, objective, all_roots=True)
+
+    def side(rows: np.ndarray) -> tuple[np.ndarray, float]:
+        """Count values with every column at the top of a subtree, and the best of all."""
+        weight = float(problem.weights[rows].sum())
+        if weight <= 0:
+            # Nothing to gain: a split has two leaves at least.
+            return np.full(problem.n_features, -2 * objective.penalty), -objective.penalty
+        below, seconds = question_below(asked, rows, 1), max(0.0, end - time.monotonic())
+        found = guarded_answer(below, guard, seconds)
+        best = -np.inf if found.bound is None else found.bound
+        return found.root_values * weight, best * weight
+
     to_objective = np.vectorize(objective.from_count, otypes=[float])
-    (left, best_left), (right, best_right) = sides
+    (left, best_left), (right, best_right) = (side(problem.X[:, f] == s) for s in (0, 1))
     return to_objective(left + best_right), to_objective(right + best_left)
-
-
-def _side(
-    problem: Problem,
-    objective: UnivariateObjective,
-    rows: np.ndarray,
-    guard: Callable[[], None],
-    end: float,
-) -> tuple[np.ndarray, float]:
-    """Count values with every column at the top of a subtree on some rows, and the best of all."""
-    weight = float(problem.weights[rows].sum())
-    if weight <= 0:
-        # Nothing to gain: a split has two leaves at least.
-        return np.full(problem.n_features, -2 * objective.penalty), -objective.penalty
-    asked = question_of(
-        problem,
-        objective,
-        leaf_penalty=objective.penalty / weight,
-        X=problem.X[rows],
-        y=problem.y[rows],
-        weights=problem.weights[rows],
-        counts=problem.counts[rows],
-        depth=problem.depth - 1,
-        max_leaves=None,
-        roots=None,
-        all_roots=True,
-    )
-    found = guarded_answer(asked, guard, max(0.0, end - time.monotonic()))
-    best = -np.inf if found.bound is None else found.bound
-    return found.root_values * weight, best * weight

@@ -28,7 +28,7 @@ from octcore.formulations.shared.fixing import (
 from octcore.formulations.shared.question import guarded_answer, question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
-from octcore.program import Problem
+from octcore.program import Problem, root_record
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -78,12 +78,8 @@ class RootValues:
     @property
     def record(self) -> Mapping[str, Any]:
         """Plain data for the result."""
-        return {
-            "root_values": [float(v) if np.isfinite(v) else None for v in self.values],
-            "root_values_exact": [bool(flag) for flag in self.exact],
-            "leaf_value": float(self.leaf_value),
-            **({} if self.fixing is None else {"fixing": self.fixing.record}),
-        }
+        record = root_record(self.values, self.exact, float(self.leaf_value))
+        return record if self.fixing is None else record | {"fixing": self.fixing.record}
 
     @property
     def starts(self) -> tuple[tuple[str, Tree], ...]:

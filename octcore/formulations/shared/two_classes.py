@@ -16,6 +16,8 @@ from octcore.formulations.shared.rows import MergedRows, merge_rows
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.tree import topology
+from octcore.tree.planes import tree_from_planes
+from octcore.tree.tree import Tree
 
 GAP = 1e-4
 """Relative gap that counts as closed: norms are solved, or bounded by tangents, up to rounding."""
@@ -87,6 +89,14 @@ class TwoClassTrees:
         """Whether no row lies between the sides of an upper plane."""
         inside = (scores > STRIP_TOLERANCE - self.price("epsilon")) & (scores < -STRIP_TOLERANCE)
         return not inside.any()
+
+    def with_margins(
+        self, planes: Mapping[int, tuple[np.ndarray, float]], labels: Mapping[int, int]
+    ) -> Tree:
+        """Make the tree of planes with unit margins."""
+        return tree_from_planes(
+            planes, labels, self.X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE
+        )
 
     def node_plane(
         self,

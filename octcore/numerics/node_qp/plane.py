@@ -149,6 +149,10 @@ def solve_node_plane(
     radius = float(np.linalg.norm(x - x.mean(axis=0), axis=1).max())
     minority = min(upper[y > 0].sum(), upper[y < 0].sum()) if sides is None else upper.sum()
     wanted = bias_scale(2.0 * float(minority), radius, float(upper.max()), BIAS_ERROR)
+
+    def is_missed(plane: NodePlane) -> bool:
+        return misses(plane, x, sides, epsilon)
+
     best: NodeSolution | None = None
     tries = [(wanted, TOLERANCE), *((s, _FINE) for s in _SMALL_SCALES if s < wanted)]
     for scale, tolerance in tries:
@@ -156,9 +160,9 @@ def solve_node_plane(
             0.0 if best is None else best.plane.bias + float(x.mean(axis=0) @ best.plane.weights)
         )
         for found in _centred(x, y, upper, sides, epsilon, scale, tolerance, centre, stop):
-            best = found if best is None else _tighter(best, found, x, sides, epsilon)
+            best = found if best is None else _tighter(best, found, is_missed)
         assert best is not None
-        if _is_settled(best, x, sides, epsilon) or (stop is not None and stop()):
+        if _is_settled(best, is_missed) or (stop is not None and stop()):
             break
     assert best is not None
     return best
@@ -229,11 +233,7 @@ def balanced_dual(
 
 
 def _tighter(
-    one: NodeSolution,
-    other: NodeSolution,
-    x: NDArray[np.float64],
-    sides: NDArray[np.int8] | None,
-    epsilon: float,
+    one: NodeSolution, other: NodeSolution, is_missed: Callable[[NodePlane], bool]
 ) -> NodeSolution:
     """Better bound of two solutions, and the plane whose value is nearest to it.
 
@@ -241,27 +241,22 @@ def _tighter(
     """
     dual = other if other.bound > one.bound else one
     distance = [
-        np.inf if misses(found.plane, x, sides, epsilon) else abs(found.plane.value - dual.bound)
+        np.inf if is_missed(found.plane) else abs(found.plane.value - dual.bound)
         for found in (one, other)
     ]
     plane = other.plane if distance[1] < distance[0] else one.plane
     return NodeSolution(plane, dual.bound, dual.vector, dual.multipliers)
 
 
-def _is_settled(
-    found: NodeSolution, x: NDArray[np.float64], sides: NDArray[np.int8] | None, epsilon: float
-) -> bool:
+def _is_settled(found: NodeSolution, is_missed: Callable[[NodePlane], bool]) -> bool:
     """Whether plane and bound meet, or the bound says that no plane routes like this."""
-    if misses(found.plane, x, sides, epsilon):
+    if is_missed(found.plane):
         return found.bound >= _NO_PLANE
     return abs(found.plane.value - found.bound) <= _TIGHT * found.plane.value
 
 
 def misses(
-    plane: NodePlane,
-    x: NDArray[np.float64],
-    sides: NDArray[np.int8] | None,
-    epsilon: float,
+    plane: NodePlane, x: NDArray[np.float64], sides: NDArray[np.int8] | None, epsilon: float
 ) -> bool:
     """Whether a plane misses a routing row by more than the tolerance."""
     if sides is None or not sides.any():

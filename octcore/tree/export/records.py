@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from octcore.encoding.base import Encoding
+from octcore.serial import Record
 from octcore.tree import topology
 from octcore.tree.metrics import node_summaries
 from octcore.tree.tree import Tree
@@ -26,7 +27,7 @@ MAX_NAME, MAX_TERMS = 30, 6
 
 
 @dataclass(frozen=True)
-class NodeRecord:
+class NodeRecord(Record):
     """One node of a tree."""
 
     node: int
@@ -54,10 +55,6 @@ class NodeRecord:
     """Share of the majority class."""
     label: Any = None
     """Predicted class of a leaf, None for a branch node."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON or a table."""
-        return asdict(self) | {"class_counts": list(self.class_counts)}
 
 
 def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:

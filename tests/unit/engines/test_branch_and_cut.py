@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 import pytest
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut import lp as lp_module
 from octcore.engines.branch_and_cut import search
 from octcore.engines.branch_and_cut.branching import default_children, fixings
@@ -117,8 +117,7 @@ def run(program, clock=None, cancel=lambda: False, gap=0.0, node_limit=None):
     events = []
     clock = clock or Clock(20.0)
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
-    limits = SolveLimits(clock, gap, node_limit)
-    outcome = BranchAndCutEngine().solve(program, limits, recorder, cancel)
+    outcome = BranchAndCutEngine().solve(Attempt(program, recorder, cancel, gap, node_limit))
     return outcome, recorder, events
 
 

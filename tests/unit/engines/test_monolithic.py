@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from octcore.engines.base import SolveLimits
+from octcore.engines.base import Attempt
 from octcore.engines.events import Clock, Recorder
 from octcore.engines.model_run import check_size
 from octcore.engines.monolithic import HighsEngine
@@ -31,7 +31,7 @@ def solve(program, clock, cancel=lambda: False, start: Tree | None = None, **lim
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
     if start is not None:
         recorder.incumbent(program.evaluate(start), start, "warm start")
-    outcome = HighsEngine().solve(program, SolveLimits(clock, **limits), recorder, cancel)
+    outcome = HighsEngine().solve(Attempt(program, recorder, cancel, **limits))
     return outcome, recorder, events
 
 
@@ -77,7 +77,7 @@ def test_cancel_stops_while_building_and_while_solving(problem):
         return "solve" in seen
 
     recorder = Recorder(program.sense, clock, lambda event: seen.append(event.source))
-    outcome = HighsEngine().solve(program, SolveLimits(clock), recorder, cancel)
+    outcome = HighsEngine().solve(Attempt(program, recorder, cancel))
     assert outcome.stop_reason == "cancelled"
 
 
@@ -146,7 +146,7 @@ def test_size_is_refused_in_words(problem, monkeypatch):
     recorder = Recorder(program.sense, Clock(9.0), lambda event: None)
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=2e5))
     with pytest.raises(TooLargeError, match="choose a smaller depth"):
-        HighsEngine().solve(program, SolveLimits(Clock(9.0)), recorder, lambda: False)
+        HighsEngine().solve(Attempt(program, recorder, lambda: False))
 
 
 def test_memory_error_while_building_becomes_too_large(problem):
