@@ -344,7 +344,11 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
         wrong = 1.0 if stack.labels[node - n_leaves] != data.y[row] else 0.0
         cost += data.weights[row] * (missing + wrong)
         decided = stack.decided[row]
-        paid = missing + wrong - (1.0 if decided == ERROR else 0.0)
+        paid = missing
+        if decided != ERROR:
+            paid += wrong
+        elif data.limit == np.inf:  # a right row that lacks margin pays less than its error
+            paid += wrong - 1.0
         is_open = decided == FREE or decided == ERROR
         stack.lack[row] = 0.0
         if is_open and (is_near or data.weights[row] * paid > LEAST_COST):
