@@ -174,9 +174,11 @@ class AssignmentSearch:
         self._levels = int(np.clip(MOST_BYTES / bytes_per_level, 20, MOST_LEVELS))
         self._log = new_log(0)
         self._programs = new_programs(self._levels * branch + 1, self._levels, size, problem.norm)
+        x = np.column_stack([np.ones(len(problem.y)), problem.X])
         self._data = MarginRows(
             # as kernels are compiled for: a selection of columns lies column by column
-            np.ascontiguousarray(np.column_stack([np.ones(len(problem.y)), problem.X])),
+            np.ascontiguousarray(x),
+            np.ascontiguousarray(x.T),
             problem.y.astype(np.int64),
             problem.weights.astype(np.float64),
             problem.missing,

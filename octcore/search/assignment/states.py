@@ -21,7 +21,7 @@ from octcore.numerics.margin_simplex import (
     copy_program,
     forbid,
     row_multipliers,
-    score,
+    score_all,
 )
 
 FREE, ERROR = 0, -1
@@ -61,6 +61,8 @@ class Stack(NamedTuple):
     """By row, what it lacks to the leaves where it would cost less; 0 where it costs nothing."""
     worth: FloatArray
     """By row, how much its options raised bounds when they were tried, on average."""
+    reached: FloatArray
+    """Scores by branch node and row."""
     least: FloatArray
     """Least cost of a tree that was met, and least bound of a state left undecided."""
     planes: FloatArray
@@ -102,6 +104,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
         np.zeros(levels),
         np.zeros(n_rows),
         worth,
+        np.zeros((len(labels) - 1, n_rows)),
         np.full(2, np.inf),
         np.zeros((len(labels) - 1, size)),
     )
@@ -109,7 +112,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
     return stack
 
 
-@kernel()
+@kernel(_nrt=False)
 def search_states(
     data: Any,
     programs: Any,
@@ -168,7 +171,7 @@ def search_states(
     return level, seen
 
 
-@inner(owns=True)
+@inner()
 def _note_closed(data: Any, programs: Any, log: Any, first: int, n_branch: int) -> None:
     """Write a closed state whose programs are those of some slots."""
     if len(log.steps) == 0:
@@ -177,7 +180,8 @@ def _note_closed(data: Any, programs: Any, log: Any, first: int, n_branch: int) 
     log.steps[at] = CLOSED
     at += 1
     for slot in range(first, first + n_branch):
-        head, multiplier = at, row_multipliers(data, programs, slot)
+        row_multipliers(data, programs, slot)
+        head, multiplier = at, programs.scratch[2]
         at += 1
         for k in range(programs.n_rows[slot]):
             if multiplier[k] > 0.0:
@@ -212,9 +216,10 @@ def _choose(
         column = _unpaid_column(data, programs, stack, level)
         if column >= 0:
             return len(data.y) + column
-    if stack.lack.max() <= 0.0 or level + 1 >= len(stack.point):
+    is_settled = _is_settled(stack)
+    if is_settled or level + 1 >= len(stack.point):
         stack.least[1] = min(stack.least[1], bound)
-        if stack.lack.max() <= 0.0 and data.limit < np.inf:
+        if is_settled and data.limit < np.inf:
             _keep(programs, stack, level, stack.errors[level])
         return CLOSED
     chosen, best = CLOSED, -1.0
@@ -236,6 +241,15 @@ def _choose(
         if worth > best:
             chosen, best = row, worth
     return chosen
+
+
+@inner()
+def _is_settled(stack: Any) -> bool:
+    """Whether no row lacks anything."""
+    for i in range(len(stack.lack)):
+        if stack.lack[i] > 0.0:
+            return False
+    return True
 
 
 @part()
@@ -331,11 +345,12 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     bound = stack.errors[level] + _least_of_planes(data, programs, first + 1, n_leaves - 1)
     cost = 0.0
     for node in range(1, n_leaves):
-        cost += data.norm * np.abs(programs.plane[first + node, 1:]).sum()
+        cost += data.norm * _norm(programs.plane[first + node])
+        score_all(data, programs.plane[first + node], stack.reached[node - 1])
     for row in range(len(data.y)):
         node, missing, is_near = 1, 0.0, False
         while node < n_leaves:
-            reached = score(data, programs.plane[first + node], row)
+            reached = stack.reached[node - 1, row]
             missing += data.missing * max(0.0, 1.0 - abs(reached))
             is_near |= CLEAR * data.clearance - data.clearance < reached < -CLEAR * data.clearance
             node = 2 * node + (0 if reached >= -CLEAR * data.clearance else 1)
@@ -353,10 +368,19 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
         stack.lack[row] = 0.0
         if is_open and (is_near or data.weights[row] * paid > LEAST_COST):
             weight = max(data.weights[row], LEAST_COST)
-            stack.lack[row] = weight * _lack(data, programs, stack, first, row)
+            stack.lack[row] = weight * _lack(data, stack, row)
     if data.limit == np.inf:
         _keep(programs, stack, level, cost)
     return bound
+
+
+@inner()
+def _norm(plane: Any) -> float:
+    """1-norm of the weights of a plane."""
+    total = 0.0
+    for j in range(1, len(plane)):
+        total += abs(plane[j])
+    return total
 
 
 @part()
@@ -379,7 +403,7 @@ def _least_of_planes(data: Any, programs: Any, first: int, n_branch: int) -> flo
     for slot in range(first, first + n_branch):
         values += programs.value[slot]
         unpaid += _least_features(data, programs, slot)
-        paid += programs.paid[slot].sum()
+        paid += _count(programs.paid[slot])
     return values + max(unpaid, (data.columns - paid) * data.feature)
 
 
@@ -389,13 +413,23 @@ def _least_features(data: Any, programs: Any, slot: int) -> float:
     if data.feature <= 0.0 or programs.value[slot] <= 0.0:
         return 0.0
     paid = programs.paid[slot]
-    if paid.sum() > 1:
+    n_paid = _count(paid)
+    if n_paid > 1:
         return 0.0
     for j in range(1, len(paid)):
-        is_open = paid[j] if paid.any() else programs.norm[slot, j] < np.inf
+        is_open = paid[j] == 1 if n_paid else programs.norm[slot, j] < np.inf
         if is_open and _parts_alone(data, programs, slot, j):
-            return 0.0 if paid.any() else data.feature
-    return data.feature if paid.any() else 2 * data.feature
+            return 0.0 if n_paid else data.feature
+    return data.feature if n_paid else 2 * data.feature
+
+
+@inner()
+def _count(flags: Any) -> int:
+    """Number of flags that are set."""
+    total = 0
+    for j in range(len(flags)):
+        total += flags[j]
+    return total
 
 
 @part()
@@ -419,7 +453,7 @@ def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
     found, largest = -1, LEAST_WEIGHT
     for b in range(n_branch):
         slot = level * n_branch + b
-        total = np.abs(programs.plane[slot, 1:]).sum()
+        total = _norm(programs.plane[slot])
         for j in range(1, size):
             weight = abs(programs.plane[slot, j])
             if not programs.paid[slot, j] and weight > largest * total:
@@ -452,7 +486,7 @@ def _decide_column(
 
 
 @part()
-def _lack(data: Any, programs: Any, stack: Any, first: int, row: int) -> float:
+def _lack(data: Any, stack: Any, row: int) -> float:
     """Least margin that a row lacks on the way to one of the leaves that are open to it."""
     n_leaves, least = len(stack.labels), np.inf
     is_error = stack.decided[row] == ERROR
@@ -462,7 +496,7 @@ def _lack(data: Any, programs: Any, stack: Any, first: int, row: int) -> float:
         lack, node = 0.0, 1
         while node < n_leaves:
             child = _child_towards(node, leaf)
-            reached = score(data, programs.plane[first + node], row)
+            reached = stack.reached[node - 1, row]
             lack += max(0.0, 1.0 - (reached if child == 2 * node else -reached))
             node = child
         least = min(least, lack)
