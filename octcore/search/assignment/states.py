@@ -290,12 +290,13 @@ def _trial(
     value, leaf, node = stack.bound[level], n_leaves + option, 1
     while node < n_leaves:
         child = _child_towards(node, leaf)
-        copy_program(programs, first + node, trial)
         side = 1.0 if child == 2 * node else -1.0
-        add_row(data, programs, trial, row, side, TRIAL_PIVOTS)
-        value += programs.value[trial] - programs.value[first + node]
-        if value >= cutoff:
-            return value
+        if side * stack.reached[node - 1, row] < 1.0:  # else the plane stays the best one
+            copy_program(programs, first + node, trial)
+            add_row(data, programs, trial, row, side, TRIAL_PIVOTS)
+            value += programs.value[trial] - programs.value[first + node]
+            if value >= cutoff:
+                return value
         node = child
     return value
 
