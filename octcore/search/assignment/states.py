@@ -208,6 +208,8 @@ def _choose(
     data: Any, programs: Any, stack: Any, log: Any, level: int, cutoff: float, mirrored: bool
 ) -> int:
     """Row to decide next; CLOSED where no tree below the cutoff is left."""
+    if data.feature > 0.0 and len(log.steps) == 0:
+        _forbid_dear_columns(data, programs, stack, level, cutoff)
     bound = _evaluate(data, programs, stack, level)
     stack.bound[level] = bound
     if bound >= cutoff:
@@ -460,6 +462,29 @@ def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
             if not programs.paid[slot, j] and weight > largest * total:
                 found, largest = b * size + j, weight / total
     return found
+
+
+@part()
+def _forbid_dear_columns(data: Any, programs: Any, stack: Any, level: int, cutoff: float) -> None:
+    """Take all columns from a plane that cannot pay for one more; a log has them one by one."""
+    n_branch, size = len(stack.planes), data.x.shape[1]
+    first = level * n_branch
+    values, paid, unpaid = stack.errors[level], 0, 0.0
+    for slot in range(first, first + n_branch):
+        values += programs.value[slot]
+        paid += _count(programs.paid[slot])
+        unpaid += _least_features(data, programs, slot)
+    for slot in range(first, first + n_branch):
+        others = unpaid - _least_features(data, programs, slot)
+        least = max(others, (data.columns - paid - 1) * data.feature)
+        if values + data.feature + least < cutoff:
+            continue
+        last = 0
+        for j in range(1, size):
+            if not programs.paid[slot, j] and programs.norm[slot, j] < np.inf:
+                programs.norm[slot, j], last = np.inf, j
+        if last:
+            forbid(data, programs, slot, last, PIVOTS)
 
 
 @part()
