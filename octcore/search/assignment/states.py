@@ -33,6 +33,8 @@ TRIAL_PIVOTS, PIVOTS = np.int64(25), np.int64(200)
 """Plain ones would be types of their own, and the simplex method compiled once more for each."""
 LEAST_COST = 1e-9
 LEAST_GAIN = 1e-6
+FORCED = 1e6
+"""Worth of a row with one option."""
 CLEAR = 1e-6
 """Share of the distance from a plane that rounding may cost."""
 LEAST_WEIGHT = 1e-7
@@ -242,6 +244,8 @@ def _choose(
         stack.worth[row] += WORTH_SHARE * (min(worth, 1.0) ** 0.5 - stack.worth[row])
         if worth > best:
             chosen, best = row, worth
+        if worth >= FORCED:
+            break
     return chosen
 
 
@@ -275,7 +279,7 @@ def _worth(
         return np.inf
     gain = max(first - bound, LEAST_GAIN)
     if alive == 1:
-        return 1e6 + gain
+        return FORCED + gain
     return gain * max(min(second, cutoff) - bound, LEAST_GAIN)
 
 
