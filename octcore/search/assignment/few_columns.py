@@ -21,7 +21,7 @@ from octcore.kernels import inner, kernel
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_DEPTH, MOST_BOXES = 2, 2_000_000
+MOST_DEPTH, MOST_BOXES = 2, 2_500_000
 """Levels of a tree, and boxes that trees of some number of columns get at most."""
 LOOKS, NESTED_LOOKS = 3e6, 3e7
 """Rows looked at between two looks at the clock, and for one side of a root at most."""
@@ -359,10 +359,10 @@ def _all_planes(rows: Any, columns: Any, size: int, lead: int, boxes: Any) -> No
 @inner()
 def _halve(boxes: Any, top: int, size: int) -> int:
     """Replace the box on top by its two halves along its widest side."""
-    widest = 0
-    for k in range(1, size + 1):
-        if boxes.high[top, k] - boxes.low[top, k] > boxes.high[top, widest] - boxes.low[top, widest]:
-            widest = k
+    widest, width = 0, 0.0
+    for k in range(size + 1):
+        if boxes.high[top, k] - boxes.low[top, k] > width:
+            widest, width = k, boxes.high[top, k] - boxes.low[top, k]
     middle = (boxes.low[top, widest] + boxes.high[top, widest]) / 2
     for k in range(size + 1):
         boxes.low[top + 1, k], boxes.high[top + 1, k] = boxes.low[top, k], boxes.high[top, k]
