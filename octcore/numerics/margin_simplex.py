@@ -37,6 +37,8 @@ class MarginRows(NamedTuple):
 
     x: FloatArray
     """Shape ``(n, p + 1)``, with a first column of ones."""
+    by_column: FloatArray
+    """The same, a column after the other."""
     y: IntArray
     weights: FloatArray
     missing: float
@@ -101,7 +103,7 @@ def new_programs(slots: int, most_rows: int, size: int, norm: float) -> NodeProg
     )
 
 
-@kernel()
+@kernel(_nrt=False)
 def copy_program(programs: Any, source: int, target: int) -> None:
     """Overwrite a slot with another one."""
     n = programs.n_rows[source]
@@ -123,7 +125,7 @@ def copy_program(programs: Any, source: int, target: int) -> None:
     programs.value[target] = programs.value[source]
 
 
-@kernel()
+@kernel(_nrt=False)
 def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_pivots: Any) -> None:
     """Keep a row on a side (1 left, -1 right) and solve again; the value never falls."""
     n = programs.n_rows[slot]
@@ -135,14 +137,14 @@ def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_piv
     _solve(data, programs, slot, most_pivots)
 
 
-@kernel()
+@kernel(_nrt=False)
 def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: Any) -> None:
     """Take a column from a plane and solve again; the value never falls."""
     programs.norm[slot, column] = np.inf
     _solve(data, programs, slot, most_pivots)
 
 
-@inner(owns=True)
+@inner()
 def _solve(data: Any, programs: Any, slot: int, most_pivots: Any) -> None:
     for _ in range(most_pivots):
         _multipliers(data, programs, slot)
@@ -163,6 +165,17 @@ def score(data: Any, plane: Any, row: int) -> float:
     for j in range(data.x.shape[1]):
         total += plane[j] * data.x[row, j]
     return total
+
+
+@inner()
+def score_all(data: Any, plane: Any, scores: Any) -> None:
+    """Scores of all rows."""
+    for i in range(len(scores)):
+        scores[i] = plane[0]
+    for j in range(1, len(plane)):
+        if plane[j] != 0.0:
+            for i in range(len(scores)):
+                scores[i] += plane[j] * data.by_column[j, i]
 
 
 @inner()
@@ -303,8 +316,8 @@ def _pivot(inverse: Any, column: Any, leaving: int) -> None:
                 inverse[r, j] -= column[r] * inverse[leaving, j]
 
 
-@inner(owns=True)
-def row_multipliers(data: Any, programs: Any, slot: int) -> Any:
+@inner()
+def row_multipliers(data: Any, programs: Any, slot: int) -> None:
     """Multiplier of every row of the slot, lambda and mu together, in the scratch."""
     multiplier, size = programs.scratch[2], len(programs.plane[slot])
     for k in range(programs.n_rows[slot]):
@@ -314,13 +327,13 @@ def row_multipliers(data: Any, programs: Any, slot: int) -> Any:
         column = programs.basis[slot, r]
         if column >= 0:
             multiplier[column // 2] += max(0.0, programs.basic[slot, r])
-    return multiplier
 
 
 @part()
 def _safe_value(data: Any, programs: Any, slot: int) -> float:
     """Value of the multipliers, scaled into the box and paid for what they miss of the balance."""
-    multiplier, balance = row_multipliers(data, programs, slot), programs.scratch[1]
+    row_multipliers(data, programs, slot)
+    multiplier, balance = programs.scratch[2], programs.scratch[1]
     size, n = len(programs.plane[slot]), programs.n_rows[slot]
     for j in range(size):
         balance[j] = 0.0

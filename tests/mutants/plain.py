@@ -21,16 +21,17 @@ def use_plain_kernels() -> None:
     """Let numba return functions as they are; called before anything of the package is imported."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     from octcore import kernels
+
+    kernels.kernel = lambda **options: _widened
+    kernels.inner = lambda owns=False: lambda function: function
+    kernels.require = lambda *names, stop=None: 0.0
+    kernels.are_ready = lambda *names: True
     from octcore.search.univariate import intrinsics
 
     stand_in: Any = intrinsics
     stand_in.shared_bits = lambda left, right: np.int64(int(left & right).bit_count())
     stand_in.plus = lambda left, right: left + right
     stand_in.times = lambda left, right: left * right
-    kernels.kernel = lambda **options: _widened
-    kernels.inner = lambda owns=False: lambda function: function
-    kernels.require = lambda *names, stop=None: 0.0
-    kernels.are_ready = lambda *names: True
     from octcore.search.univariate import bit_lanes, lanes
 
     for_bits: Any = bit_lanes

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.kernels import inner, kernel, part
+from octcore.kernels import inner, kernel
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_DEPTH, MOST_BOXES = 2, 2_000_000
+MOST_DEPTH, MOST_BOXES = 2, 2_500_000
 """Levels of a tree, and boxes that trees of some number of columns get at most."""
 LOOKS, NESTED_LOOKS = 3e6, 3e7
 """Rows looked at between two looks at the clock, and for one side of a root at most."""
@@ -44,8 +44,43 @@ class SparseRows(NamedTuple):
     """Weight of a row that its equals of another class make wrong wherever they end."""
     order: IntArray
     """Rows by growing value, shape ``(n_columns, n)``."""
+    largest: FloatArray
+    """Largest absolute value of every column."""
     n_classes: int
     strip: float
+
+
+class Boxes(NamedTuple):
+    """Stack of boxes of planes on some columns; what is certain in a box is so in its halves."""
+
+    low: FloatArray
+    high: FloatArray
+    """Least and largest weights and threshold, shape ``(levels, n_columns + 1)``."""
+    side: NDArray[np.int8]
+    """Shape ``(levels, n)``."""
+    open: NDArray[np.int32]
+    n_open: IntArray
+    """`open`, `n_open`: rows whose sides are uncertain, or that may lie in the strip."""
+    counts: FloatArray
+    """Weights of the rows of certain sides, shape ``(levels, 2, n_classes)``."""
+    tally: FloatArray
+    """Scratch for the rows of either side of a split."""
+    least: FloatArray
+    """Least errors of either side."""
+
+
+def _new_boxes(rows: SparseRows) -> Boxes:
+    n, size = rows.x.shape[0], rows.x.shape[1] + 1
+    return Boxes(
+        np.zeros((_LEVELS, size)),
+        np.zeros((_LEVELS, size)),
+        np.zeros((_LEVELS, n), np.int8),
+        np.zeros((_LEVELS, n), np.int32),
+        np.zeros(_LEVELS, np.int64),
+        np.zeros((_LEVELS, 2, rows.n_classes)),
+        np.zeros((2, rows.n_classes)),
+        np.zeros(2),
+    )
 
 
 def sparse_rows(
@@ -63,6 +98,7 @@ def sparse_rows(
         weights.astype(np.float64),
         np.where(is_best, 0.0, weights),
         order,
+        np.abs(X).max(axis=0, initial=0.0),
         n_classes,
         strip,
     )
@@ -90,118 +126,147 @@ def trees_within(
     certain (it ends after any other status); and ``(g, -h)`` by branch node of the tree that was
     FOUND.
     """
-    n, p = rows.x.shape
-    planes = np.zeros((3, p + 1))
+    p = rows.x.shape[1]
+    planes, boxes, child = np.zeros((4, p + 1)), _new_boxes(rows), _new_boxes(rows)
     sizes = np.sort(np.bincount(rows.y, rows.weights, rows.n_classes))
     for root, left, right in ways_to_share(columns, depth):
         n_leaves = 2 + (left > 0) + (right > 0)
         if sizes[:-n_leaves].sum() >= errors:
             continue  # as many classes have no leaf
         for chosen in combinations(range(p), min(root, p)):
+            own, below = np.array(chosen), np.zeros(p, np.int64)
             for lead in range(len(chosen)):
-                side = np.full((2, n), UNCERTAIN)
-                low, high = first_box(rows, np.array(chosen), lead)
+                first_box(rows, own, len(own), lead, boxes)
                 top = 0
                 while top >= 0:
-                    status, top, boxes = search_root(
-                        rows, np.array(chosen), low, high, top, left, right, errors, side, planes
+                    status, top, seen = search_root(
+                        rows, own, below, boxes, child, top, left, right, errors, planes
                     )
-                    yield int(boxes), int(status), planes[: 2**depth - 1]
+                    yield int(seen), int(status), planes[: 2**depth - 1]
                     if status != NONE:
                         return
 
 
-@kernel()
+@kernel(_nrt=False)
 def search_root(
     rows: Any,
     columns: Any,
-    low: Any,
-    high: Any,
+    below: Any,
+    boxes: Any,
+    child: Any,
     top: int,
     left: int,
     right: int,
     errors: float,
-    side: Any,
     planes: Any,
 ) -> Any:
     """Go on with the boxes of a root, with numbers of columns left and right, for a while.
 
+    `below`, `child`: scratch for the columns of a child and its boxes; the last plane is one, too.
     Returns the status, the place of the box on top (-1 without one left) and the boxes looked at.
     """
-    seen, total, looks = 0, rows.weights.sum(), len(rows.y)
-    if left == 1 or right == 1:  # all splits of one column are gone through
-        looks += rows.x.size
-    while top >= 0 and seen * looks < LOOKS:
+    seen, looks = 0, 0
+    while top >= 0 and looks < LOOKS:
         seen += 1
-        open_weight = _classify(rows, columns, low[top], high[top], side[0])
+        looks += boxes.n_open[top] + 1
+        open_weight = _classify(rows, columns, len(columns), boxes, top)
         if open_weight < 0.0:
             top -= 1
             continue
-        status, boxes = _verdict(rows, (left, right), errors, side, planes, open_weight, total)
-        seen += boxes
+        status, others, work = _verdict(
+            rows, (left, right), errors, below, boxes, child, top, planes, open_weight
+        )
+        seen += others
+        looks += work
         if status == NONE:
             top -= 1
-        elif open_weight == 0.0 and _is_plane(rows, columns, low[top], high[top], side[0]):
-            _keep_middle(columns, low[top], high[top], planes[0])
+        elif open_weight == 0.0 and _is_plane(rows, columns, len(columns), boxes, top):
+            _keep_middle(columns, len(columns), boxes, top, planes[0])
             return status, top, seen
-        elif top + 1 == len(low):
+        elif top + 1 == len(boxes.low):
             return UNFINISHED, top, seen
         else:
-            top = _halve(low, high, top)
+            top = _halve(boxes, top, len(columns))
     return NONE, top, seen
 
 
-@part()
+@inner()
 def _verdict(
     rows: Any,
     n_columns: Any,
     errors: float,
-    side: Any,
+    below: Any,
+    boxes: Any,
+    child: Any,
+    top: int,
     planes: Any,
     open_weight: float,
-    total: float,
 ) -> Any:
-    """Whether the rows on certain sides of the root make fewer errors than allowed."""
-    least, seen, is_finished = np.zeros(2), 0, True
-    errors -= _conflict(rows, side[0])
-    most = int(NESTED_LOOKS / len(rows.y)) + 1
+    """Whether the rows on certain sides of the root make fewer errors than allowed.
+
+    Returns the status, and boxes and rows looked at.
+    """
+    least, seen, looks, is_finished = boxes.least, 0, 0, True
+    errors -= _conflict(rows, boxes, top)
     for which in range(2):
-        least[which] = _least_errors(rows, n_columns[which], side[0], which, planes[1 + which])
+        least[which] = _leaf_errors(boxes.counts[top, which], 1 if n_columns[which] else 0)
+        _split_nothing(planes[1 + which])
+    for which in range(2):
+        if n_columns[which] == 1 and least[0] + least[1] < errors:
+            looks += rows.x.size
+            least[which] = _split_errors(rows, boxes, top, which, planes[1 + which])
+    total = open_weight + _total(boxes.counts[top, 0]) + _total(boxes.counts[top, 1])
     for which in range(2):
         few_open = open_weight <= NESTED_SHARE * total
-        if n_columns[which] > 1 and few_open and least.sum() < errors:
+        if n_columns[which] > 1 and few_open and least[0] + least[1] < errors:
             limit = errors - least[1 - which]
-            best, boxes = _search_child(
-                rows, n_columns[which], limit, side, which, planes[1 + which], most
+            best, others, work = _search_child(
+                rows, n_columns[which], limit, below, boxes, child, top, which, planes
             )
-            seen += boxes
-            if boxes >= most:
+            seen += others
+            looks += work
+            if work >= NESTED_LOOKS:
                 is_finished = False
             else:
                 least[which] = best
-    if least.sum() >= errors:
-        return NONE, seen
-    return (FOUND if is_finished else UNFINISHED), seen
+    if least[0] + least[1] >= errors:
+        return NONE, seen, looks
+    return (FOUND if is_finished else UNFINISHED), seen, looks
 
 
-@part()
+@inner()
 def _search_child(
-    rows: Any, n_columns: int, errors: float, side: Any, which: int, plane: Any, most: int
+    rows: Any,
+    n_columns: int,
+    errors: float,
+    chosen: Any,
+    root: Any,
+    boxes: Any,
+    top: int,
+    which: int,
+    planes: Any,
 ) -> Any:
-    """Least errors below a limit, or the limit, of a plane for the rows of a side of the root."""
+    """Least errors below a limit, or the limit, of a plane for the rows of a side of the root.
+
+    Returns boxes and rows looked at as well; NESTED_LOOKS or more of them are no end.
+    """
     p = rows.x.shape[1]
     n_columns = min(n_columns, p)
-    seen, chosen, middle = 0, np.arange(n_columns), np.zeros(p + 1)
-    for i in range(len(rows.y)):
-        side[1, i] = OUTSIDE if side[0, i] != which else UNCERTAIN
-    while seen < most:
+    seen, looks = 0, 0
+    for k in range(n_columns):
+        chosen[k] = k
+    while looks < NESTED_LOOKS:
         for lead in range(n_columns):
-            least, boxes = _search_leaves(rows, chosen, lead, errors, side[1], middle, most - seen)
-            seen += boxes
+            _first_box_of_side(rows, chosen, n_columns, lead, root, top, which, boxes)
+            least, others, work = _search_leaves(
+                rows, chosen, n_columns, errors, boxes, planes[3], NESTED_LOOKS - looks
+            )
+            seen += others
+            looks += work
             if least < errors:
                 errors = least
                 for j in range(p + 1):
-                    plane[j] = middle[j]
+                    planes[1 + which, j] = planes[3, j]
         k = n_columns - 1
         while k >= 0 and chosen[k] == p - n_columns + k:
             k -= 1
@@ -210,164 +275,227 @@ def _search_child(
         chosen[k] += 1
         for later in range(k + 1, n_columns):
             chosen[later] = chosen[later - 1] + 1
-    return errors, seen
+    return errors, seen, looks
 
 
-@part()
+@inner()
 def _search_leaves(
-    rows: Any, columns: Any, lead: int, errors: float, side: Any, plane: Any, most: int
+    rows: Any, columns: Any, size: int, errors: float, boxes: Any, plane: Any, most: float
 ) -> Any:
-    """Least errors below a limit, or the limit, of a plane with given columns; and boxes."""
-    low, high = first_box(rows, columns, lead)
-    top, seen, middle = 0, 0, np.zeros(len(plane))
-    while top >= 0 and seen < most:
+    """Least errors below a limit, or the limit, of a plane with given columns.
+
+    Returns boxes and rows looked at as well; the latter are `most` at least where it did not end.
+    """
+    top, seen, looks = 0, 0, 0
+    while top >= 0 and looks < most:
         seen += 1
-        open_weight = _classify(rows, columns, low[top], high[top], side)
+        looks += boxes.n_open[top] + 1
+        open_weight = _classify(rows, columns, size, boxes, top)
         least = np.inf
         if open_weight >= 0.0:
-            least = _conflict(rows, side)
+            least = _conflict(rows, boxes, top)
             for which in range(2):
-                least += _least_errors(rows, np.int64(0), side, which, middle)
+                least += _leaf_errors(boxes.counts[top, which], 0)
         if least >= errors:
             top -= 1
-        elif open_weight == 0.0 and _is_plane(rows, columns, low[top], high[top], side):
-            _keep_middle(columns, low[top], high[top], plane)
+        elif open_weight == 0.0 and _is_plane(rows, columns, size, boxes, top):
+            _keep_middle(columns, size, boxes, top, plane)
             errors = least
             top -= 1
-        elif top + 1 == len(low):
-            return errors, most
+        elif top + 1 == len(boxes.low):
+            return errors, seen, int(most) + 1
         else:
-            top = _halve(low, high, top)
-    return errors, seen
+            top = _halve(boxes, top, size)
+    return errors, seen, looks
 
 
-@part()
-def _conflict(rows: Any, side: Any) -> float:
+@inner()
+def _conflict(rows: Any, boxes: Any, top: int) -> float:
     """Errors that no plane avoids among the rows whose sides are uncertain."""
     total = 0.0
-    for i in range(len(rows.y)):
-        if side[i] == UNCERTAIN:
-            total += rows.conflict[i]
+    for k in range(boxes.n_open[top]):
+        if boxes.side[top, boxes.open[top, k]] == UNCERTAIN:
+            total += rows.conflict[boxes.open[top, k]]
     return total
 
 
-@kernel()
-def first_box(rows: Any, columns: Any, lead: int) -> Any:
-    """Stack of boxes ``(weights, threshold)`` with the first one, which holds all planes."""
-    size = len(columns)
-    low, high = np.empty((_LEVELS, size + 1)), np.empty((_LEVELS, size + 1))
+@kernel(_nrt=False)
+def first_box(rows: Any, columns: Any, size: int, lead: int, boxes: Any) -> None:
+    """Begin with the box of all planes, and all rows."""
+    for i in range(len(rows.y)):
+        boxes.side[0, i], boxes.open[0, i] = UNCERTAIN, i
+    boxes.n_open[0] = len(rows.y)
+    _all_planes(rows, columns, size, lead, boxes)
+
+
+@inner()
+def _first_box_of_side(
+    rows: Any, columns: Any, size: int, lead: int, root: Any, top: int, which: int, boxes: Any
+) -> None:
+    """Begin with the box of all planes, and the rows of one side of a root."""
+    n = 0
+    for i in range(len(rows.y)):
+        boxes.side[0, i] = OUTSIDE
+        if root.side[top, i] == which:
+            boxes.side[0, i], boxes.open[0, n] = UNCERTAIN, i
+            n += 1
+    boxes.n_open[0] = n
+    _all_planes(rows, columns, size, lead, boxes)
+
+
+@inner()
+def _all_planes(rows: Any, columns: Any, size: int, lead: int, boxes: Any) -> None:
+    """Set the first box to all planes whose largest weight is 1, that of the lead."""
     reach = 1.0
     for k in range(size):
-        low[0, k], high[0, k] = (1.0, 1.0) if k == lead else (-1.0, 1.0)
-        largest = 0.0
-        for i in range(len(rows.x)):
-            largest = max(largest, abs(rows.x[i, columns[k]]))
-        reach += largest
-    low[0, size], high[0, size] = -reach, reach
-    return low, high
+        boxes.low[0, k], boxes.high[0, k] = (1.0, 1.0) if k == lead else (-1.0, 1.0)
+        reach += rows.largest[columns[k]]
+    boxes.low[0, size], boxes.high[0, size] = -reach, reach
+    for which in range(2):
+        for k in range(rows.n_classes):
+            boxes.counts[0, which, k] = 0.0
 
 
-@part()
-def _halve(low: Any, high: Any, top: int) -> int:
+@inner()
+def _halve(boxes: Any, top: int, size: int) -> int:
     """Replace the box on top by its two halves along its widest side."""
-    widest = 0
-    for k in range(1, low.shape[1]):
-        if high[top, k] - low[top, k] > high[top, widest] - low[top, widest]:
-            widest = k
-    middle = (low[top, widest] + high[top, widest]) / 2
-    for k in range(low.shape[1]):
-        low[top + 1, k], high[top + 1, k] = low[top, k], high[top, k]
-    high[top, widest] = low[top + 1, widest] = middle
+    widest, width = 0, 0.0
+    for k in range(size + 1):
+        if boxes.high[top, k] - boxes.low[top, k] > width:
+            widest, width = k, boxes.high[top, k] - boxes.low[top, k]
+    middle = (boxes.low[top, widest] + boxes.high[top, widest]) / 2
+    for k in range(size + 1):
+        boxes.low[top + 1, k], boxes.high[top + 1, k] = boxes.low[top, k], boxes.high[top, k]
+    boxes.high[top, widest] = boxes.low[top + 1, widest] = middle
+    boxes.n_open[top + 1] = boxes.n_open[top]
+    for k in range(boxes.n_open[top]):
+        boxes.open[top + 1, k] = boxes.open[top, k]
+    for i in range(boxes.side.shape[1]):
+        boxes.side[top + 1, i] = boxes.side[top, i]
+    for which in range(2):
+        for k in range(boxes.counts.shape[2]):
+            boxes.counts[top + 1, which, k] = boxes.counts[top, which, k]
     return top + 1
 
 
 @inner()
-def _classify(rows: Any, columns: Any, low: Any, high: Any, side: Any) -> float:
+def _classify(rows: Any, columns: Any, size: int, boxes: Any, top: int) -> float:
     """Set the sides that are certain in a box; weight of the others, negative without a plane."""
-    size, uncertain, norm = len(columns), 0.0, 0.0
+    low, high, side, left = boxes.low[top], boxes.high[top], boxes.side[top], 0
+    uncertain, least_norm, most_norm = 0.0, 0.0, 0.0
     for k in range(size):
-        norm += max(0.0, low[k], -high[k])
-    strip = rows.strip * norm
-    for i in range(len(rows.y)):
-        if side[i] == OUTSIDE:
-            continue
+        least_norm += max(0.0, low[k], -high[k])
+        most_norm += max(high[k], -low[k])
+    strip, clear = rows.strip * least_norm, rows.strip * most_norm
+    for place in range(boxes.n_open[top]):
+        i = boxes.open[top, place]
         least, most = -high[size], -low[size]
         for k in range(size):
             value = rows.x[i, columns[k]]
             one, other = low[k] * value, high[k] * value
             least += min(one, other)
             most += max(one, other)
-        if most < strip:
-            if least > -strip:
-                return -1.0
-            side[i] = LEFT
-        elif least > -strip:
-            side[i] = RIGHT
-        else:
-            side[i] = UNCERTAIN
-            uncertain += rows.weights[i]
+        if most < strip and least > -strip:
+            return -1.0
+        if side[i] == UNCERTAIN:
+            if most < strip or least > -strip:
+                side[i] = LEFT if most < strip else RIGHT
+                boxes.counts[top, side[i], rows.y[i]] += rows.weights[i]
+            else:
+                uncertain += rows.weights[i]
+        if most > -clear and least < clear:
+            boxes.open[top, left] = i
+            left += 1
+    boxes.n_open[top] = left
     return uncertain
 
 
-@part()
-def _keep_middle(columns: Any, low: Any, high: Any, plane: Any) -> None:
+@inner()
+def _keep_middle(columns: Any, size: int, boxes: Any, top: int, plane: Any) -> None:
     """Keep the plane in the middle of a box as ``(g, -h)``."""
-    size = len(columns)
-    plane[:] = 0.0
+    low, high = boxes.low[top], boxes.high[top]
+    _split_nothing(plane)
     plane[0] = (low[size] + high[size]) / 2
     for k in range(size):
         plane[1 + columns[k]] = -(low[k] + high[k]) / 2
 
 
-@part()
-def _is_plane(rows: Any, columns: Any, low: Any, high: Any, side: Any) -> bool:
+@inner()
+def _split_nothing(plane: Any) -> None:
+    """Make a plane that sends all rows left."""
+    for j in range(len(plane)):
+        plane[j] = 0.0
+    plane[0] = 1.0
+
+
+@inner()
+def _is_plane(rows: Any, columns: Any, size: int, boxes: Any, top: int) -> bool:
     """Whether the plane in the middle of a box keeps all rows on their sides, off its strip."""
-    size, norm = len(columns), 0.0
+    low, high, norm = boxes.low[top], boxes.high[top], 0.0
     for k in range(size):
         norm += abs(low[k] + high[k]) / 2
     for i in range(len(rows.y)):
-        if side[i] == OUTSIDE:
+        if boxes.side[top, i] == OUTSIDE:
             continue
         value = -(low[size] + high[size]) / 2
         for k in range(size):
             value += (low[k] + high[k]) / 2 * rows.x[i, columns[k]]
-        if (value if side[i] == RIGHT else -value) < rows.strip * norm * (1 - STRIP_SLACK):
+        if (value if boxes.side[top, i] == RIGHT else -value) < rows.strip * norm * (
+            1 - STRIP_SLACK
+        ):
             return False
     return True
 
 
-@inner(owns=True)
-def _least_errors(rows: Any, n_columns: Any, side: Any, which: int, plane: Any) -> float:
-    """Errors of a side in a leaf, or after the best split of one column, least ones with more.
+@inner()
+def _total(counts: Any) -> float:
+    total = 0.0
+    for k in range(len(counts)):
+        total += counts[k]
+    return total
 
-    Two leaves name two classes.  The split is kept as ``(g, -h)``, the left side first.
-    """
-    plane[0], plane[1:] = 1.0, 0.0
-    counts = np.zeros((2, rows.n_classes))
-    for i in range(len(rows.y)):
-        if side[i] == which:
-            counts[1, rows.y[i]] += rows.weights[i]
-    total, right = counts[1].sum(), counts[1].max()
-    if n_columns == 0 or right == total:
-        return total - right
-    if n_columns > 1:
-        counts[1, np.argmax(counts[1])] = 0.0
-        return total - right - counts[1].max()
-    whole = counts[1].copy()
+
+@inner()
+def _most(counts: Any) -> float:
+    most = 0.0
+    for k in range(len(counts)):
+        most = max(most, counts[k])
+    return most
+
+
+@inner()
+def _leaf_errors(counts: Any, splits: int) -> float:
+    """Least errors of some rows in one leaf, or in two, which name two classes."""
+    total, first, second = 0.0, 0.0, 0.0
+    for k in range(len(counts)):
+        total += counts[k]
+        if counts[k] > first:
+            first, second = counts[k], first
+        elif counts[k] > second:
+            second = counts[k]
+    return total - first - (second if splits else 0.0)
+
+
+@inner()
+def _split_errors(rows: Any, boxes: Any, top: int, which: int, plane: Any) -> float:
+    """Errors of a side after the best split of one column, kept as ``(g, -h)``."""
+    side, whole, tally = boxes.side[top], boxes.counts[top, which], boxes.tally
+    most = _most(whole)
     for column in range(rows.x.shape[1]):
         last = np.inf
         for k in range(rows.n_classes):
-            counts[0, k], counts[1, k] = 0.0, whole[k]
+            tally[0, k], tally[1, k] = 0.0, whole[k]
         for i in rows.order[column]:
             if side[i] != which:
                 continue
             value = rows.x[i, column]
             if value - last >= 2 * rows.strip * (1 - 1e-9):
-                both = counts[0].max() + counts[1].max()
-                if both > right:
-                    right, plane[1:] = both, 0.0
+                both = _most(tally[0]) + _most(tally[1])
+                if both > most:
+                    most = both
+                    _split_nothing(plane)
                     plane[0], plane[1 + column] = (value + last) / 2, -1.0
             last = value
-            counts[0, rows.y[i]] += rows.weights[i]
-            counts[1, rows.y[i]] -= rows.weights[i]
-    return total - right
+            tally[0, rows.y[i]] += rows.weights[i]
+            tally[1, rows.y[i]] -= rows.weights[i]
+    return _total(whole) - most

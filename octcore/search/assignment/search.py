@@ -164,6 +164,8 @@ class AssignmentSearch:
         self.open = np.inf
         """Least bound of states that were left undecided."""
         self._chunk, self._columns = 50, 0
+        self._too_many = (self._most_columns + 1, np.inf)
+        """Columns, and errors, that boxes did not come to an end with."""
         self._worth = np.zeros(len(problem.y))
         self._rows = sparse_rows(
             problem.X, problem.y, problem.weights, problem.n_classes, problem.norm / problem.limit
@@ -174,9 +176,11 @@ class AssignmentSearch:
         self._levels = int(np.clip(MOST_BYTES / bytes_per_level, 20, MOST_LEVELS))
         self._log = new_log(0)
         self._programs = new_programs(self._levels * branch + 1, self._levels, size, problem.norm)
+        x = np.column_stack([np.ones(len(problem.y)), problem.X])
         self._data = MarginRows(
             # as kernels are compiled for: a selection of columns lies column by column
-            np.ascontiguousarray(np.column_stack([np.ones(len(problem.y)), problem.X])),
+            np.ascontiguousarray(x),
+            np.ascontiguousarray(x.T),
             problem.y.astype(np.int64),
             problem.weights.astype(np.float64),
             problem.missing,
@@ -217,10 +221,10 @@ class AssignmentSearch:
         return (2**problem.depth - 1) * problem.X.shape[1]
 
     def _paid(self, most: float) -> FloatArray:
-        """What trees pay for columns, up to a limit."""
+        """What trees of less cost than the best one pay for columns, up to a limit."""
         price = self.problem.feature
         columns = int(min(max(0.0, most) / price, self._most_columns))
-        return price * np.arange(columns + 1, dtype=np.float64)
+        return price * np.arange(self._columns, columns + 1, dtype=np.float64)
 
     def run(self) -> Iterator[Report]:
         """Search phase after phase; the caller may stop at any time."""
@@ -228,6 +232,8 @@ class AssignmentSearch:
         yield from self._with_few_columns(np.inf)
         for share in SHARES:
             cutoff = share * self.cutoff
+            if share < 1.0 and cutoff - problem.not_counted <= self.bound:
+                continue  # a phase before has shown it
             for found in self._with_few_columns(cutoff):
                 cutoff = min(cutoff, self.cutoff)
                 yield found
@@ -246,9 +252,9 @@ class AssignmentSearch:
         unit, feature = self.problem.unit, self.problem.feature
         if not unit:
             return max(0.0, bound)
-        paid = self._paid(bound + feature)
+        paid = self._paid(max(bound, self._columns * feature) + feature)
         steps = np.maximum(0.0, np.ceil((bound - paid) / unit - LATTICE_SLACK))
-        return min(float((paid + steps * unit).min()), self.cost)
+        return float((paid + steps * unit).min(initial=self.cost))
 
     def _with_few_columns(self, cutoff: float) -> Iterator[Report]:
         """Find how many columns the trees below a cutoff have at least, and trees with fewer."""
@@ -262,6 +268,8 @@ class AssignmentSearch:
                 break
             status, boxes, found = NONE, 0, np.zeros((0, 0))
             errors = cutoff - columns * problem.feature
+            if (columns, errors) >= self._too_many:
+                break
             for seen, status, planes in trees_within(self._rows, columns, problem.depth, errors):
                 boxes, found = boxes + seen, planes
                 self.states += seen
@@ -270,18 +278,22 @@ class AssignmentSearch:
                     break
             else:
                 columns += 1
+                if cutoff >= self.cutoff:
+                    self._columns = columns
+                    self.bound = max(self.bound, self._attainable(0.0))
+                    yield Report(self.states, bound=self.bound)
+                    cutoff = min(cutoff, self.cutoff)
                 continue
-            if status != FOUND:
-                break
-            cost = problem.feature * np.count_nonzero(found[:, 1:]) + self._errors(found)
+            cost = np.inf
+            if status == FOUND:
+                cost = problem.feature * np.count_nonzero(found[:, 1:]) + self._errors(found)
             if cost >= self.cost:
+                self._too_many = columns, errors
                 break
             self.cost = cost
             cutoff = min(cutoff, self.cutoff)
             yield Report(self.states, _planes(found))
         self._data = self._data._replace(columns=columns)
-        if cutoff >= self.cutoff:
-            self._columns = columns
 
     def _errors(self, planes: FloatArray) -> float:
         """Weight of the rows that a tree of given planes gets wrong with the best labels."""

@@ -21,7 +21,7 @@ from octcore.numerics.margin_simplex import (
     copy_program,
     forbid,
     row_multipliers,
-    score,
+    score_all,
 )
 
 FREE, ERROR = 0, -1
@@ -33,6 +33,8 @@ TRIAL_PIVOTS, PIVOTS = np.int64(25), np.int64(200)
 """Plain ones would be types of their own, and the simplex method compiled once more for each."""
 LEAST_COST = 1e-9
 LEAST_GAIN = 1e-6
+FORCED = 1e6
+"""Worth of a row with one option."""
 CLEAR = 1e-6
 """Share of the distance from a plane that rounding may cost."""
 LEAST_WEIGHT = 1e-7
@@ -61,6 +63,8 @@ class Stack(NamedTuple):
     """By row, what it lacks to the leaves where it would cost less; 0 where it costs nothing."""
     worth: FloatArray
     """By row, how much its options raised bounds when they were tried, on average."""
+    reached: FloatArray
+    """Scores by branch node and row."""
     least: FloatArray
     """Least cost of a tree that was met, and least bound of a state left undecided."""
     planes: FloatArray
@@ -102,6 +106,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
         np.zeros(levels),
         np.zeros(n_rows),
         worth,
+        np.zeros((len(labels) - 1, n_rows)),
         np.full(2, np.inf),
         np.zeros((len(labels) - 1, size)),
     )
@@ -109,7 +114,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
     return stack
 
 
-@kernel()
+@kernel(_nrt=False)
 def search_states(
     data: Any,
     programs: Any,
@@ -168,7 +173,7 @@ def search_states(
     return level, seen
 
 
-@inner(owns=True)
+@inner()
 def _note_closed(data: Any, programs: Any, log: Any, first: int, n_branch: int) -> None:
     """Write a closed state whose programs are those of some slots."""
     if len(log.steps) == 0:
@@ -177,7 +182,8 @@ def _note_closed(data: Any, programs: Any, log: Any, first: int, n_branch: int) 
     log.steps[at] = CLOSED
     at += 1
     for slot in range(first, first + n_branch):
-        head, multiplier = at, row_multipliers(data, programs, slot)
+        row_multipliers(data, programs, slot)
+        head, multiplier = at, programs.scratch[2]
         at += 1
         for k in range(programs.n_rows[slot]):
             if multiplier[k] > 0.0:
@@ -204,6 +210,8 @@ def _choose(
     data: Any, programs: Any, stack: Any, log: Any, level: int, cutoff: float, mirrored: bool
 ) -> int:
     """Row to decide next; CLOSED where no tree below the cutoff is left."""
+    if data.feature > 0.0 and len(log.steps) == 0:
+        _forbid_dear_columns(data, programs, stack, level, cutoff)
     bound = _evaluate(data, programs, stack, level)
     stack.bound[level] = bound
     if bound >= cutoff:
@@ -212,9 +220,10 @@ def _choose(
         column = _unpaid_column(data, programs, stack, level)
         if column >= 0:
             return len(data.y) + column
-    if stack.lack.max() <= 0.0 or level + 1 >= len(stack.point):
+    is_settled = _is_settled(stack)
+    if is_settled or level + 1 >= len(stack.point):
         stack.least[1] = min(stack.least[1], bound)
-        if stack.lack.max() <= 0.0 and data.limit < np.inf:
+        if is_settled and data.limit < np.inf:
             _keep(programs, stack, level, stack.errors[level])
         return CLOSED
     chosen, best = CLOSED, -1.0
@@ -235,7 +244,18 @@ def _choose(
         stack.worth[row] += WORTH_SHARE * (min(worth, 1.0) ** 0.5 - stack.worth[row])
         if worth > best:
             chosen, best = row, worth
+        if worth >= FORCED:
+            break
     return chosen
+
+
+@inner()
+def _is_settled(stack: Any) -> bool:
+    """Whether no row lacks anything."""
+    for i in range(len(stack.lack)):
+        if stack.lack[i] > 0.0:
+            return False
+    return True
 
 
 @part()
@@ -259,7 +279,7 @@ def _worth(
         return np.inf
     gain = max(first - bound, LEAST_GAIN)
     if alive == 1:
-        return 1e6 + gain
+        return FORCED + gain
     return gain * max(min(second, cutoff) - bound, LEAST_GAIN)
 
 
@@ -276,12 +296,13 @@ def _trial(
     value, leaf, node = stack.bound[level], n_leaves + option, 1
     while node < n_leaves:
         child = _child_towards(node, leaf)
-        copy_program(programs, first + node, trial)
         side = 1.0 if child == 2 * node else -1.0
-        add_row(data, programs, trial, row, side, TRIAL_PIVOTS)
-        value += programs.value[trial] - programs.value[first + node]
-        if value >= cutoff:
-            return value
+        if side * stack.reached[node - 1, row] < 1.0:  # else the plane stays the best one
+            copy_program(programs, first + node, trial)
+            add_row(data, programs, trial, row, side, TRIAL_PIVOTS)
+            value += programs.value[trial] - programs.value[first + node]
+            if value >= cutoff:
+                return value
         node = child
     return value
 
@@ -331,11 +352,12 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     bound = stack.errors[level] + _least_of_planes(data, programs, first + 1, n_leaves - 1)
     cost = 0.0
     for node in range(1, n_leaves):
-        cost += data.norm * np.abs(programs.plane[first + node, 1:]).sum()
+        cost += data.norm * _norm(programs.plane[first + node])
+        score_all(data, programs.plane[first + node], stack.reached[node - 1])
     for row in range(len(data.y)):
         node, missing, is_near = 1, 0.0, False
         while node < n_leaves:
-            reached = score(data, programs.plane[first + node], row)
+            reached = stack.reached[node - 1, row]
             missing += data.missing * max(0.0, 1.0 - abs(reached))
             is_near |= CLEAR * data.clearance - data.clearance < reached < -CLEAR * data.clearance
             node = 2 * node + (0 if reached >= -CLEAR * data.clearance else 1)
@@ -344,15 +366,28 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
         wrong = 1.0 if stack.labels[node - n_leaves] != data.y[row] else 0.0
         cost += data.weights[row] * (missing + wrong)
         decided = stack.decided[row]
-        paid = missing + wrong - (1.0 if decided == ERROR else 0.0)
+        paid = missing
+        if decided != ERROR:
+            paid += wrong
+        elif data.limit == np.inf:  # a right row that lacks margin pays less than its error
+            paid += wrong - 1.0
         is_open = decided == FREE or decided == ERROR
         stack.lack[row] = 0.0
         if is_open and (is_near or data.weights[row] * paid > LEAST_COST):
             weight = max(data.weights[row], LEAST_COST)
-            stack.lack[row] = weight * _lack(data, programs, stack, first, row)
+            stack.lack[row] = weight * _lack(data, stack, row)
     if data.limit == np.inf:
         _keep(programs, stack, level, cost)
     return bound
+
+
+@inner()
+def _norm(plane: Any) -> float:
+    """1-norm of the weights of a plane."""
+    total = 0.0
+    for j in range(1, len(plane)):
+        total += abs(plane[j])
+    return total
 
 
 @part()
@@ -375,7 +410,7 @@ def _least_of_planes(data: Any, programs: Any, first: int, n_branch: int) -> flo
     for slot in range(first, first + n_branch):
         values += programs.value[slot]
         unpaid += _least_features(data, programs, slot)
-        paid += programs.paid[slot].sum()
+        paid += _count(programs.paid[slot])
     return values + max(unpaid, (data.columns - paid) * data.feature)
 
 
@@ -385,13 +420,23 @@ def _least_features(data: Any, programs: Any, slot: int) -> float:
     if data.feature <= 0.0 or programs.value[slot] <= 0.0:
         return 0.0
     paid = programs.paid[slot]
-    if paid.sum() > 1:
+    n_paid = _count(paid)
+    if n_paid > 1:
         return 0.0
     for j in range(1, len(paid)):
-        is_open = paid[j] if paid.any() else programs.norm[slot, j] < np.inf
+        is_open = paid[j] == 1 if n_paid else programs.norm[slot, j] < np.inf
         if is_open and _parts_alone(data, programs, slot, j):
-            return 0.0 if paid.any() else data.feature
-    return data.feature if paid.any() else 2 * data.feature
+            return 0.0 if n_paid else data.feature
+    return data.feature if n_paid else 2 * data.feature
+
+
+@inner()
+def _count(flags: Any) -> int:
+    """Number of flags that are set."""
+    total = 0
+    for j in range(len(flags)):
+        total += flags[j]
+    return total
 
 
 @part()
@@ -415,12 +460,35 @@ def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
     found, largest = -1, LEAST_WEIGHT
     for b in range(n_branch):
         slot = level * n_branch + b
-        total = np.abs(programs.plane[slot, 1:]).sum()
+        total = _norm(programs.plane[slot])
         for j in range(1, size):
             weight = abs(programs.plane[slot, j])
             if not programs.paid[slot, j] and weight > largest * total:
                 found, largest = b * size + j, weight / total
     return found
+
+
+@part()
+def _forbid_dear_columns(data: Any, programs: Any, stack: Any, level: int, cutoff: float) -> None:
+    """Take all columns from a plane that cannot pay for one more; a log has them one by one."""
+    n_branch, size = len(stack.planes), data.x.shape[1]
+    first = level * n_branch
+    values, paid, unpaid = stack.errors[level], 0, 0.0
+    for slot in range(first, first + n_branch):
+        values += programs.value[slot]
+        paid += _count(programs.paid[slot])
+        unpaid += _least_features(data, programs, slot)
+    for slot in range(first, first + n_branch):
+        others = unpaid - _least_features(data, programs, slot)
+        least = max(others, (data.columns - paid - 1) * data.feature)
+        if values + data.feature + least < cutoff:
+            continue
+        last = 0
+        for j in range(1, size):
+            if not programs.paid[slot, j] and programs.norm[slot, j] < np.inf:
+                programs.norm[slot, j], last = np.inf, j
+        if last:
+            forbid(data, programs, slot, last, PIVOTS)
 
 
 @part()
@@ -448,7 +516,7 @@ def _decide_column(
 
 
 @part()
-def _lack(data: Any, programs: Any, stack: Any, first: int, row: int) -> float:
+def _lack(data: Any, stack: Any, row: int) -> float:
     """Least margin that a row lacks on the way to one of the leaves that are open to it."""
     n_leaves, least = len(stack.labels), np.inf
     is_error = stack.decided[row] == ERROR
@@ -458,7 +526,7 @@ def _lack(data: Any, programs: Any, stack: Any, first: int, row: int) -> float:
         lack, node = 0.0, 1
         while node < n_leaves:
             child = _child_towards(node, leaf)
-            reached = score(data, programs.plane[first + node], row)
+            reached = stack.reached[node - 1, row]
             lack += max(0.0, 1.0 - (reached if child == 2 * node else -reached))
             node = child
         least = min(least, lack)

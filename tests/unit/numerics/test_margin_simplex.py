@@ -13,9 +13,9 @@ def _data(seed: int, n: int, p: int, missing: float, norm: float) -> tuple[Margi
     weights = rng.integers(1, 4, n).astype(float)
     rows = np.column_stack([np.ones(n), X])
     y = rng.integers(0, 2, n)
-    return MarginRows(rows, y, weights, missing, norm, 1e4, np.inf, 0.0, 0), rng.choice(
-        [-1.0, 1.0], n
-    )
+    columns = np.ascontiguousarray(rows.T)
+    data = MarginRows(rows, columns, y, weights, missing, norm, 1e4, np.inf, 0.0, 0)
+    return data, rng.choice([-1.0, 1.0], n)
 
 
 def _by_scipy(data: MarginRows, side: np.ndarray) -> float:
