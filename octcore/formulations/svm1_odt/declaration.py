@@ -46,6 +46,7 @@ INFO = FormulationInfo(
         "Advances in Neural Information Processing Systems 33",
     ),
     split_kind="oblique",
+    grid={"depth": (1, 2, 3), "margin_price": (0.3,), "norm_price": (1.0, 0.3, 0.1)},
     hyperparameters=(
         FloatRange(
             "alpha1",
