@@ -51,6 +51,8 @@ class Instance:
     again on training and validation rows.  Empty without a choice."""
     folds: int = 0
     """Stratified folds of the training rows by which candidates are compared instead."""
+    choice: str = "accuracy"
+    """How the best is told, as in `octcore.tune`."""
     select: str = ""
     """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
     train on all.  The accuracies of the line are then about all rows."""

@@ -256,7 +256,7 @@ def _prepared(
         for k, (first, second) in enumerate(parts):
             run = solver(asked, data.subset(first), limit)
             fits.append(judged(run, data, (candidate, 0, k, first, second)))
-    chosen = choose(fits, "accuracy") if fits else ()
+    chosen = choose(fits, instance.choice) if fits else ()
     return data.subset(sorted(train + validation)), data.subset(test), chosen
 
 
