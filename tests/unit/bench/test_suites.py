@@ -257,6 +257,7 @@ def test_a_machine_is_judged_on_rows_that_neither_chose_nor_trained_it(reference
     (line,) = run_suite("svm1-odt", [one], 1.0, solver=in_this_process)
     assert line.note.startswith("chosen: C=")
     assert one.rows is not None
+    assert line.test_accuracy is not None
     right = line.test_accuracy * len(one.rows[2])
     assert right == pytest.approx(round(right))
     assert 0.9 < line.test_accuracy <= 1

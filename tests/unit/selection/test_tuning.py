@@ -79,7 +79,7 @@ def test_without_a_grid_a_formulation_tries_what_it_declares() -> None:
     declared = get_formulation("cart").info.grid
     tried = {name: tuple(dict.fromkeys(result.table()[name])) for name in declared}
     assert tried == declared
-    with pytest.raises(SettingsError, match="path-search declares no grid"):
+    with pytest.raises(SettingsError, match="path-search has no grid"):
         tune(data, "path-search")
 
 
