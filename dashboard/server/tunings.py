@@ -107,13 +107,23 @@ def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:
 
 
 def first_axes(info: FormulationInfo) -> list[str]:
-    """What is varied at first: the depth and the first number that a formulation has."""
+    """What is varied at first: what is declared, or the depth and the first number there is."""
+    if info.grid:
+        return list(info.grid)
     numbers = [p.name for p in info.hyperparameters if isinstance(p, FloatRange) and not p.advanced]
     return ["depth", *numbers[:1]]
 
 
 def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Values to offer for a setting, and those that are chosen at first; as texts."""
+    options, first = _offered(axis, info)
+    if axis.name in info.grid:
+        first = tuple(f"{value:g}" for value in info.grid[axis.name])
+    return tuple(dict.fromkeys((*options, *first))), first
+
+
+def _offered(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Values of a setting from its declaration."""
     if axis.name == "encoding":
         keys = [k for k in encoding_keys() if not info.needs_binary_features or k != "scaled"]
         return tuple(keys), tuple(keys[:2])

@@ -47,10 +47,12 @@ class Instance:
     )
     """Training, validation and test rows; None trains on all rows."""
     grid: tuple[Mapping[str, Any], ...] = ()
-    """Candidates of `params`; the best on the validation rows is trained again on training and
-    validation rows.  Empty without a choice."""
+    """Candidates, with settings as in `octcore.tune`; the best on the validation rows is trained
+    again on training and validation rows.  Empty without a choice."""
     folds: int = 0
     """Stratified folds of the training rows by which candidates are compared instead."""
+    choice: str = "accuracy"
+    """How the best is told, as in `octcore.tune`."""
     select: str = ""
     """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
     train on all.  The accuracies of the line are then about all rows."""

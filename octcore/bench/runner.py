@@ -15,10 +15,10 @@ from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
 from octcore.errors import OctError, SettingsError
-from octcore.selection.fits import Fit, in_parallel, judged
+from octcore.selection.fits import Candidate, Fit, in_parallel, judged
 from octcore.selection.protocols import Rows, folds
 from octcore.selection.selected_training import solve_selected
-from octcore.selection.tuning import choose
+from octcore.selection.tuning import choose, settings_with
 from octcore.serial import in_words
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
@@ -137,13 +137,17 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
         if instance.select:
             return _solve_selected(blank, instance, limit, solver)
         train, test, chosen = _prepared(instance, limit, solver)
-        instance = replace(instance, settings={**instance.settings, "params": chosen})
-        run = solver(instance, train, limit)
+        run = solver(_with(instance, chosen), train, limit)
     except OctError as error:
         return replace(blank, status="refused", note=error.message)
-    words = " ".join(f"{name}={value}" for name, value in chosen.items())
-    note = f"chosen: {words}" if instance.grid else ""
-    return replace(_filled(blank, run, test), note=note)
+    words = " ".join(f"{name}={value}" for name, value in chosen)
+    return replace(_filled(blank, run, test), note=f"chosen: {words}" if chosen else "")
+
+
+def _with(instance: Instance, candidate: Candidate) -> Instance:
+    """Return the instance with settings of its grid."""
+    fixed = {"formulation": instance.formulation, **instance.settings}
+    return replace(instance, settings=settings_with(fixed, candidate))
 
 
 def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solver) -> Line:
@@ -237,25 +241,23 @@ def _in_child(
 
 def _prepared(
     instance: Instance, limit: float, solver: Solver
-) -> tuple[Dataset, Dataset | None, dict[str, Any]]:
-    """Training rows, test rows and the params to train with, chosen on the validation rows."""
-    data, params = instance.load(), dict(instance.settings.get("params", {}))
+) -> tuple[Dataset, Dataset | None, Candidate]:
+    """Training rows, test rows and the candidate to train, chosen on the validation rows."""
+    data = instance.load()
     if instance.rows is None:
-        return data, None, params
+        return data, None, ()
     train, validation, test = instance.rows
     parts: Sequence[tuple[Rows, Rows]] = [(train, validation)]
     if instance.folds:
         parts = folds(data.codes, np.array(train), instance.folds, 0)
     fits: list[Fit] = []
-    for candidate in instance.grid:
-        settings = {**instance.settings, "params": {**params, **candidate}}
-        asked = replace(instance, settings=settings)
+    for candidate in (tuple(settings.items()) for settings in instance.grid):
+        asked = _with(instance, candidate)
         for k, (first, second) in enumerate(parts):
             run = solver(asked, data.subset(first), limit)
-            fits.append(judged(run, data, (tuple(candidate.items()), 0, k, first, second)))
-    if fits:
-        params.update(choose(fits, "accuracy"))
-    return data.subset(sorted(train + validation)), data.subset(test), params
+            fits.append(judged(run, data, (candidate, 0, k, first, second)))
+    chosen = choose(fits, instance.choice) if fits else ()
+    return data.subset(sorted(train + validation)), data.subset(test), chosen
 
 
 def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:

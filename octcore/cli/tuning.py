@@ -17,6 +17,7 @@ from octcore.selection.tuning import (
     CHOICES,
     TuneResult,
     count_trainings,
+    declared_grid,
     expand_grid,
     tune,
 )
@@ -32,7 +33,11 @@ def add_commands(commands: Any) -> None:
     options.add_data_options(parser)
     options.add_solve_options(parser, without=IGNORED)
     parser.add_argument(
-        "--grid", metavar="NAME=V,V,...", action="append", default=[], required=True
+        "--grid",
+        metavar="NAME=V,V,...",
+        action="append",
+        default=[],
+        help="again for every name; without, what the formulation declares",
     )
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
     parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
@@ -45,7 +50,8 @@ def run_tune(arguments: argparse.Namespace) -> int:
     """Run the protocol and print one line per candidate."""
     check_outputs(arguments.json)
     settings = options.solve_settings(arguments)
-    grid = parse_grid(arguments.grid, settings["formulation"])
+    key = settings["formulation"]
+    grid = parse_grid(arguments.grid, key) if arguments.grid else declared_grid(key)
     data = options.read_data(arguments)
     checked = check_settings(**settings)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from octcore.capabilities import Capability, engines_for
@@ -85,6 +85,8 @@ class FormulationInfo:
     """What ``encoding="auto"`` means; ``"QT-5"`` where columns must be binary, else ``"scaled"``,
     unless it says otherwise."""
     hyperparameters: tuple[Parameter, ...]
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, hash=False)
+    """What `octcore.tune` tries where it is given no grid."""
     constraints: frozenset[str]
     """Side constraints that it can express."""
     capabilities: tuple[Capability, ...]

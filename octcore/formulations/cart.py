@@ -36,6 +36,7 @@ INFO = FormulationInfo(
         "10.1201/9781315139470",
     ),
     split_kind="univariate",
+    grid={"depth": (1, 2, 3, 4, 6), "leaf_penalty": (0.03, 0.01, 0.003, 0.0)},
     hyperparameters=(
         FloatRange(
             "leaf_penalty",

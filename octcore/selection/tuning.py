@@ -86,7 +86,7 @@ class TuneResult:
 def tune(
     data: Dataset,
     formulation: str,
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[Any]] | None = None,
     protocol: str = "k-fold",
     choice: str = "accuracy",
     depth: int = 2,
@@ -111,9 +111,9 @@ def tune(
         Rows with a target.
     formulation : str
         Key of a formulation.
-    grid : mapping of str to sequence
+    grid : mapping of str to sequence, or None
         Values by name: hyperparameters of the formulation, ``"depth"``, ``"encoding"`` or side
-        constraints.
+        constraints.  None for the grid that the formulation declares.
     protocol : str
         ``"k-fold"`` (``"10-fold"``, …), ``"repeated"``, ``"nested"``, ``"75/25"`` or ``"80/20"``.
     choice : str
@@ -146,7 +146,7 @@ def tune(
     """
     if choice not in CHOICES:
         raise unknown_name("UNKNOWN_CHOICE", "choice", choice, CHOICES, "tune")
-    candidates = expand_grid(grid)
+    candidates = expand_grid(declared_grid(formulation) if grid is None else grid)
     fixed = {
         "formulation": formulation,
         "depth": depth,
@@ -197,6 +197,16 @@ def _validated(
     order = {candidate: k for k, candidate in enumerate(candidates)}
     fits = [fit for fit, _ in runner(jobs)]
     return sorted(fits, key=lambda f: (f.outer, f.inner, order[f.candidate]))
+
+
+def declared_grid(formulation: str) -> Mapping[str, Sequence[Any]]:
+    """What a formulation declares that is tried; `SettingsError` if it declares nothing."""
+    grid = get_formulation(formulation).info.grid
+    if not grid:
+        raise SettingsError(
+            "EMPTY_GRID", f"{formulation} has no grid of its own; name one.", "grid"
+        )
+    return grid
 
 
 def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:

@@ -46,6 +46,7 @@ INFO = FormulationInfo(
         "Advances in Neural Information Processing Systems 33",
     ),
     split_kind="oblique",
+    grid={"depth": (1, 2, 3), "margin_price": (0.3,), "norm_price": (0.3, 0.1)},
     hyperparameters=(
         FloatRange(
             "alpha1",
@@ -73,7 +74,7 @@ INFO = FormulationInfo(
             None,
             r"\alpha_1 \varepsilon",
             "Price in errors of a row that lacks the whole margin; it replaces alpha1. With scaled "
-            "weights only this and norm_price matter: tune them, say over 1, 10 and .001 to .3.",
+            "weights only this and norm_price matter.",
             low=0.0,
             high=1e4,
             advanced=True,

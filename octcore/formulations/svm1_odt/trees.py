@@ -99,12 +99,12 @@ class SVM1Trees:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """A warning where the price of a row on a plane is below that of an error."""
+        """A note where the price of a row on a plane is below that of an error."""
         if self._margin_price >= 1:
             return ()
         return (
             f"alpha1 x epsilon = {self._margin_price:g} is below 1: putting a row on a plane costs "
-            "less than an error, so margins mean little; raise alpha1.",
+            "less than an error, so that planes come nearer to rows; a larger alpha1 keeps away.",
         )
 
     @property

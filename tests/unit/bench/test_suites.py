@@ -237,16 +237,30 @@ def test_published_tables_travel_with_the_package(name, count):
 @pytest.mark.reference
 def test_prices_are_chosen_without_test_rows(reference: Path):
     folder = data_folder(str(reference))
-    plain, tuned = (svm1_odt.instances(folder, study, ("svm1-odt",)) for study in ("sets", "tuned"))
-    for before, now in zip(plain, tuned, strict=True):
-        assert before.rows is not None
+    tuned = svm1_odt.instances(folder, "tuned", ("svm1-odt",))
+    assert {one.formulation for one in tuned} == {"svm1-odt", "cart", *svm1_odt.MACHINES}
+    assert len(tuned) == 10 * 10 * 5
+    for now in tuned[::50]:
         assert now.rows is not None
-        assert now.rows == before.rows
-        assert len(now.grid) == 8
-        assert (before.n_solves, now.n_solves) == (1, 8 * 5 + 1)
+        assert now.n_solves == 6 * 5 + 1
+        assert not set(now.rows[0]) & set(now.rows[2])
         pairs = folds(now.load().codes, np.array(now.rows[0]), now.folds, 0)
         assert sorted(i for _, held in pairs for i in held) == list(now.rows[0])
         assert all(sorted((*kept, *held)) == list(now.rows[0]) for kept, held in pairs)
+
+
+@pytest.mark.reference
+def test_a_machine_is_judged_on_rows_that_neither_chose_nor_trained_it(reference: Path):
+    tuned = svm1_odt.instances(data_folder(str(reference)), "tuned", ("svm1-odt",))
+    one = next(i for i in tuned if (i.dataset, i.formulation) == ("Iris", "linear-svm"))
+    one = replace(one, program=svm1_odt.SUITE.programs[one.formulation])
+    (line,) = run_suite("svm1-odt", [one], 1.0, solver=in_this_process)
+    assert line.note.startswith("chosen: C=")
+    assert one.rows is not None
+    assert line.test_accuracy is not None
+    right = line.test_accuracy * len(one.rows[2])
+    assert right == pytest.approx(round(right))
+    assert 0.9 < line.test_accuracy <= 1
 
 
 def test_a_seed_is_named_in_the_line_and_refused_if_it_is_none():

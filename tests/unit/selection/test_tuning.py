@@ -7,6 +7,7 @@ import pytest
 
 import octcore
 from octcore.errors import CancelledError, SettingsError
+from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
 from octcore.selection.tuning import Fit, choose, expand_grid, tune
 
@@ -70,6 +71,16 @@ def test_grid_is_every_combination() -> None:
     assert len(expand_grid({"leaf_penalty": [0.1, 0.2], "depth": [1, 2, 3]})) == 6
     with pytest.raises(SettingsError, match="list of values for depth"):
         expand_grid({"depth": []})
+
+
+def test_without_a_grid_a_formulation_tries_what_it_declares() -> None:
+    data = octcore.load_sample("iris")
+    result = tune(data, "cart", protocol="3-fold")
+    declared = get_formulation("cart").info.grid
+    tried = {name: tuple(dict.fromkeys(result.table()[name])) for name in declared}
+    assert tried == declared
+    with pytest.raises(SettingsError, match="path-search has no grid"):
+        tune(data, "path-search")
 
 
 def test_tuning_counts_its_fits_and_judges_on_unseen_rows() -> None:
