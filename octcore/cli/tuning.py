@@ -37,7 +37,7 @@ def add_commands(commands: Any) -> None:
         metavar="NAME=V,V,...",
         action="append",
         default=[],
-        help="again for every name; without, what the formulation declares",
+        help="again for every name (default: what the formulation declares, often depths too)",
     )
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
     parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
