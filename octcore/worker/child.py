@@ -233,7 +233,8 @@ class Warmer:
         except Exception:
             # The solve that needs a kernel will say what is wrong with it.
             traceback.print_exc()
-        self.ready()
+        if not self._inbox.has_request:  # else the libraries that it needs are loaded first
+            self.ready()
 
     def _load(self, module: Any) -> None:
         for name in getattr(module, "ALL", ()):
