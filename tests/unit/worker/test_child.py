@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+from octcore.worker import child
 from octcore.worker.child import Warmer
 
 
@@ -32,3 +33,11 @@ def test_an_idle_worker_is_ready_once():
     warmer, sent = warmed(has_request=False)
     warmer.ready()
     assert sent == ["ready"]
+
+
+def test_what_splits_the_rows_is_imported_before_the_clock_starts(monkeypatch):
+    imported: list[str] = []
+    monkeypatch.setattr(child.importlib, "import_module", imported.append)
+    for size in (0.0, 0.25):
+        child._import_for({"formulation": "path-search", "test_size": size})
+    assert imported == ["sklearn.model_selection"]
