@@ -229,3 +229,12 @@ def test_near_optimal_counts_say_which_trees_they_count(
     assert f"of depth 1 {said} lie within" in capsys.readouterr().out
     assert main(command) == 0
     assert "of depth 1 lie within" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("quantiles", ["9-3", "many"])
+def test_quantiles_that_name_none_are_refused(
+    quantiles: str, iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["binarization", iris, "--target", "species", "--quantiles", quantiles]
+    assert main([*command, "--depth", "1"]) == 2
+    assert "--quantiles takes 2-20 or 5" in capsys.readouterr().err
