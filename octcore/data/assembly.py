@@ -162,7 +162,7 @@ class _Assembly:
         if name in self.chosen.kinds:
             return None
         if name == self.table.index_column:
-            return of_column(name, "INDEX_COLUMN", "only counts the rows and is left out.")
+            return of_column(name, "INDEX_COLUMN", "only numbers the rows and is left out.")
         if column.is_date:
             return of_column(
                 name,
