@@ -9,6 +9,7 @@ from typing import Any
 
 from octcore.cli import options, output
 from octcore.data.export import frame_to_csv
+from octcore.data.findings import quote
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import IntRange
@@ -80,14 +81,17 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
         files[arguments.rules] = frame_to_csv(rules_table(found.listed(shown), train, encoding))
     if arguments.json:
         files[arguments.json] = output.json_line(found.to_dict(shown))
-    output.write_all(files, _report(found, shown))
+    asked = [f"with {quote(name)}" for name in arguments.with_features]
+    asked += [f"without {quote(name)}" for name in arguments.without_features]
+    asked += ["whose splits all lower the errors"] if arguments.gain else []
+    output.write_all(files, _report(found, shown, f" {', '.join(asked)}".rstrip()))
     return 0
 
 
-def _report(found: NearOptimalTrees, shown: int) -> str:
+def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
     lines = [
-        f"{found.count:,} trees of depth {found.depth} lie within {found.tolerance:g} of the "
-        f"proven optimum {found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
+        f"{found.count:,} trees of depth {found.depth}{which} lie within {found.tolerance:g} "
+        f"of the proven optimum {found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
         f"{found.seconds:.2f} s",
         "leaves: " + ", ".join(f"{size}: {n:,}" for size, n in found.by_leaves.items()),
     ]

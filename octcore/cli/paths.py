@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -72,9 +73,9 @@ def _table(table: pd.DataFrame, words: str) -> str:
 
 def _range(text: str) -> range:
     first, _, last = text.partition("-")
-    try:
-        return range(int(first), int(last or first) + 1)
-    except ValueError:
-        raise SettingsError(
-            "BAD_VALUE", f"--quantiles takes 2-20 or 5, but {text!r} came.", "quantiles"
-        ) from None
+    with contextlib.suppress(ValueError):
+        if found := range(int(first), int(last or first) + 1):
+            return found
+    raise SettingsError(
+        "BAD_VALUE", f"--quantiles takes 2-20 or 5, but {text!r} came.", "quantiles"
+    )

@@ -119,7 +119,7 @@ class _Assembly:
 
     def read_target(self, name: str) -> Target:
         raw = self.table.column(name)
-        target = read_target(raw, self.table.lines)
+        target = read_target(raw, self.table.lines, self.table.delimiter)
         self.findings += target.findings
         self.say_look_alikes(raw)
         raise_if_unusable(self.findings)
@@ -162,7 +162,7 @@ class _Assembly:
         if name in self.chosen.kinds:
             return None
         if name == self.table.index_column:
-            return of_column(name, "INDEX_COLUMN", "only counts the rows and is left out.")
+            return of_column(name, "INDEX_COLUMN", "only numbers the rows and is left out.")
         if column.is_date:
             return of_column(
                 name,

@@ -84,7 +84,7 @@ class RawTable:
     findings: tuple[Finding, ...]
     """Warnings about the file as a whole."""
     index_column: str | None = None
-    """A column that only counts the rows (unnamed, as pandas and R save it)."""
+    """A column that only numbers the rows (unnamed, as pandas and R save it)."""
     header: int = 1
     """Line of the file with the names."""
     head: Head = ()
@@ -146,9 +146,9 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
             columns = _columns(names, rows, lines, findings)
     except UnusableTableError as failure:
         raise UnusableTableError([*findings, *failure.findings], head) from None
-    # pandas and R write a first column that only counts the rows.
+    # pandas and R write a first column that only numbers the rows, with gaps where some are gone.
     may_count = index_title in _INDEX_NAMES or index_title.startswith("unnamed: ")
-    counts = may_count and len(columns) > 1 and counts_rows(columns[0])
+    counts = may_count and len(columns) > 1 and _numbers_rows(columns[0])
     return RawTable(
         file_name=clean_text(file_name),
         sha256=sha256,
@@ -164,6 +164,8 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
     )
 
 
+NUMBERED_ROWS = 10
+"""In fewer rows numbers may differ by chance, unless they count."""
 _INDEX_NAMES = frozenset({"", "index", "rownames", "row.names", "row", "level_0"})
 
 
@@ -317,3 +319,11 @@ def counts_rows(column: RawColumn) -> bool:
     if len(column.values) != len(column.codes) or column.values[0] not in {"0", "1"}:
         return False
     return all(value == str(row) for row, value in enumerate(column.values, int(column.values[0])))
+
+
+def _numbers_rows(column: RawColumn) -> bool:
+    """Say whether every row has another whole number, in whatever order."""
+    if len(column.values) != len(column.codes):
+        return False
+    are_whole = all(value.isascii() and value.isdigit() for value in column.values)
+    return counts_rows(column) or (are_whole and len(column.values) >= NUMBERED_ROWS)

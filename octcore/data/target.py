@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from octcore.data.columns import Label
 from octcore.data.findings import Finding, count, error, quote, warning
 from octcore.data.heading import LONG_TEXT
-from octcore.data.numbers import PLAIN, detect_date, parse_plain
+from octcore.data.numbers import PLAIN, detect_date, detect_format, parse, parse_plain
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
@@ -37,8 +37,8 @@ class Target:
     findings: tuple[Finding, ...]
 
 
-def read_target(raw: RawColumn, lines: npt.NDArray[np.int64]) -> Target:
-    """Read labels: whole numbers become ints, everything else stays text.
+def read_target(raw: RawColumn, lines: npt.NDArray[np.int64], delimiter: str = "") -> Target:
+    """Read labels: whole numbers become ints, everything else stays text, and numbers are in order.
 
     Only an empty cell or ``?`` is a missing label; ``NA`` and ``None`` are missing among numbers
     and classes among texts, since a class may well be called so.
@@ -60,7 +60,7 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64]) -> Target:
             )
         )
     labels = _labels(raw, missing)
-    classes = tuple(sorted(set(labels.values()), key=_natural))
+    classes = _ordered(set(labels.values()), delimiter)
     code_of = {label: code for code, label in enumerate(classes)}
     table = np.full(len(raw.values), -1, dtype=np.int64)
     for index, label in labels.items():
@@ -69,6 +69,15 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64]) -> Target:
     findings += _missing_findings(raw, codes, lines)
     findings += _long_labels(raw, classes)
     return Target(classes, codes, tuple(findings))
+
+
+def _ordered(labels: set[Label], delimiter: str) -> tuple[Label, ...]:
+    """Classes by their numbers where all are numbers, however written, else in natural order."""
+    natural = sorted(labels, key=_natural)
+    numbers = _in_any_format([str(label) for label in natural], delimiter)
+    if numbers is None:
+        return tuple(natural)
+    return tuple(natural[i] for i in np.argsort(numbers, kind="stable"))
 
 
 def _natural(label: Label) -> tuple[tuple[object, ...], Label]:
@@ -124,14 +133,14 @@ def likely_target(table: RawTable) -> str | None:
             return column.name
     if able and columns[-1] is able[-1]:
         return able[-1].name
-    texts = [column for column in able if _numbers(column) is None]
+    texts = [column for column in able if not _is_numeric(column)]
     return texts[0].name if len(texts) == 1 else None
 
 
 def _can_hold_classes(column: RawColumn) -> bool:
     n_rows, n_distinct = len(column.codes), len(_present(column))
     few = n_distinct <= MOST_CLASSES
-    if n_distinct < 2 or not (few or (_numbers(column) is None and 2 * n_distinct <= n_rows)):
+    if n_distinct < 2 or not (few or (not _is_numeric(column) and 2 * n_distinct <= n_rows)):
         return False
     return detect_date(_present(column)) is None
 
@@ -139,20 +148,27 @@ def _can_hold_classes(column: RawColumn) -> bool:
 def is_continuous(column: RawColumn) -> bool:
     """Whether a column holds so many different numbers that they are a measurement."""
     many = len(_present(column)) > MOST_CLASSES
-    return many and _numbers(column) is not None and not counts_rows(column)
+    return many and _is_numeric(column) and not counts_rows(column)
 
 
 def _present(column: RawColumn) -> list[str]:
     return [v for v in column.values if v not in MISSING_MARKS and v.lower() not in MISSING_WORDS]
 
 
-def _numbers(column: RawColumn) -> npt.NDArray[np.float64] | None:
-    """Number of every distinct value, NaN for missing ones; None if one is no number."""
+def _is_numeric(column: RawColumn) -> bool:
+    """Whether all values are plain numbers, some of them present."""
     present = _present(column)
-    if not present or not all(PLAIN.fullmatch(value) for value in present):
+    return bool(present) and all(PLAIN.fullmatch(value) for value in present)
+
+
+def _in_any_format(texts: Sequence[str], delimiter: str) -> npt.NDArray[np.float64] | None:
+    """Read texts as numbers in the format of a column of features; None if one is no number."""
+    if all(PLAIN.fullmatch(text) for text in texts):
+        return parse_plain(texts)
+    number_format = detect_format(texts, delimiter)
+    if number_format is None or number_format.startswith("date:"):
         return None
-    known = dict(zip(present, parse_plain(present), strict=True))
-    return np.array([known.get(value, np.nan) for value in column.values])
+    return parse(texts, number_format)
 
 
 def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
@@ -167,10 +183,13 @@ def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
         )
         raise SettingsError("OUT_OF_RANGE", message, "target_bins")
     column = table.column(target)
-    numbers = _numbers(column)
-    if numbers is None:
+    present = _present(column)
+    read = _in_any_format(present, table.delimiter) if present else None
+    if read is None:
         message = f"The target {quote(target)} is not a column of numbers, so it cannot be binned."
         raise DataError("NOT_NUMERIC", message, column=target)
+    known = dict(zip(present, read, strict=True))
+    numbers = np.array([known.get(value, np.nan) for value in column.values])
     rows = np.sort(numbers[column.codes])
     cuts = _cuts(rows[~np.isnan(rows)], bins)
     labels = ["" if np.isnan(v) else _label(int(np.sum(v > cuts)), cuts) for v in numbers]

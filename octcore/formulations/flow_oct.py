@@ -166,6 +166,7 @@ class FlowOCT:
             searched = RootValues(self.problem, self.objective, guard)
         model: Any = pyo.ConcreteModel("FlowOCT")
         self._variables(model)
+        guard()
         routing = self._constraints(model, guard)
         self._objective(model)
         if searched is not None:
@@ -267,6 +268,8 @@ class FlowOCT:
         minus = [[1.0] + [-1.0] * count for count in range(len(F) + 1)]
 
         def conservation(_, i, m):
+            if m == 1:
+                guard()
             if m in L:
                 return 0.0, linear((1.0, -1.0), (z[i, m], t[i, m])), 0.0
             out = (z[i, m], z[i, 2 * m], z[i, 2 * m + 1], t[i, m])

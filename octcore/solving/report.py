@@ -42,11 +42,10 @@ def run_report(run: Run) -> str:
         parts = [("training", run.mean_cost, run.referred)]
         if run.n_test:
             parts.insert(0, ("held out", run.test_mean_cost, run.test_referred))
-        lines += [
-            f"mean cost, {name}: {_number(cost)}; a person is asked about {_percent(asked)} of the "
-            "rows"
-            for name, cost, asked in parts
-        ]
+        for name, cost, asked in parts:
+            share = f"; a person is asked about {_percent(asked)} of the rows"
+            ask = "" if run.asked.refer is None else share
+            lines.append(f"mean cost, {name}: {_number(cost)}{ask}")
     if run.tree is not None:
         lines.append(f"leaves: {run.tree.n_leaves}")
     lines += [

@@ -233,7 +233,8 @@ class Warmer:
         except Exception:
             # The solve that needs a kernel will say what is wrong with it.
             traceback.print_exc()
-        self.ready()
+        if not self._inbox.has_request:  # else the libraries that it needs are loaded first
+            self.ready()
 
     def _load(self, module: Any) -> None:
         for name in getattr(module, "ALL", ()):
@@ -309,6 +310,8 @@ def _import_for(settings: Mapping[str, Any]) -> None:
     from octcore.formulations.base import get_formulation
     from octcore.solving.solve import BUILDS_MODEL
 
+    if settings.get("test_size"):
+        importlib.import_module("sklearn.model_selection")  # splits the rows
     key = str(settings.get("formulation", ""))
     if key and BUILDS_MODEL & set(get_formulation(key).info.capabilities):
         from numba.core.registry import cpu_target

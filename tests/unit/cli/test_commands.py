@@ -217,3 +217,24 @@ def test_samples_are_written_as_they_are(
     assert target.read_bytes() == sample_bytes("xor")
     assert main(["samples"]) == 0
     assert "xor" in capsys.readouterr().out
+
+
+def test_near_optimal_counts_say_which_trees_they_count(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["near-optimal", iris, "--target", "species", "--depth", "1", "--trees", "0"]
+    some = ["--with", "petal length (cm)", "--without", "sepal width (cm)", "--gain"]
+    assert main([*command, *some]) == 0
+    said = "with “petal length (cm)”, without “sepal width (cm)”, whose splits all lower the errors"
+    assert f"of depth 1 {said} lie within" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "of depth 1 lie within" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("quantiles", ["9-3", "many"])
+def test_quantiles_that_name_none_are_refused(
+    quantiles: str, iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["binarization", iris, "--target", "species", "--quantiles", quantiles]
+    assert main([*command, "--depth", "1"]) == 2
+    assert "--quantiles takes 2-20 or 5" in capsys.readouterr().err

@@ -677,3 +677,12 @@ def test_points_and_commas_mean_what_the_column_shows(texts, numbers):
 def test_commas_in_texts_are_no_separators_where_the_header_has_none(text):
     rows = "".join(f"{text} {i % 3};{'ab'[i % 2]}\n" for i in range(30))
     assert read_table(f"name;y\n{rows}".encode()).names == ("name", "y")
+
+
+@pytest.mark.parametrize("title", ["", '""', "rownames", "Unnamed: 0"])
+def test_row_numbers_with_gaps_are_left_out(title: str):
+    """As R and pandas write them after rows were left out or sorted."""
+    lines = [f"{100 - 3 * i},{i % 7}.5,{'ab'[i > 9]}" for i in range(20)]
+    data = read_csv(table(lines, f"{title},x,y"), target="y")
+    assert data.feature_names == ("x",)
+    assert "INDEX_COLUMN" in codes(data)

@@ -75,3 +75,23 @@ def test_classes_stand_in_natural_order():
     rows = "\n".join(f"{i},grade {1 + i % 11}" for i in range(44))
     data = octcore.read_csv(f"x,grade\n{rows}\n".encode(), target="grade")
     assert data.classes == tuple(f"grade {k}" for k in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("0.25", "0.5", "1.0"),
+        ("-1.5", "-0.25", "3"),
+        ("0,05", "0,4", "1,25"),
+        ("0.5%", "1%", "25%"),
+    ],
+)
+def test_classes_that_are_numbers_stand_in_their_order(labels):
+    rows = "\n".join(f"{i};{labels[2 - i % 3]}" for i in range(30))
+    assert octcore.read_csv(f"x;y\n{rows}\n".encode(), target="y").classes == labels
+
+
+def test_numbers_with_a_decimal_comma_can_be_cut():
+    rows = "\n".join(f"{i};{i // 2},{5 * (i % 2)}" for i in range(30))
+    data = octcore.read_csv(f"x;y\n{rows}\n".encode(), target="y", target_bins=3)
+    assert data.classes == ("1: up to 4.8", "2: 4.8 to 9.8", "3: over 9.8")

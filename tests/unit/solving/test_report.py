@@ -1,0 +1,19 @@
+"""What a run says of itself as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.solving.report import run_report
+
+
+@pytest.mark.parametrize("refer", [None, 0.3])
+def test_people_are_spoken_of_only_where_they_may_be_asked(refer: float | None):
+    table = Dataset.from_arrays(np.arange(6.0)[:, None], np.array([0, 0, 1, 2, 2, 1]), name="steps")
+    run = octcore.solve(table, formulation="path-search", depth=1, costs="ordinal", refer=refer)
+    lines = [line for line in run_report(run).splitlines() if line.startswith("mean cost")]
+    assert len(lines) == 1
+    assert ("a person" in lines[0]) == (refer is not None)
