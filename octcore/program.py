@@ -325,8 +325,9 @@ class Program:
     objective counts no rows."""
     tolerance: float = 0.0
     """Relative gap that counts as closed, for objectives that are only computed to some digits."""
-    starts: Callable[[], Iterator[tuple[str, Tree]]] = lambda: iter(())
-    """Yields ``(source, tree)`` from quick to slow; the engine evaluates them."""
+    starts: Callable[[Callable[[], bool]], Iterator[tuple[str, Tree]]] = lambda _: iter(())
+    """``starts(stop)`` yields ``(source, tree)`` from quick to slow, and what may take long asks
+    whether to stop; the engine evaluates them."""
     improve: Callable[[Tree], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None

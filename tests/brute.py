@@ -66,7 +66,7 @@ def run(
     clock = Clock(time_limit)
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
     if starts:
-        for source, tree in program.starts():
+        for source, tree in program.starts(lambda: False):
             value = program.evaluate(tree)
             if value is not None:
                 recorder.incumbent(value, tree, source)

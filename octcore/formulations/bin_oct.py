@@ -110,7 +110,7 @@ def build(problem: Problem) -> Program:
         shift=-problem.surplus,
         granularity=weight_unit(problem.weights),
         span=float(problem.weights.sum()),
-        starts=lambda: greedy_starts(problem, 0.0),
+        starts=lambda _: greedy_starts(problem, 0.0),
         bound=fewest_errors(problem),
         feasibility=weight_tolerance(problem),
     )

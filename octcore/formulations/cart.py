@@ -7,8 +7,6 @@ cost-complexity rule for the objective that the optimal formulations maximise,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
@@ -81,13 +79,10 @@ def build(problem: Problem) -> Program:
     """Make the program; its only start is the grown and pruned tree."""
     objective = UnivariateObjective(problem)
 
-    def starts() -> Iterator[tuple[str, Tree]]:
-        yield "greedy", prune(_grow(problem), problem, objective.penalty)
-
     return Program(
         sense=Sense.MAXIMISE,
         evaluate=objective.evaluate,
-        starts=starts,
+        starts=lambda _: iter([("greedy", prune(_grow(problem), problem, objective.penalty))]),
         claims=("a greedy tree: nothing is proven about it", *objective.reading),
         method="heuristic",
     )

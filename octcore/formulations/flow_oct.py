@@ -109,7 +109,7 @@ def build(problem: Problem) -> Program:
         build=flow.build,
         scale=flow.scale,
         shift=objective.scale * problem.offset,
-        starts=lambda: greedy_starts(problem, objective.penalty),
+        starts=lambda _: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
         method=proof_method(problem),
     )

@@ -108,7 +108,7 @@ def build(problem: Problem) -> Program:
         scale=1 / model.majority_errors,
         shift=-problem.surplus / model.majority_errors,
         granularity=smallest_step(unit, steps),
-        starts=lambda: greedy_starts(problem, model.split_price),
+        starts=lambda _: greedy_starts(problem, model.split_price),
         bound=fewest_errors(problem) / model.majority_errors,
         feasibility=weight_tolerance(problem, model.split_price),
         claims=(

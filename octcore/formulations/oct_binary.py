@@ -87,7 +87,7 @@ def build(problem: Problem) -> Program:
         size=oct_binary.size,
         build=oct_binary.build,
         shift=objective.from_count(objective.weight_right - objective.penalty),
-        starts=lambda: greedy_starts(problem, objective.penalty),
+        starts=lambda _: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
         feasibility=weight_tolerance(problem, objective.penalty),
     )

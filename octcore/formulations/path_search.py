@@ -63,7 +63,7 @@ def build(problem: Problem) -> Program:
     objective = UnivariateObjective(problem)
     return objective.program(
         scale=objective.scale * objective.weight_right,
-        starts=lambda: greedy_starts(problem, objective.penalty),
+        starts=lambda _: greedy_starts(problem, objective.penalty),
         search=question_of(problem, objective),
         method="path-search",
     )

@@ -246,9 +246,10 @@ def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
     attempt.offer(prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or attempt.cancel():
         return
-    for source, tree in attempt.program.starts():
+    stop = lambda: attempt.clock.remaining <= 0 or attempt.cancel()  # noqa: E731
+    for source, tree in attempt.program.starts(stop):
         attempt.offer(tree, source)
-        if attempt.clock.remaining <= 0 or attempt.cancel():
+        if stop():
             return
 
 

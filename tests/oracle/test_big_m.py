@@ -64,7 +64,7 @@ def test_a_model_that_may_forbid_trees_proves_nothing():
     capped = replace(program, big_m=replace(program.big_m, limit=4.0))
     clock = Clock(30.0)
     recorder = Recorder(program.sense, clock, lambda event: None, tolerance=program.tolerance)
-    for source, tree in program.starts():
+    for source, tree in program.starts(lambda: False):
         value = program.evaluate(tree)
         assert value is not None
         recorder.incumbent(value, tree, source)

@@ -113,6 +113,20 @@ def test_unused_branch_nodes_do_not_appear_in_the_tree() -> None:
 
 
 @pytest.mark.parametrize("formulation", ["margot", "hfs-margot", "sfs-margot"])
+def test_the_first_tree_asks_whether_to_stop(formulation: str) -> None:
+    asked: list[bool] = []
+
+    def stop() -> bool:
+        asked.append(True)
+        return True
+
+    settings = check_settings(formulation=formulation, depth=2)
+    program = get_formulation(formulation).build(prepare(points(3), settings).problem)
+    assert list(program.starts(stop))
+    assert asked
+
+
+@pytest.mark.parametrize("formulation", ["margot", "hfs-margot", "sfs-margot"])
 def test_starts_satisfy_the_model(formulation: str) -> None:
     """The quadratic program is the definition: values of a tree satisfy every row."""
     import pyomo.environ as pyo
@@ -122,7 +136,7 @@ def test_starts_satisfy_the_model(formulation: str) -> None:
     program = get_formulation(formulation).build(prepare(data, settings).problem)
     assert program.build is not None
     built = program.build(lambda: None)
-    for _, tree in program.starts():
+    for _, tree in program.starts(lambda: False):
         for component, values in built.start_values(tree):
             for variable, value in zip(component.values(), np.ravel(values), strict=True):
                 variable.set_value(float(value), skip_validation=True)

@@ -220,7 +220,7 @@ def test_start_values_satisfy_every_row(cuts, alpha):
     assert program.build is not None
     built = program.build(lambda: None)
     compiled = compile_model(built.model)
-    trees = [tree for _, tree in program.starts()]
+    trees = [tree for _, tree in program.starts(lambda: False)]
     assert trees
     for tree in trees:
         x = compiled.placed(built.start_values(tree), np.full(len(compiled.cost), np.nan))
@@ -252,6 +252,6 @@ def test_no_cut_removes_a_realisable_routing(seed):
                 assert (cuts.matrix @ x > cuts.rhs).all()
                 rows.append(cuts)
     assert rows
-    for _, tree in program.starts():
+    for _, tree in program.starts(lambda: False):
         x = compiled.placed(built.start_values(tree), np.zeros(len(compiled.cost)))
         assert all((cuts.matrix @ x <= cuts.rhs + 1e-9).all() for cuts in rows)

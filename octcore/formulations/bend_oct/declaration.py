@@ -81,7 +81,7 @@ def build(problem: Problem) -> Program:
         size=estimate_size(reduced),
         build=lambda guard: build_model(reduced, objective, guard),
         bound=objective.ceiling,
-        starts=lambda: greedy_starts(problem, objective.penalty),
+        starts=lambda _: greedy_starts(problem, objective.penalty),
     )
 
 

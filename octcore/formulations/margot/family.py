@@ -6,7 +6,7 @@ Leaves are signs of the last level: left is the first class (-1), right the seco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -168,9 +168,9 @@ class MargotFamily(TwoClassTrees):
         price = self.alpha * excess if self.variant == "sfs" else 0.0
         return float(size + self.penalty(node) * (self.problem.weights[rows] @ slack) + price)
 
-    def starts(self) -> Iterator[tuple[str, Tree]]:
+    def starts(self, stop: Callable[[], bool]) -> Iterator[tuple[str, Tree]]:
         """Yield the tree of the local SVM heuristic."""
-        yield "warm start", self.tree(local_svm(self.search_problem())[0])
+        yield "warm start", self.tree(local_svm(self.search_problem(), stop)[0])
 
     @property
     def claims(self) -> tuple[str, ...]:

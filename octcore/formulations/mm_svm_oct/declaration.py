@@ -116,7 +116,7 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=lambda guard: model.build(guard, model.big_m.asked),
         big_m=model.big_m,
-        starts=judge.starts if leaf is None else lambda: iter(()),
+        starts=judge.starts if leaf is None else lambda _: iter(()),
         improve=judge.improve,
         tolerance=GAP,
         bound=0.0 if leaf is None else judge.evaluate(leaf),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -225,23 +225,24 @@ class MMSVMTrees(TwoClassTrees):
 
     # --- starts ----------------------------------------------------------------------------
 
-    def starts(self) -> Iterator[tuple[str, Tree]]:
+    def starts(self, stop: Callable[[], bool]) -> Iterator[tuple[str, Tree]]:
         """Yield single leaves, the local SVM tree, and accurate oblique trees, all polished."""
         shape = self.X.shape[1], 2
         for label in (1 - self.positive, self.positive):
             yield "warm start", Tree.leaf(label, *shape)
         if self.price("c1") == 0:
             return
-        yield "local SVM", self.improve(self._local_svm())
+        yield "local SVM", self.improve(self._local_svm(stop))
         points = count_classes(self.X, self.problem.y, self.problem.weights, 2)
         goal = TreeGoal(points, self.problem.depth, self.price("epsilon"), seed=self.problem.seed)
         for source, tree in TreeSearch(goal).trees(self.price("start_seconds")):
             yield source, self.improve(self.adopt(tree))
 
-    def _local_svm(self) -> Tree:
+    def _local_svm(self, stop: Callable[[], bool]) -> Tree:
         depth, c1, epsilon = self.problem.depth, self.price("c1"), self.price("epsilon")
         rows = self.X, self.signs
-        found, _ = local_svm(RoutingProblem(*rows, depth, c1, c1, epsilon, self.problem.weights))
+        routing = RoutingProblem(*rows, depth, c1, c1, epsilon, self.problem.weights)
+        found, _ = local_svm(routing, stop)
         planes = {t: (found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
         return self.tree(planes, dict.fromkeys(topology.terminal_nodes(self.problem.depth), 0))
 

@@ -67,7 +67,9 @@ def test_starts_satisfy_every_row_and_have_the_routed_objective(key, name):
         problem = constrained_problem(name, SEED, key)
     program = get_formulation(key).build(problem)
     built = program.build(lambda: None)
-    trees = [tree for _, tree in program.starts() if program.evaluate(tree) is not None]
+    trees = [
+        tree for _, tree in program.starts(lambda: False) if program.evaluate(tree) is not None
+    ]
     for tree in trees:
         assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
     assert trees
@@ -77,7 +79,7 @@ def test_split_weight_starts_satisfy_every_row():
     X, y = random_rows(np.random.default_rng(SEED))
     program = get_formulation("flow-oct").build(make_problem(X, y, 3, 2, {"split_weight": 0.1}))
     built = program.build(lambda: None)
-    for _, tree in program.starts():
+    for _, tree in program.starts(lambda: False):
         assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
 
 

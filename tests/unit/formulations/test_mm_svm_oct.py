@@ -92,7 +92,7 @@ def test_polishing_never_worsens_and_recentring_keeps_the_routing(y):
     judge = MMSVMTrees(problem)
     assert program.improve is not None
     moved = 0
-    for _, tree in program.starts():
+    for _, tree in program.starts(lambda: False):
         before = program.evaluate(tree)
         if before is None:
             continue

@@ -91,7 +91,7 @@ def test_shattering_cuts_keep_the_optimum():
 def test_polishing_never_worsens_a_tree():
     program = get_formulation("oct-h").build(_problem({"alpha": 0.02}))
     assert program.improve is not None
-    for _, tree in program.starts():
+    for _, tree in program.starts(lambda: False):
         before = program.evaluate(tree)
         if before is not None:
             after = program.evaluate(program.improve(tree))

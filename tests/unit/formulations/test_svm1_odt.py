@@ -128,7 +128,7 @@ def test_reported_accuracy_is_the_routed_one():
     problem = _problem(depth=2)
     program = get_formulation("svm1-odt").build(problem)
     assert program.improve is not None
-    for _, tree in program.starts():
+    for _, tree in program.starts(lambda: False):
         value = program.evaluate(tree)
         if value is not None:
             wrong = (tree.predict_codes(X) != Y).sum()

@@ -98,7 +98,7 @@ def test_scaled_prices_replace_the_others():
         prices = program.build.__self__.judge.prices  # type: ignore[union-attr]
         assert prices.missing * epsilon == pytest.approx(1.0)
         assert prices.norm * epsilon == pytest.approx(0.03)
-        sources = {source for source, _ in program.starts()}
+        sources = {source for source, _ in program.starts(lambda: False)}
         assert "search with margins" in sources
 
 
@@ -109,7 +109,9 @@ def test_of_many_rows_samples_are_searched_and_improved_on_all(monkeypatch):
     y = (X @ [1.0, -0.7, 0.4] > 0.4).astype(np.int64) + (X[:, 0] > 0.6)
     problem = make_problem(X, y, 3, 2, {"start_seconds": 0.5}, formulation="svm1-odt")
     program = get_formulation("svm1-odt").build(problem)
-    found = [tree for source, tree in program.starts() if source == "search on samples"]
+    found = [
+        tree for source, tree in program.starts(lambda: False) if source == "search on samples"
+    ]
     values = [value for tree in found if (value := program.evaluate(tree)) is not None]
     assert min(values) < 60
     assert (found[-1].predict_codes(X) == y).mean() > 0.9
