@@ -112,7 +112,7 @@ def test_unused_branch_nodes_do_not_appear_in_the_tree() -> None:
     assert run.accuracy == 1.0
 
 
-@pytest.mark.parametrize("formulation", ["margot", "hfs-margot", "sfs-margot"])
+@pytest.mark.parametrize("formulation", ["hfs-margot", "sfs-margot"])
 def test_the_first_tree_asks_whether_to_stop(formulation: str) -> None:
     asked: list[bool] = []
 
@@ -121,7 +121,7 @@ def test_the_first_tree_asks_whether_to_stop(formulation: str) -> None:
         return True
 
     settings = check_settings(formulation=formulation, depth=2)
-    program = get_formulation(formulation).build(prepare(points(3), settings).problem)
+    program = get_formulation(formulation).build(prepare(points(3, 60, 5), settings).problem)
     assert list(program.starts(stop))
     assert asked
 
