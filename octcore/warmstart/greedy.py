@@ -16,8 +16,8 @@ from octcore.program import Problem
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
 
-BLOCK = 16_384
-"""Rows converted at a time: what is converted stays in the cache."""
+BLOCK_CELLS = 2**21
+"""Cells converted at a time: what is converted takes some megabytes, however many columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,7 @@ def _candidates(
     if len(cells) and _is_binary(cells):
         # All columns of 0 and 1 at once, by matrix products of some rows at a time.
         right = np.zeros((len(columns), one_hot.shape[1]))
-        for begin in range(0, len(cells), BLOCK):
-            part = slice(begin, begin + BLOCK)
+        for part in _blocks(cells):
             right += cells[part].T.astype(np.float64) @ one_hot[part]
         size = np.count_nonzero(cells, axis=0)
         purity = purity_of(right) + purity_of(one_hot.sum(axis=0) - right)
@@ -154,11 +153,15 @@ def _candidates(
         yield int(j), float(purity[place]), float(low + (high - low) / 2)
 
 
+def _blocks(cells: np.ndarray) -> Iterator[slice]:
+    step = max(1, BLOCK_CELLS // max(1, cells.shape[1]))
+    return (slice(begin, begin + step) for begin in range(0, len(cells), step))
+
+
 def _is_binary(cells: np.ndarray) -> bool:
-    return all(
-        bool(((part == 0) | (part == 1)).all())
-        for part in (cells[begin : begin + BLOCK] for begin in range(0, len(cells), BLOCK))
-    )
+    if cells.dtype == np.uint8:
+        return bool(cells.max(initial=0) <= 1)
+    return all(bool(((cells[part] == 0) | (cells[part] == 1)).all()) for part in _blocks(cells))
 
 
 def purity_of(counts: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.constraints import Constraints
+from octcore.data.distinct import distinct_rows
 from octcore.formulations.shared.constraint_kinds import PREDICTION
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.side_constraints import (
@@ -74,10 +75,9 @@ def reduce_problem(problem: Problem) -> ReducedProblem:
         kept = np.flatnonzero(~excluded)
     else:
         kept, _ = reduce_columns(problem.X, excluded)
-    X = np.ascontiguousarray(problem.X[:, kept].astype(np.uint8))
+    X = np.ascontiguousarray(problem.X[:, kept], np.uint8)
     if len(kept):
-        _, sample, pattern = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        pattern = pattern.ravel()
+        sample, pattern = distinct_rows(X)
     else:
         sample, pattern = np.zeros(1, np.int64), np.zeros(len(X), np.int64)
     shape = (len(sample), problem.n_classes)
