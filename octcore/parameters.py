@@ -324,7 +324,8 @@ class ByClass(Parameter):
     def describe_range(self) -> str:
         """Say what is expected."""
         span = "of at least 0" if math.isinf(self.high) else f"in [0, {self.high:g}]"
-        return " or ".join([f"a number {span} for classes", *map(repr, self.words)])
+        by_class = f"classes with a number {span}, such as yes:0.7"
+        return " or ".join([by_class, *map(repr, self.words)])
 
 
 def check_all(

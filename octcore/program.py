@@ -288,14 +288,17 @@ class BigM:
 class Listing:
     """Trees in the order of their cost, for side constraints that tie subtrees together."""
 
-    make: Callable[[Fraction], Any]
-    """``make(tolerance)``: instance of the trees within a tolerance of the optimum without them."""
+    make: Callable[[Fraction, Any], Any]
+    """``make(tolerance, floors)``: instance of the trees within a tolerance of the optimum without
+    them, but with `near_optimal.floors` at their price."""
     by_labels: bool
     by_columns: bool
     """`by_labels`, `by_columns`: whether they look at predictions, at which columns are tested."""
     sets: tuple[np.ndarray, ...] = ()
     """Where only the set of tested columns matters: the largest allowed sets, as masks of the
     columns that are left out; searched one after the other instead."""
+    floors: Mapping[int, int] = field(default_factory=dict)
+    """Rows that must be right, by class."""
 
 
 @dataclass(frozen=True, eq=False)

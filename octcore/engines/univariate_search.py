@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
 from octcore.program import Program, root_record
+from octcore.search.near_optimal.floors import FREE, Floors, priced
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
+from octcore.tree.tree import Tree
 
 LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
 """How soon, how often and of how many columns those that watch are told what is still open."""
 LISTED_CLAIM = "listed in the order of cost: no cheaper tree keeps the side constraints"
+PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
 PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
+
+
+Claims = tuple[str, ...]
 
 
 class PathSearchEngine:
@@ -52,9 +59,8 @@ class PathSearchEngine:
         if reason is StopReason.OPTIMAL and refused:
             assert program.listing is not None, "only side constraints refuse the search's tree"
             by = _search_sets if program.listing.sets else _list
-            reason = by(attempt, found)
-            is_listed = reason is StopReason.OPTIMAL and not program.listing.sets
-            claims += (LISTED_CLAIM,) if is_listed else ()
+            reason, proof = by(attempt, found)
+            claims += proof if reason is StopReason.OPTIMAL else ()
         # A tree must contradict no search: nothing is proven when the two disagree.
         if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
             reason is StopReason.INFEASIBLE and recorder.tree is not None
@@ -88,7 +94,7 @@ def _by_root(program: Program, found: Answer) -> dict[str, object]:
     return root_record(values, found.root_exact, None if leaf is None else program.objective(leaf))
 
 
-def _search_sets(attempt: Attempt, found: Answer) -> StopReason:
+def _search_sets(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
     """Search every largest set of columns that a tree may test."""
     program, recorder = attempt.program, attempt.recorder
     assert program.listing is not None
@@ -99,16 +105,38 @@ def _search_sets(attempt: Attempt, found: Answer) -> StopReason:
         if one.tree is not None:
             attempt.offer(one.tree, "search")
         if one.status not in {"optimal", "infeasible"}:
-            return StopReason(one.status)
+            return StopReason(one.status), ()
         best = max(best, -np.inf if one.bound is None else one.bound)
         recorder.progress(found.subtrees + one.subtrees, None)
     if best == -np.inf:
-        return StopReason.INFEASIBLE
+        return StopReason.INFEASIBLE, ()
     recorder.bound(program.objective(best), found.subtrees)
-    return StopReason.OPTIMAL
+    return StopReason.OPTIMAL, ()
 
 
-def _list(attempt: Attempt, found: Answer) -> StopReason:
+def _at_prices(attempt: Attempt, found: Answer) -> tuple[Floors, Tree]:
+    """Put prices on the floors of classes; the best ones, and the best tree at them."""
+    program, recorder = attempt.program, attempt.recorder
+    assert program.listing is not None
+    assert found.tree is not None
+    if not program.listing.floors:
+        return FREE, found.tree
+    recorder.phase("price")
+
+    def search(asked: Question) -> Answer:
+        return answer(asked, None, attempt.cancel, attempt.clock.remaining)
+
+    def tell(one: Answer, value: float) -> bool:
+        assert one.tree is not None
+        attempt.offer(one.tree, "search")
+        recorder.bound(program.objective(value), (recorder.state.nodes or 0) + one.subtrees)
+        return not recorder.is_closed
+
+    question: Question = replace(program.search, threads=attempt.threads)
+    return priced(question, program.listing.floors, found.tree, search, tell)
+
+
+def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
     """List trees in the order of their cost until one keeps the side constraints."""
     from octcore.search.near_optimal.in_order import (  # few runs list, and its kernels take time
         FIRST_TOLERANCE,
@@ -117,40 +145,48 @@ def _list(attempt: Attempt, found: Answer) -> StopReason:
     )
 
     program, recorder = attempt.program, attempt.recorder
-    listing = program.listing
+    listing, question = program.listing, program.search
     assert listing is not None
-    assert found.tree is not None
-    recorder.phase("list")
 
     def guard(done: int) -> None:
         attempt.guard()
-        recorder.progress(found.subtrees + done, None)
+        recorder.progress(done + subtrees, None)
+
+    def surplus(tree: Tree) -> Fraction | None:
+        is_kept = program.evaluate(tree) is not None
+        return floors.surplus(tree, question) / instance.weight_unit if is_kept else None
 
     try:
-        instance = listing.make(FIRST_TOLERANCE)
+        floors, cheapest = _at_prices(attempt, found)
+        if recorder.is_closed:
+            return StopReason.OPTIMAL, (PRICED_CLAIM,)
+        recorder.phase("list")
+        subtrees = recorder.state.nodes or 0
+        instance = listing.make(FIRST_TOLERANCE, floors)
+        best = None if recorder.tree is None else surplus(recorder.tree)
         stages = first_accepted(
-            listing.make, instance.cost_of(found.tree),
-            lambda tree: program.evaluate(tree) is not None,
+            lambda tolerance: listing.make(tolerance, floors), instance.cost_of(cheapest), surplus,
             listing.by_labels, listing.by_columns, guard, lambda phase, done: None,
+            None if best is None else best + instance.cost_of(recorder.tree),
         )  # fmt: skip
-        stage = None
         for stage in stages:
             if stage.tree is not None:
                 attempt.offer(stage.tree, "search")
             if not stage.is_complete or recorder.tree is not None:
-                value = 1.0 - float(stage.lower / instance.total)
-                recorder.bound(program.objective(value), found.subtrees)
+                right = (instance.total - stage.lower) * instance.weight_unit - floors.owed()
+                recorder.bound(program.objective(float(right) / question.weights.sum()), subtrees)
     except CancelledError:
-        return StopReason.CANCELLED
+        return StopReason.CANCELLED, ()
     except TimeUpError:
-        return StopReason.TIME_LIMIT
+        return StopReason.TIME_LIMIT, ()
     except (TooLargeError, TooManyVariantsError):
         recorder.note(
             "More trees cost less than the first one that keeps the side constraints than fit into "
             "memory; take a smaller depth, a price for a leaf, or path-columns on few thresholds."
         )
-        return StopReason.NODE_LIMIT
-    return StopReason.OPTIMAL if recorder.tree is not None else StopReason.INFEASIBLE
+        return StopReason.NODE_LIMIT, ()
+    is_kept = recorder.tree is not None
+    return StopReason.OPTIMAL if is_kept else StopReason.INFEASIBLE, (LISTED_CLAIM,)
 
 
 def open_thresholds(program: Program, found: Answer) -> dict[str, object]:

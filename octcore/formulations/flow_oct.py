@@ -297,7 +297,7 @@ class FlowOCT:
 
     def _recall(self, model: Any) -> None:
         rows, N = self.sets.rows, self.sets.N
-        floors = side.recall_floors(self.problem)
+        floors = constraint_kinds.recall_floors(self.problem)
 
         def recall(_, k):
             of_class = np.flatnonzero(rows.y == k)

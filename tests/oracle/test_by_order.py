@@ -150,3 +150,29 @@ def test_a_direction_on_encoded_columns(encoding: str) -> None:
     for b in np.linspace(-0.1, 1.1, 13):
         rows["b"] = b
         assert (np.diff(run.predict(rows)) >= 0).all()
+
+
+@pytest.mark.parametrize("case", [*range(6), *later(*range(6, 20))])
+def test_floors_on_classes_equal_the_model(case: int) -> None:
+    rng = np.random.default_rng((77, case))
+    n, n_classes = 60, 2 + case % 2
+    X = rng.integers(0, 2, (n, 5))
+    rare = (X[:, 0] & X[:, 1]) | (rng.random(n) < 0.15)
+    y = np.where(rng.random(n) < 0.3, 0, rare) + (n_classes - 2) * (X[:, 2] & (rng.random(n) < 0.6))
+    y = np.unique(y, return_inverse=True)[1]
+    data = Dataset.from_arrays(pd.DataFrame(X).add_prefix("f"), y.tolist())
+    floors = {k: float(rng.choice([0.4, 0.7, 0.9])) for k in rng.permutation(y.max() + 1)[:2]}
+    asked: dict[str, Any] = {
+        "depth": 2,
+        "params": {"leaf_penalty": float(rng.choice([0.0, 0.02, 0.06]))},
+        "constraints": {"min_recall": {str(k): floor for k, floor in floors.items()}},
+        "sample_weight": rng.choice([1.0, 2.0, 0.5], n) if case % 3 == 0 else None,
+    }
+    truth = octcore.solve(data, "flow-oct", encoding="none", **asked)
+    run = octcore.solve(data, "threshold-search", **asked)
+    assert run.status == truth.status, asked
+    assert run.certificate.verified is not False, asked
+    if truth.status != "infeasible":
+        assert run.objective == pytest.approx(truth.objective, abs=1e-6), asked
+        for event in run.trace.events:
+            assert event.bound is None or event.bound >= run.objective - 1e-9, asked

@@ -9,11 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from octcore.constraints import TOLERANCE
-from octcore.formulations.shared.side_constraints import (
-    allowed_columns,
-    parity_limits,
-    recall_floors,
-)
+from octcore.formulations.shared.constraint_kinds import recall_floors
+from octcore.formulations.shared.side_constraints import allowed_columns, parity_limits
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
 from octcore.search.univariate.columns import Channel, ColumnSpace

@@ -22,13 +22,12 @@ import pyomo.environ as pyo
 
 from octcore.constraints import Constraints
 from octcore.data.distinct import distinct_rows
-from octcore.formulations.shared.constraint_kinds import PREDICTION
+from octcore.formulations.shared.constraint_kinds import PREDICTION, recall_floors
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.side_constraints import (
     FullRouting,
     add_parity_rows,
     add_structural_rows,
-    recall_floors,
     routing_size,
 )
 from octcore.program import Columns, ModelSize, Point, Problem

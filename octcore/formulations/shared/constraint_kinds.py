@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from octcore.constraints import FAIRNESS
@@ -45,6 +46,13 @@ BY_SUBTREE = frozenset(
 
 BY_ORDER = ALL | {"monotone"}
 """What can be tested on a whole tree, when trees come in the order of their cost."""
+
+
+def recall_floors(problem: Problem) -> dict[int, int]:
+    """Smallest number of rows that must be classified correctly, by class index."""
+    shares = problem.constraints.min_recall or {}
+    floors = {problem.context.class_index(label): share for label, share in shares.items()}
+    return {k: math.ceil(s * int((problem.y == k).sum()) - 1e-9) for k, s in floors.items()}
 
 
 def refuse_coupled(active: Iterable[str], what: str) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE, OF_COLUMNS
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE, OF_COLUMNS, recall_floors
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Listing, Problem
+from octcore.search.near_optimal.floors import FREE, Floors
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
@@ -88,14 +89,23 @@ def _limits(problem: Problem) -> dict[str, Any]:
     }
 
 
-def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fraction) -> Instance:
+def instance_of(
+    problem: Problem,
+    objective: UnivariateObjective,
+    tolerance: Fraction,
+    floors: Floors = FREE,
+) -> Instance:
     """Ask for all trees within a tolerance of the optimum, without what ties subtrees together.
 
+    `floors`: at a price that makes rows weigh more.
     Raises `SettingsError` if the weights have no common unit that is large enough.
     """
-    question = question_of(problem, objective, all_roots=False)
-    price = in_copies(problem, leaf_share(objective))
-    return make_instance(question, price, in_copies(problem, tolerance))
+    question = floors.heavier(question_of(problem, objective, all_roots=False))
+    # Tolerance and the price of a leaf stay the same weight, a smaller share of heavier rows.
+    whole = problem.fraction(objective.weight_right)
+    share = whole / (whole + floors.added(problem.y))
+    leaf = in_copies(problem, leaf_share(objective))
+    return make_instance(question, leaf * share, in_copies(problem, tolerance) * share)
 
 
 def leaf_share(objective: UnivariateObjective) -> Fraction:
@@ -117,10 +127,11 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
     if not coupled:
         return None
     return Listing(
-        lambda tolerance: instance_of(problem, objective, tolerance),
+        lambda tolerance, floors: instance_of(problem, objective, tolerance, floors),
         by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
         by_columns=bool(coupled & OF_COLUMNS),
         sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
+        floors=recall_floors(problem) if problem.copies is None else {},
     )
 
 

@@ -12,7 +12,6 @@ and ``sum_m q[i,m,k]`` is the indicator that row i is predicted k.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -105,13 +104,6 @@ def limit_features(model: Any, problem: Problem) -> None:
         rule=lambda _, r: linear((1.0, 1.0), [u[g] for g in pairs[r]]) <= 1,
         doc="two raw features never occur in one tree",
     )
-
-
-def recall_floors(problem: Problem) -> dict[int, int]:
-    """Smallest number of rows that must be classified correctly, by class index."""
-    shares = problem.constraints.min_recall or {}
-    floors = {problem.context.class_index(label): share for label, share in shares.items()}
-    return {k: math.ceil(s * int((problem.y == k).sum()) - 1e-9) for k, s in floors.items()}
 
 
 def parity_limits(problem: Problem) -> list[tuple[np.ndarray, np.ndarray, float]]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared.constraint_kinds import recall_floors
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import read_splits
@@ -76,7 +77,7 @@ def add_prediction_rows(
 
 def _add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
     """Add ``s[t, k]``, rows of class k that are right at t (never overstated), and the floors."""
-    L, least = topology.terminal_nodes(problem.depth), side.recall_floors(problem)
+    L, least = topology.terminal_nodes(problem.depth), recall_floors(problem)
     of_class = {k: np.flatnonzero(rows.y == k) for k in least}
     model.right = pyo.Var(L, list(least), domain=pyo.NonNegativeReals, doc="s_tk: right at t")
 
@@ -208,7 +209,7 @@ class TerminalValues:
             values.append((model.error, rows.weights @ wrong))
         if hasattr(model, "right"):
             right = self.z * self.c.T[rows.y]
-            classes = side.recall_floors(problem)
+            classes = recall_floors(problem)
             counts = [(rows.counts * (rows.y == k)) @ right for k in classes]
             values.append((model.right, np.stack(counts, axis=1)))
         if hasattr(model, "positive"):

@@ -4,6 +4,7 @@ What near-optimal sets list are the ways to part the rows, every leaf with the h
 rows.  A constraint may ask for other classes, or for another column that parts all rows alike, so
 every way stands for all trees that part the rows in it: none of them costs less than it does.  The
 least cost of an accepted tree is therefore the optimum as soon as no way that costs less is left.
+An accepted tree may cost more than it is listed at, where what the constraint asks for has a price.
 """
 
 from __future__ import annotations
@@ -49,22 +50,25 @@ class TooManyVariantsError(Exception):
 def first_accepted(
     make: Callable[[Fraction], Instance],
     known: Fraction,
-    accept: Callable[[Tree], bool],
+    surplus: Callable[[Tree], Fraction | None],
     by_labels: bool,
     by_columns: bool,
     guard: Callable[[int], None],
     report: Phase,
+    best: Fraction | None = None,
 ) -> Iterator[Stage]:
     """Find the cheapest tree that is accepted.
 
     `make`: makes the instance for a tolerance.
     `known`: cost of a tree near the optimum without the constraint.
+    `surplus`: what a tree costs more than it is listed at, None if it is not accepted.
     `by_labels`, `by_columns`: whether the constraint looks at predictions, and at which columns are
         tested.
     `guard`, `report`: as for `find_trees`.
+    `best`: cost of an accepted tree; only cheaper ones are looked for.
     The last stage is complete.  Raises `TooManyVariantsError`.
     """
-    tolerance, seen, best = FIRST_TOLERANCE, Fraction(-1), None
+    tolerance, seen = FIRST_TOLERANCE, Fraction(-1)
     while True:
         instance = make(tolerance)
         graph = find_trees(instance, guard, report, known)
@@ -81,9 +85,11 @@ def first_accepted(
                 guard(0)
                 room = None if best is None else best - cost
                 for tree, extra in variants.of(nested, room):
-                    if accept(tree):
-                        best = cost + extra
+                    more = surplus(tree)
+                    if more is not None and (best is None or cost + extra + more < best):
+                        best = cost + extra + more
                         yield Stage(cost, tree)
+                    if best is not None and best <= cost + extra:
                         break
                 if best == cost:
                     yield Stage(cost, is_complete=True)
