@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,27 +34,11 @@ from octcore.program import Cuts
 from octcore.search.univariate.tree import Branch, PathTree
 from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
+if TYPE_CHECKING:  # its kernels take a while to import
+    from octcore.search.univariate.canonical import BestSubtree
+
 LIFE = 200
 """Path bound rows pay off late: they are kept for this many linear programs without effect."""
-
-
-class Subtree(Protocol):
-    """The canonical best subtree of depth two on some rows."""
-
-    @property
-    def value(self) -> float:
-        """Weight of correct rows minus price of the leaves."""
-        ...
-
-    @property
-    def tree(self) -> PathTree:
-        """Structure in the features of the instance."""
-        ...
-
-    @property
-    def wrong(self) -> np.ndarray:
-        """Hits that it classifies wrongly."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +123,7 @@ class PathBoundCuts:
 
     layout: TreeLayout
     instance: Instance
-    subtree: Callable[[np.ndarray], Subtree]
+    subtree: Callable[[np.ndarray], BestSubtree]
     """Canonical best subtree of depth two on the hits of a boolean mask."""
     penalty: float
     """Price of a leaf on the scale of the weights."""
@@ -172,21 +156,23 @@ class PathBoundCuts:
                 builder.pictures.append(self._picture(path, best))
         return builder.finish(self.kind, LIFE)
 
-    def _objective(self, builder: RowBuilder, path: TreePath, best: Subtree, relax: tuple) -> None:
+    def _objective(
+        self, builder: RowBuilder, path: TreePath, best: BestSubtree, relax: tuple
+    ) -> None:
         hits = np.flatnonzero(path.rows)
         total = float(self.instance.weight[hits].sum())
         row = open_relaxed(builder, best.value, total - best.value, relax)
         builder.add(row, self.layout.hit(hits), self.instance.weight[hits])
         builder.add(row, self.layout.leaf(self.layout.below(path.end)), -self.penalty)
 
-    def _negative(self, builder: RowBuilder, best: Subtree, relax: tuple) -> None:
+    def _negative(self, builder: RowBuilder, best: BestSubtree, relax: tuple) -> None:
         if not len(best.wrong):
             return
         weight = self.instance.weight[best.wrong]
         row = open_relaxed(builder, 0.0, float(weight.sum()), relax)
         builder.add(row, self.layout.hit(best.wrong), weight)
 
-    def _basic(self, builder: RowBuilder, path: TreePath, best: Subtree, relax: tuple) -> None:
+    def _basic(self, builder: RowBuilder, path: TreePath, best: BestSubtree, relax: tuple) -> None:
         hits = np.flatnonzero(path.rows)
         weight = self.instance.weight[hits]
         wrong = float(self.instance.weight[best.wrong].sum())
@@ -211,7 +197,7 @@ class PathBoundCuts:
             values.append(1.0)
         return np.array(places), np.array(values)
 
-    def _picture(self, path: TreePath, best: Subtree) -> dict[str, object]:
+    def _picture(self, path: TreePath, best: BestSubtree) -> dict[str, object]:
         samples = np.unique(self.instance.sample[self.instance.pattern[path.rows]])
         return {
             **path.picture(self.instance),

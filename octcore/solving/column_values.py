@@ -17,7 +17,6 @@ from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
-from octcore.search.univariate.table import midpoint
 from octcore.serial import Record
 from octcore.solving.prepare import problem_of
 from octcore.solving.threshold_span import (
@@ -27,7 +26,7 @@ from octcore.solving.threshold_span import (
     own_column,
     span_at,
 )
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, midpoint
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run, SolvedRun

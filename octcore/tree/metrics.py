@@ -14,7 +14,7 @@ import numpy as np
 from octcore.data.distinct import distinct_rows
 from octcore.encoding.base import Encoding
 from octcore.encoding.quantile import short_threshold
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, midpoint
 
 
 def accuracy(tree: Tree, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -137,10 +137,8 @@ def _centred(split: Split, X: np.ndarray) -> Split:
         threshold = split.threshold if low < split.threshold else low + 1e-6 * max(1.0, abs(low))
     else:
         high = float(values[right].min())
-        threshold = low + (high - low) / 2
-        if not low <= threshold < high:
-            threshold = low  # neighbours in floating point: the left value itself routes
-        elif split.is_univariate:
+        threshold = midpoint(low, high)
+        if split.is_univariate and threshold > low:
             threshold = short_threshold(threshold, low, high)
     return replace(split, threshold=threshold)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from octcore.tree import topology
-from octcore.tree.tree import Split, Tree, grown
+from octcore.tree.tree import Split, Tree, grown, midpoint
 
 SCORE_TOLERANCE = 1e-12
 """A score of exactly 0 goes right; rounding must not send it left."""
@@ -48,8 +48,7 @@ def _between(left: np.ndarray, right: np.ndarray, plane: float) -> float:
     low = float(left.max()) if len(left) else -np.inf
     high = float(right.min()) if len(right) else np.inf
     if np.isfinite(low) and np.isfinite(high):
-        middle = low + (high - low) / 2
-        return middle if low <= middle < high else low
+        return midpoint(low, high)
     step = 1e-9 * max(1.0, abs(plane))
     if np.isfinite(high):
         return min(plane, high - step)

@@ -366,6 +366,12 @@ def labels_array(labels: Sequence[Any]) -> np.ndarray:
     return np.array(labels, dtype=object) if is_mixed else found
 
 
+def midpoint(low: float, high: float) -> float:
+    """Number halfway between two, not the upper one itself where they are neighbours."""
+    middle = low + (high - low) / 2
+    return middle if low <= middle < high else low
+
+
 def grown(
     root: Place, part: Callable[[Place], int | tuple[Test, Place, Place]]
 ) -> tuple[dict[int, Test], dict[int, int]]:

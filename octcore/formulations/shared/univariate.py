@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from octcore.errors import SettingsError
 from octcore.formulations.shared.constraint_kinds import fixes_labels
 from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Problem, Program, Sense
@@ -56,27 +55,10 @@ INTEGER_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class UnivariateObjective:
-    """Objective of a problem of the univariate family.
-
-    Raises `SettingsError` if both regularisers are given.
-    """
+    """Objective of a problem of the univariate family."""
 
     problem: Problem
     """The problem; `split_weight` may be missing from its params."""
-
-    def __post_init__(self) -> None:
-        """Refuse two regularisers at once."""
-        params = self.problem.params
-        if self.split_weight is not None and params.get("leaf_penalty") not in (
-            None,
-            LEAF_PENALTY.default,
-        ):
-            raise SettingsError(
-                "TWO_REGULARISERS",
-                f"leaf_penalty = {params['leaf_penalty']:g} and split_weight = "
-                f"{self.split_weight:g} were both given; give one of them.",
-                "split_weight",
-            )
 
     @property
     def split_weight(self) -> float | None:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.search.univariate.question import Question
-from octcore.tree.tree import Split
+from octcore.tree.tree import Split, midpoint
 
 LARGEST_COUNT = 2**30
 """Largest total of weights that are kept as they are; sums of two stay inside 32 bits."""
@@ -129,12 +129,6 @@ class Table:
         column = int(np.searchsorted(self.first, number, side="right")) - 1
         rank = number - int(self.first[column])
         return Split.on_feature(int(self.original[column]), self.threshold(column, rank))
-
-
-def midpoint(low: float, high: float) -> float:
-    """Number halfway between two, not the upper one itself where they are neighbours."""
-    middle = low + (high - low) / 2
-    return middle if low <= middle < high else low
 
 
 @dataclass(frozen=True, eq=False)

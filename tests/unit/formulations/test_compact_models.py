@@ -22,6 +22,7 @@ from octcore.formulations.shared.univariate import (
     weight_unit,
 )
 from octcore.program import Point, SearchState
+from octcore.solving.settings import check_settings
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
 from tests.brute import every_tree, make_problem, random_rows, run
@@ -159,10 +160,8 @@ def test_conversions_between_the_published_objectives(weights):
 
 
 def test_two_regularisers_are_refused():
-    X, y = random_rows(np.random.default_rng(SEED))
-    problem = make_problem(X, y, 3, 2, {"leaf_penalty": 0.2, "split_weight": 0.2})
     with pytest.raises(SettingsError, match="give one of them"):
-        get_formulation("flow-oct").build(problem)
+        check_settings("flow-oct", {"leaf_penalty": 0.2, "split_weight": 0.2})
 
 
 def test_granularity_is_the_smallest_difference_of_two_objectives():
