@@ -55,6 +55,7 @@ class PathSearchEngine:
         if found.bound is not None:
             recorder.bound(program.objective(found.bound), found.subtrees)
         claims = (PLAIN_CLAIM,) if found.plain else ()
+        begin = attempt.clock.elapsed
         refused = found.tree is not None and program.evaluate(found.tree) is None
         if reason is StopReason.OPTIMAL and refused:
             assert program.listing is not None, "only side constraints refuse the search's tree"
@@ -72,7 +73,7 @@ class PathSearchEngine:
         return Outcome(
             reason,
             program.method,
-            seconds={"solve": found.search_seconds},
+            seconds={"solve": found.search_seconds + attempt.clock.elapsed - begin},
             claims=claims,
             # Where its tree was refused, what was open was open among trees that are refused too.
             values=_by_root(program, found) | ({} if refused else open_thresholds(program, found)),
