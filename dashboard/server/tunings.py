@@ -16,6 +16,7 @@ from octcore.encoding.keys import encoding_keys
 from octcore.errors import SettingsError, refusal
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
+from octcore.plotting import text
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import (
     Candidate,
@@ -118,8 +119,13 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
     """Values to offer for a setting, and those that are chosen at first; as texts."""
     options, first = _offered(axis, info)
     if axis.name in info.grid:
-        first = tuple(f"{value:g}" for value in info.grid[axis.name])
+        first = tuple(map(input_text, info.grid[axis.name]))
     return tuple(dict.fromkeys((*options, *first))), first
+
+
+def input_text(value: Any) -> str:
+    """Write a value as the form offers it; `values_of` reads it back."""
+    return str(value).lower() if isinstance(value, bool) else text.value(value)
 
 
 def _offered(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -70,9 +70,7 @@ def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs of the form by their keys, as they were when this model selection was started."""
     formulation, grid = settings["formulation"], settings["grid"]
     values = {
-        session.widget_key("tune_values", formulation, name): [
-            str(v).lower() if isinstance(v, bool) else text.value(v) for v in tried
-        ]
+        session.widget_key("tune_values", formulation, name): list(map(tunings.input_text, tried))
         for name, tried in grid.items()
     }
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -52,6 +53,17 @@ def test_suggested_values_are_allowed_and_what_is_chosen_is_offered(key):
             check_settings(key, params={name: values[0]})
         elif name not in {"depth", "encoding"}:
             check_settings(key, constraints={name: values[0]})
+
+
+def test_a_declared_grid_may_name_words_and_switches():
+    info = get_formulation("svm1-odt").info
+    declared = {"encoding": ("QB-4", "scaled"), "strict": (True,), "norm_price": (0.3,)}
+    info = replace(info, grid=declared)
+    axes = {axis.name: axis for axis in axes_of(info)}
+    for name, values in declared.items():
+        options, first = suggested(axes[name], info)
+        assert set(first) <= set(options)
+        assert values_of(axes[name], first) == values
 
 
 def test_a_typed_value_that_is_not_allowed_is_refused_by_name():
