@@ -40,7 +40,9 @@ def add_commands(commands: Any) -> None:
         help="again for every name (default: what the formulation declares, often depths too)",
     )
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
-    parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
+    parser.add_argument(
+        "--choice", metavar="KEY", help=f"{', '.join(CHOICES)} (default: the formulation's own)"
+    )
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
     options.add_json(parser, "every fit")

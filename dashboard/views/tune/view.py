@@ -47,7 +47,7 @@ def draw_form(data: Dataset) -> Plan | None:
     problems: list[str] = []
     grid = {name: _values(axes[name], info, problems) for name in axes if name in varied}
     params, depth, encoding = _fixed(info, varied)
-    protocol, choice = _protocol()
+    protocol, choice = _protocol(info)
     limit, seed = st.columns(2)
     with limit:
         seconds = settings_form.limit_input(
@@ -113,7 +113,7 @@ def _fixed(info: FormulationInfo, varied: list[str]) -> tuple[dict[str, Any], in
     return params, depth, encoding
 
 
-def _protocol() -> tuple[str, str]:
+def _protocol(info: FormulationInfo) -> tuple[str, str]:
     protocol = st.selectbox(
         "Protocol",
         PROTOCOLS,
@@ -127,10 +127,10 @@ def _protocol() -> tuple[str, str]:
     choice = st.segmented_control(
         "Choose by",
         list(tunings.CHOICES),
-        default="accuracy",
+        default=info.choice,
         required=True,
         format_func=tunings.CHOICES.__getitem__,
-        key="tune_choice",
+        key=session.widget_key("tune_choice", info.key),
         wrap=True,
         persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
