@@ -12,7 +12,7 @@ from dashboard import session
 from dashboard.server import history, jobs, tunings
 from dashboard.server.tunings import Plan, Standing, Work
 from dashboard.widgets import chart, inputs, live, settings_form
-from dashboard.widgets.parameter_form import help_of, label_of
+from dashboard.widgets.parameter_form import help_of, input_key, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
@@ -73,10 +73,16 @@ def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
         session.widget_key("tune_values", formulation, name): list(map(tunings.input_text, tried))
         for name, tried in grid.items()
     }
+    same = session.widget_key("tune_fixed", formulation)
+    values |= {input_key(same, name): value for name, value in settings["params"].items()}
     return {
         "tune_formulation": formulation,
         session.widget_key("tune_axes", formulation): list(grid),
         **values,
+        session.widget_key(same, "depth"): settings["depth"],
+        session.widget_key(same, "encoding"): settings["encoding"],
+        "tune_protocol": settings["protocol"],
+        session.widget_key("tune_choice", formulation): settings["choice"],
         "tune_limit": settings["time_limit"],
         "tune_seed": settings["seed"],
     }
