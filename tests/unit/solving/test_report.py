@@ -17,3 +17,11 @@ def test_people_are_spoken_of_only_where_they_may_be_asked(refer: float | None):
     lines = [line for line in run_report(run).splitlines() if line.startswith("mean cost")]
     assert len(lines) == 1
     assert ("a person" in lines[0]) == (refer is not None)
+
+
+@pytest.mark.parametrize(("encoding", "is_said"), [("auto", False), ("QT-5", True)])
+def test_what_five_parts_lose_is_said_of_trees_on_five_parts(encoding: str, is_said: bool):
+    numbers = np.arange(60.0)
+    table = Dataset.from_arrays(numbers[:, None], np.arange(60) % 12 < 6, name="stripes")
+    run = octcore.solve(table, depth=1, encoding=encoding)
+    assert ("in 5 parts" in run_report(run)) == is_said
