@@ -238,3 +238,14 @@ def test_quantiles_that_name_none_are_refused(
     command = ["binarization", iris, "--target", "species", "--quantiles", quantiles]
     assert main([*command, "--depth", "1"]) == 2
     assert "--quantiles takes 2-20 or 5" in capsys.readouterr().err
+
+
+def test_near_optimal_without_a_tree_lists_no_sizes(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["near-optimal", iris, "--target", "species", "--depth", "1", "--trees", "0"]
+    names = [name for name in pd.read_csv(iris).columns if name != "species"]
+    assert main([*command, *(part for name in names for part in ("--without", name))]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("0 trees")
+    assert "leaves:" not in said
