@@ -249,3 +249,11 @@ def test_near_optimal_without_a_tree_lists_no_sizes(
     said = capsys.readouterr().out
     assert said.startswith("0 trees")
     assert "leaves:" not in said
+
+
+def test_a_path_that_takes_too_long_says_what_would_help(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["path", iris, "--target", "species", "--depth", "6", "--encoding", "QT-20"]
+    assert main([*command, "--time-limit", "0.01"]) != 0
+    assert "longer than 0.01 s; take a smaller depth" in capsys.readouterr().err
