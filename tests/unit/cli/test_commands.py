@@ -257,3 +257,12 @@ def test_a_path_that_takes_too_long_says_what_would_help(
     command = ["path", iris, "--target", "species", "--depth", "6", "--encoding", "QT-20"]
     assert main([*command, "--time-limit", "0.01"]) != 0
     assert "longer than 0.01 s; take a smaller depth" in capsys.readouterr().err
+
+
+def test_costs_that_are_no_table_are_refused_as_such(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", iris, "--target", "species", "--costs", "[1, 2]"]) == 2
+    said = capsys.readouterr().err
+    assert "costs must be a table {true class: {answer: cost}}" in said
+    assert said.endswith("but '[1, 2]' was given.\n")
