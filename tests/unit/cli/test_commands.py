@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -266,3 +268,9 @@ def test_costs_that_are_no_table_are_refused_as_such(
     said = capsys.readouterr().err
     assert "costs must be a table {true class: {answer: cost}}" in said
     assert said.endswith("but '[1, 2]' was given.\n")
+
+
+def test_results_go_to_a_stream_of_text_as_well(iris: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert main(["path", iris, "--target", "species", "--depth", "1", "--json", "-"]) == 0
+    assert json.loads(sys.stdout.getvalue())["format"] == "octcore-path"  # type: ignore[attr-defined]
