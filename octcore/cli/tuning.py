@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def run_tune(arguments: argparse.Namespace) -> int:
     grid = parse_grid(arguments.grid, key) if arguments.grid else declared_grid(key)
     data = options.read_data(arguments)
     checked = check_settings(**settings)
+    for name in sorted({*settings, *settings["params"], *settings["constraints"]} & {*grid}):
+        print(f"octcore: {name} is taken from the grid, not from its own option.", file=sys.stderr)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
     with connected(arguments.scheduler, arguments.jobs) as workers, ProgressLine() as line:
         workers.announce(count_trainings(splits, expand_grid(grid)), checked.time_limit)

@@ -274,3 +274,13 @@ def test_results_go_to_a_stream_of_text_as_well(iris: str, monkeypatch: pytest.M
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert main(["path", iris, "--target", "species", "--depth", "1", "--json", "-"]) == 0
     assert json.loads(sys.stdout.getvalue())["format"] == "octcore-path"  # type: ignore[attr-defined]
+
+
+def test_tune_says_which_options_the_grid_replaces(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["tune", iris, "--target", "species", "--formulation", "cart", "--protocol", "2-fold"]
+    assert main([*command, "--grid", "depth=1", "--depth", "3"]) == 0
+    assert "depth is taken from the grid, not from its own option" in capsys.readouterr().err
+    assert main([*command, "--grid", "depth=1"]) == 0
+    assert "from the grid" not in capsys.readouterr().err
