@@ -17,7 +17,8 @@ def finished_task(server, monkeypatch):
     """A model selection that has ended, as the supervisor would show it."""
     data, parts = load_sample("iris"), []
     settings = {"formulation": "path-search", "grid": {"depth": [1, 2]}, "protocol": "3-fold",
-                "choice": "features", "depth": 2, "encoding": "QT-4", "params": {"leaf_penalty": 0.05},
+                "choice": "features", "depth": 2, "encoding": "QT-4",
+                "params": {"leaf_penalty": 0.05},
                 "time_limit": 10.0, "seed": 0}  # fmt: skip
     done = tune(
         data,
