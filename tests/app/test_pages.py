@@ -310,6 +310,16 @@ def test_what_costs_most_is_said_first(fake):
     assert "20 values missing in “crp” (written “k.A.”): 1 column left out, whose gaps" in words
 
 
+def test_ways_to_treat_gaps_that_cost_the_same_are_offered_once(fake):
+    rows = "".join(f"{'' if i == 7 else i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(40))
+    app = upload(open_app(), b"extra,size,y\n" + rows.encode())
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    assert ways.options == ["As little as possible", "Leave out the columns with gaps"]
+    ways.set_value("drop-columns").run()
+    assert not app.exception
+    assert app.session_state["state"].data.n_samples == 40
+
+
 def test_a_table_without_gaps_is_not_asked_about_them(fake):
     assert not open_app().radio
 

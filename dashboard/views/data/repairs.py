@@ -231,17 +231,22 @@ MOST_NAMES = 3
 
 
 def draw_gaps() -> None:
-    """Draw the choice; nothing where no value is missing."""
+    """Draw the choice, of what costs the same one; nothing where no value is missing."""
     choice = session.choice()
     prices = cached.gap_prices(session.table(), choice)
     if not prices:
         return
+    ways: list[Missing] = []
+    for way in (cast("Missing", choice.missing), *WAYS):
+        if prices[way] not in [prices[known] for known in ways]:
+            ways.append(way)
+    ways.sort(key=[*WAYS].index)
     picked = st.radio(
         "Values are missing: what is given up for that?",
-        list(WAYS),
-        index=[*WAYS].index(cast("Missing", choice.missing)),
+        ways,
+        index=ways.index(choice.missing),
         format_func=lambda policy: WAYS[policy].capitalize(),
-        captions=[price_words(prices[policy]) for policy in WAYS],
+        captions=[price_words(prices[policy]) for policy in ways],
         key=session.widget_key("missing", session.table().sha256, choice.target, choice.missing),
         help="A missing text or a missing one of two values can be a value of its own; for a "
         "missing number its row or its column is left out.",
