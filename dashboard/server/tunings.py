@@ -201,7 +201,7 @@ class Standing:
 
     @property
     def best(self) -> Candidate | None:
-        """The choice; before the end the best of those that were judged equally often."""
+        """The choice; before the end the best on the splits that all were judged on."""
         if self.result.chosen:
             chosen = self.result.chosen
             means = {c: self.mean(c) or 0.0 for c in chosen}
@@ -230,11 +230,11 @@ class Standing:
 
 
 def best_so_far(fits: Sequence[Fit], choice: str) -> Candidate | None:
-    """Choose among the candidates that were judged most often; None when none was."""
+    """Choose on the splits that judged most candidates; None when none did."""
     judged = [fit for fit in fits if fit.inner >= 0]
-    counts = Counter(fit.candidate for fit in judged)
+    counts = Counter((fit.outer, fit.inner) for fit in judged)
     most = max(counts.values(), default=0)
-    fair = [fit for fit in judged if counts[fit.candidate] == most]
+    fair = [fit for fit in judged if counts[fit.outer, fit.inner] == most]
     try:
         return choose(fair, choice)
     except SettingsError:

@@ -109,10 +109,10 @@ def standing(fits, state: JobState = JobState.RUNNING, result=None, iris=None) -
     return tunings.standing_of(view)
 
 
-def test_only_candidates_judged_equally_often_are_compared(iris):
+def test_a_candidate_is_not_the_best_so_far_for_being_the_first_on_a_further_split(iris):
     now = standing([fit(1, 0, 0, 0.7), fit(2, 0, 0, 0.9), fit(1, 0, 1, 0.95)], iris=iris)
-    assert dict(now.best)["depth"] == 1
-    assert now.mean(now.best) == pytest.approx(0.825)
+    assert dict(now.best)["depth"] == 2
+    assert now.mean(now.best) == pytest.approx(0.9)
     assert "3 of 9" in progress_words(now)
     assert "about 3.0 s to go" in progress_words(now)
     assert standing([], iris=iris).best is None
