@@ -236,15 +236,15 @@ def draw_gaps() -> None:
     prices = cached.gap_prices(session.table(), choice)
     if not prices:
         return
-    ways: list[Missing] = []
-    for way in (cast("Missing", choice.missing), *WAYS):
+    current, ways = cast("Missing", choice.missing), list[Missing]()
+    for way in (current, *WAYS):
         if prices[way] not in [prices[known] for known in ways]:
             ways.append(way)
     ways.sort(key=[*WAYS].index)
     picked = st.radio(
         "Values are missing: what is given up for that?",
         ways,
-        index=ways.index(choice.missing),
+        index=ways.index(current),
         format_func=lambda policy: WAYS[policy].capitalize(),
         captions=[price_words(prices[policy]) for policy in ways],
         key=session.widget_key("missing", session.table().sha256, choice.target, choice.missing),
