@@ -236,11 +236,9 @@ def draw_gaps() -> None:
     prices = cached.gap_prices(session.table(), choice)
     if not prices:
         return
-    current, ways = cast("Missing", choice.missing), list[Missing]()
-    for way in (current, *WAYS):
-        if prices[way] not in [prices[known] for known in ways]:
-            ways.append(way)
-    ways.sort(key=[*WAYS].index)
+    current = cast("Missing", choice.missing)
+    of_price = {prices[way]: way for way in (*reversed(WAYS), current)}
+    ways = [way for way in WAYS if way in of_price.values()]
     picked = st.radio(
         "Values are missing: what is given up for that?",
         ways,
