@@ -238,7 +238,7 @@ def draw_gaps() -> None:
         return
     current = cast("Missing", choice.missing)
     of_price = {prices[way]: way for way in (*reversed(WAYS), current)}
-    ways = [way for way in WAYS if way in of_price.values()]
+    ways: list[Missing] = [way for way in WAYS if way in of_price.values()]
     picked = st.radio(
         "Values are missing: what is given up for that?",
         ways,
