@@ -87,12 +87,9 @@ class Parameter:
         return self.allowed
 
     def _refuse(self, value: object, code: str = "OUT_OF_RANGE") -> SettingsError:
-        return SettingsError(
-            code,
-            f"{self.name} must be {self.describe_range()}, but {value!r} was given; "
-            f"choose a value in that range (default {self.default!r}).",
-            self.name,
-        )
+        default = "" if self.default is None else f"; the default is {self.default!r}"
+        words = f"{self.name} must be {self.describe_range()}, but {value!r} was given{default}."
+        return SettingsError(code, words, self.name)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from octcore.encoding.keys import encoding_keys
 from octcore.errors import SettingsError, refusal
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
+from octcore.plotting import text
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import (
     Candidate,
@@ -118,8 +119,13 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
     """Values to offer for a setting, and those that are chosen at first; as texts."""
     options, first = _offered(axis, info)
     if axis.name in info.grid:
-        first = tuple(f"{value:g}" for value in info.grid[axis.name])
+        first = tuple(map(input_text, info.grid[axis.name]))
     return tuple(dict.fromkeys((*options, *first))), first
+
+
+def input_text(value: Any) -> str:
+    """Write a value as the form offers it; `values_of` reads it back."""
+    return str(value).lower() if isinstance(value, bool) else text.value(value)
 
 
 def _offered(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -195,7 +201,7 @@ class Standing:
 
     @property
     def best(self) -> Candidate | None:
-        """The choice; before the end the best of those that were judged equally often."""
+        """The choice; before the end the best on the splits that all were judged on."""
         if self.result.chosen:
             chosen = self.result.chosen
             means = {c: self.mean(c) or 0.0 for c in chosen}
@@ -224,11 +230,11 @@ class Standing:
 
 
 def best_so_far(fits: Sequence[Fit], choice: str) -> Candidate | None:
-    """Choose among the candidates that were judged most often; None when none was."""
+    """Choose on the splits that judged most candidates; None when none did."""
     judged = [fit for fit in fits if fit.inner >= 0]
-    counts = Counter(fit.candidate for fit in judged)
+    counts = Counter((fit.outer, fit.inner) for fit in judged)
     most = max(counts.values(), default=0)
-    fair = [fit for fit in judged if counts[fit.candidate] == most]
+    fair = [fit for fit in judged if counts[fit.outer, fit.inner] == most]
     try:
         return choose(fair, choice)
     except SettingsError:

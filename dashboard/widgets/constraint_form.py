@@ -108,6 +108,7 @@ def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]
             f"Only {word} {towards} with",
             ordered,
             placeholder="none",
+            wrap=True,
             help=help_of(parameter),
             key=key(f"{parameter.name}:{way}", _columns_stamp(data)),
         )

@@ -93,9 +93,9 @@ def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
         f"{found.count:,} trees of depth {found.depth}{which} lie within {found.tolerance:g} "
         f"of the proven optimum {found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
         f"{found.seconds:.2f} s",
-        "leaves: " + ", ".join(f"{size}: {n:,}" for size, n in found.by_leaves.items()),
     ]
     if found.count:
+        lines.append("leaves: " + ", ".join(f"{k}: {n:,}" for k, n in found.by_leaves.items()))
         ranked = sorted(found.features.items(), key=lambda item: (-item[1], item[0]))
         lines += ["", f"{'feature':<24} {'in trees':>10} {'at the root':>12}"]
         lines += [

@@ -83,7 +83,7 @@ def given(arguments: argparse.Namespace, declared: Iterable[Parameter]) -> dict[
 
 def _is_file(text: str) -> bool:
     """Whether costs are in a file: they are neither JSON nor a word."""
-    return text[:1] != "{" and text.lower() not in {ORDINAL, "none"}
+    return text[:1] not in ("{", "[") and text.lower() not in {ORDINAL, "none"}
 
 
 def add_solve_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:

@@ -84,8 +84,11 @@ def write_text(path: str, text: str | bytes) -> None:
     """Write text to a file, or to standard output for ``-``; both as UTF-8."""
     if path == STANDARD_OUTPUT:
         sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode() if isinstance(text, str) else text)
-        sys.stdout.buffer.flush()
+        if (stream := getattr(sys.stdout, "buffer", None)) is not None:
+            stream.write(text.encode() if isinstance(text, str) else text)
+            stream.flush()
+        else:  # a stream of text that stands for it
+            sys.stdout.write(text if isinstance(text, str) else text.decode())
         return
     with in_words(path):
         write_file(path, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,9 @@ def add_commands(commands: Any) -> None:
         help="again for every name (default: what the formulation declares, often depths too)",
     )
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
-    parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
+    parser.add_argument(
+        "--choice", metavar="KEY", help=f"{', '.join(CHOICES)} (default: the formulation's own)"
+    )
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
     options.add_json(parser, "every fit")
@@ -54,6 +57,8 @@ def run_tune(arguments: argparse.Namespace) -> int:
     grid = parse_grid(arguments.grid, key) if arguments.grid else declared_grid(key)
     data = options.read_data(arguments)
     checked = check_settings(**settings)
+    for name in sorted({*settings, *settings["params"], *settings["constraints"]} & {*grid}):
+        print(f"octcore: {name} is taken from the grid, not from its own option.", file=sys.stderr)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
     with connected(arguments.scheduler, arguments.jobs) as workers, ProgressLine() as line:
         workers.announce(count_trainings(splits, expand_grid(grid)), checked.time_limit)

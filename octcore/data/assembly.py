@@ -24,7 +24,7 @@ from octcore.data.findings import (
     raise_if_unusable,
     warning,
 )
-from octcore.data.numbers import slashed_order
+from octcore.data.numbers import has_decimal_commas, slashed_order
 from octcore.data.preparing import look_alikes
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.target import Target, read_target
@@ -128,7 +128,8 @@ class _Assembly:
     def typed_columns(self) -> list[TypedColumn]:
         """Type every feature column and leave out those that hold nothing to split on."""
         kept: list[TypedColumn] = []
-        kinds = self.chosen.kinds
+        kinds, delimiter = self.chosen.kinds, self.table.delimiter
+        has_commas = any(has_decimal_commas(raw.values) for raw in self.table.columns)
         for raw in self.table.columns:
             name = raw.name
             if name == self.chosen.target:
@@ -137,7 +138,7 @@ class _Assembly:
                 self.columns_dropped.append((name, "USER"))
                 continue
             wanted = split_kind(kinds[name], name)[0] if name in kinds else None
-            column = type_column(raw, self.table.delimiter, self.table.lines, wanted)
+            column = type_column(raw, delimiter, self.table.lines, wanted, has_commas)
             if column.is_date and name in kinds:
                 self.findings.append(_date_as_days(column))
             self.findings += column.findings

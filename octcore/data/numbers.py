@@ -27,6 +27,8 @@ FEW_NUMBERS = 10
 """Up to so many distinct numbers a column has a threshold between every two neighbours, whatever
 the number of quantiles."""
 
+LOOKED_AT = 100
+"""Values of a column that tell how the numbers of a table are written."""
 EXACT = 2.0**53
 """From here on floating point does not hold every whole number."""
 
@@ -35,6 +37,7 @@ INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
 
 _POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"
 _COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS})", re.ASCII)
+_SURE_COMMA = re.compile(r"[+-]?\d+,(?:\d{1,2}|\d{4,})", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
 _SPACED = re.compile("[+-]?[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+(?:[.,]\\d+)?", re.ASCII)
@@ -104,20 +107,27 @@ def is_marked(text: str, number_format: str) -> bool:
     return _plain(text, number_format) not in (text, "nan")
 
 
-def points_are_marks(texts: Sequence[str]) -> bool:
+def points_are_marks(texts: Sequence[str], has_commas: bool = False) -> bool:
     """Whether the points of plain numbers mark thousands: 1.200 beside 950.
 
     Three digits follow every point and numbers without one are below 1,000.  Were the points
-    decimal, zeros at the end would be written in some numbers and left out in the whole ones.
+    decimal, zeros at the end would be written in some numbers and left out in the whole ones; or
+    other columns of the table have decimal commas.
     """
     pointed = [text for text in texts if "." in text]
     whole = [text for text in texts if "." not in text]
     return (
-        bool(whole)
-        and any(text.endswith("0") for text in pointed)
+        bool(pointed)
+        and (has_commas or (bool(whole) and any(text.endswith("0") for text in pointed)))
         and all(_COMMA.fullmatch(text) for text in pointed)
         and all(_SMALL.fullmatch(text) for text in whole)
     )
+
+
+def has_decimal_commas(texts: Sequence[str]) -> bool:
+    """Whether most of the first of some texts are numbers with a comma that marks no thousands."""
+    some = texts[:LOOKED_AT]
+    return 2 * sum(bool(_SURE_COMMA.fullmatch(text)) for text in some) > len(some)
 
 
 def _undress(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from octcore.data.columns import Label
 from octcore.data.findings import Finding, count, error, quote, warning
 from octcore.data.heading import LONG_TEXT
-from octcore.data.numbers import PLAIN, detect_date, detect_format, parse, parse_plain
+from octcore.data.numbers import MARKED, PLAIN, detect_date, detect_format, parse, parse_plain
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
@@ -127,38 +127,39 @@ def likely_target(table: RawTable) -> str | None:
     neither is one of dates or of names that are nearly all different.
     """
     columns = [column for column in table.columns if column.name != table.index_column]
-    able = [column for column in columns if _can_hold_classes(column)]
+    able = [column for column in columns if _can_hold_classes(column, table.delimiter)]
     for column in able:
         if column.name.strip().lower() in USUAL_NAMES:
             return column.name
     if able and columns[-1] is able[-1]:
         return able[-1].name
-    texts = [column for column in able if not _is_numeric(column)]
+    texts = [column for column in able if not _is_numeric(column, table.delimiter)]
     return texts[0].name if len(texts) == 1 else None
 
 
-def _can_hold_classes(column: RawColumn) -> bool:
+def _can_hold_classes(column: RawColumn, delimiter: str) -> bool:
     n_rows, n_distinct = len(column.codes), len(_present(column))
-    few = n_distinct <= MOST_CLASSES
-    if n_distinct < 2 or not (few or (not _is_numeric(column) and 2 * n_distinct <= n_rows)):
+    many = n_distinct > MOST_CLASSES
+    if n_distinct < 2 or (many and (_is_numeric(column, delimiter) or 2 * n_distinct > n_rows)):
         return False
     return detect_date(_present(column)) is None
 
 
-def is_continuous(column: RawColumn) -> bool:
+def is_continuous(column: RawColumn, delimiter: str) -> bool:
     """Whether a column holds so many different numbers that they are a measurement."""
     many = len(_present(column)) > MOST_CLASSES
-    return many and _is_numeric(column) and not counts_rows(column)
+    return many and _is_numeric(column, delimiter) and not counts_rows(column)
 
 
 def _present(column: RawColumn) -> list[str]:
     return [v for v in column.values if v not in MISSING_MARKS and v.lower() not in MISSING_WORDS]
 
 
-def _is_numeric(column: RawColumn) -> bool:
-    """Whether all values are plain numbers, some of them present."""
+def _is_numeric(column: RawColumn, delimiter: str) -> bool:
+    """Whether all values are numbers without a unit, some of them present."""
     present = _present(column)
-    return bool(present) and all(PLAIN.fullmatch(value) for value in present)
+    are_plain = all(PLAIN.fullmatch(value) for value in present)
+    return bool(present) and (are_plain or detect_format(present, delimiter) in MARKED)
 
 
 def _in_any_format(texts: Sequence[str], delimiter: str) -> npt.NDArray[np.float64] | None:

@@ -72,12 +72,17 @@ class TypedColumn:
 
 
 def type_column(
-    raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64], wanted: Kind | None = None
+    raw: RawColumn,
+    delimiter: str,
+    lines: npt.NDArray[np.int64],
+    wanted: Kind | None = None,
+    has_commas: bool = False,
 ) -> TypedColumn:
     """Read a column as numbers if it holds numbers, otherwise as text.
 
     `wanted`: the user's word.  Whole numbers with leading zeros (postcodes, 00123) are codes: they
-    stay text unless they are wanted as numbers.  Texts without a digit among numbers are missing
+    stay text unless they are wanted as numbers.  `has_commas`: whether columns of the table have
+    decimal commas, so that points are none.  Texts without a digit among numbers are missing
     numbers where they are few; the user's word decides whether they are.
     """
     values = raw.values
@@ -101,7 +106,9 @@ def type_column(
     numbers[present] = parse_plain([values[index] for index in present])
     odd = [int(index) for index in present if np.isnan(numbers[index])]
     number_format, plain = "plain", np.setdiff1d(present, odd)
-    if delimiter != "," and points_are_marks(texts := [values[index] for index in plain]):
+    if delimiter != "," and points_are_marks(
+        texts := [values[index] for index in plain], has_commas
+    ):
         number_format, numbers[plain] = "decimal-comma", parse(texts, "decimal-comma")
     if not odd:
         findings = _format_findings(raw, number_format)

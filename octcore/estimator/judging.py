@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from octcore.formulations.base import FormulationInfo, get_formulation, list_for
 from octcore.program import Program, Sense
 from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.settings import DEPTH
 from octcore.tree.metrics import feature_usage
 from octcore.tree.tree import Tree
 
@@ -52,7 +54,7 @@ def warn_unproven(run: Run) -> None:
 
 
 def require_depth(max_depth: Any) -> None:
-    """Refuse a tree of any depth, which scikit-learn's own trees allow."""
+    """Refuse what is no depth, and a tree of any depth, which scikit-learn's own trees allow."""
     if max_depth is None:
         raise SettingsError(
             "NO_DEPTH",
@@ -60,6 +62,7 @@ def require_depth(max_depth: Any) -> None:
             "tree may be, such as max_depth=3.",
             "max_depth",
         )
+    replace(DEPTH, name="max_depth").check(max_depth)
 
 
 def require_two_classes(info: FormulationInfo, n_classes: int) -> None:

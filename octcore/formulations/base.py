@@ -87,6 +87,8 @@ class FormulationInfo:
     hyperparameters: tuple[Parameter, ...]
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, hash=False)
     """What `octcore.tune` tries where it is given no grid."""
+    choice: str = "accuracy"
+    """How `octcore.tune` chooses where it is not told."""
     constraints: frozenset[str]
     """Side constraints that it can express."""
     capabilities: tuple[Capability, ...]

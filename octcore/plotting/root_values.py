@@ -78,7 +78,7 @@ def first_split_words(tree: Tree | None, encoding: Encoding) -> str:
 
 
 def _words_of(split: Split, encoding: Encoding) -> str:
-    return text.words(split_words(split, encoding, digits=5, max_name=28).left)
+    return text.words(split_words(split, encoding, digits=5, max_name=28).test)
 
 
 def root_values_figure(

@@ -185,7 +185,7 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
             textfont={"size": 13, "color": palette.text},
             hovertemplate="%{y}: %{x:,} rows<extra></extra>",
         ),
-        layout=base_layout(palette, has_legend=False, height=max(104, 44 + 30 * len(labels))),
+        layout=base_layout(palette, has_legend=False, height=max(120, 44 + 30 * len(labels))),
     )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", type="category")
     figure.update_xaxes(title_text="rows", range=[0, 1.3 * max(record.counts, default=1)])

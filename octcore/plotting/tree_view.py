@@ -170,7 +170,9 @@ def tree_view_data(
         views.append(
             NodeView(
                 node,
-                classes[label] if label is not None else text.printable(words[node], WORDS_SHOWN),
+                text.minus(text.printable(words[node], WORDS_SHOWN))
+                if label is None
+                else classes[label],
                 _detail(summary, answer, widths.get(node)),
                 summary.n_samples,
                 summary.class_counts,

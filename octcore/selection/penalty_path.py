@@ -12,7 +12,7 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.events import Clock
-from octcore.errors import SettingsError
+from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
@@ -175,7 +175,15 @@ def penalty_path(
     prepared = prepare(data, settings)
     objective = UnivariateObjective(prepared.problem)
     asked = question_of(prepared.problem, objective)
-    optima = optimal_by_leaves(asked, cancel, settings.time_limit)
+    try:
+        optima = optimal_by_leaves(asked, cancel, settings.time_limit)
+    except CancelledError:
+        if cancel is not None and cancel():
+            raise
+        raise CancelledError(
+            f"The best tree of every size takes longer than {settings.time_limit:g} s; take a "
+            "smaller depth, a coarser encoding such as QT-5, or more time."
+        ) from None
     if not optima:
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"

@@ -88,7 +88,7 @@ def tune(
     formulation: str,
     grid: Mapping[str, Sequence[Any]] | None = None,
     protocol: str = "k-fold",
-    choice: str = "accuracy",
+    choice: str | None = None,
     depth: int = 2,
     encoding: str = "auto",
     params: Mapping[str, Any] | None = None,
@@ -116,9 +116,10 @@ def tune(
         constraints.  None for the grid that the formulation declares.
     protocol : str
         ``"k-fold"`` (``"10-fold"``, …), ``"repeated"``, ``"nested"``, ``"75/25"`` or ``"80/20"``.
-    choice : str
+    choice : str or None
         ``"accuracy"``; ``"features"``, the fewest features within 97.5 % of the best accuracy; or
-        ``"one-error"``, the fewest features within a standard error of the best accuracy.
+        ``"one-error"``, the fewest features within a standard error of the best accuracy.  None
+        for the one that the formulation declares, mostly accuracy.
     depth, encoding, params, constraints, engine, seed : object
         What the grid does not vary, as in `octcore.solve`.
     time_limit : float
@@ -144,6 +145,8 @@ def tune(
     CancelledError
         If it was stopped.
     """
+    if choice is None:
+        choice = get_formulation(formulation).info.choice
     if choice not in CHOICES:
         raise unknown_name("UNKNOWN_CHOICE", "choice", choice, CHOICES, "tune")
     candidates = expand_grid(declared_grid(formulation) if grid is None else grid)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from octcore.data.checks import BUCKETS
 from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
 from octcore.serial import jsonable, versions
@@ -59,10 +60,11 @@ def run_report(run: Run) -> str:
     findings = [*run.certificate.sentences, *run.findings]
     if run.train is not None:
         # Of quantiles that coincide the encoding says more, if it is made of any.
+        apart = {"EDGES_COLLAPSED"}
+        if run.encoding.key not in {f"QB-{BUCKETS}", f"QT-{BUCKETS}"}:
+            apart.add("CONFLICTING_AFTER_BINNING")
         findings += [
-            f.message
-            for f in run.train.findings
-            if f.severity == "warning" and f.code != "EDGES_COLLAPSED"
+            f.message for f in run.train.findings if f.severity == "warning" and f.code not in apart
         ]
     lines += [f"- {text}" for text in findings]
     return "\n".join(lines)

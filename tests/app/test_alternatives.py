@@ -48,6 +48,27 @@ def test_trees_with_a_larger_fairness_gap_are_filtered_out() -> None:
     assert float(widest) <= limit / 100
 
 
+def _rows() -> None:
+    """The rows on which good trees disagree; runs as a script of its own."""
+    from dashboard.views.alternatives import pictures
+    from octcore.data.samples import load_sample
+    from octcore.selection.alternatives import alternatives
+    from octcore.selection.near_optimal import near_optimal
+    from octcore.solving.prepare import split_rows
+
+    train = split_rows(load_sample("iris"), 0.25, 0)[0]
+    pictures._rows_table(alternatives(near_optimal(train, depth=2, tolerance=0.02)), train)
+
+
+def test_rows_on_which_trees_disagree_are_named_by_their_lines() -> None:
+    app = AppTest.from_function(_rows, default_timeout=120).run()
+    assert not app.exception
+    table, data = app.dataframe[0].value, load_sample("iris")
+    assert len(table)
+    for line, *values in table[["line", *data.feature_names]].itertuples(index=False):
+        assert data.frame.iloc[list(data.row_lines).index(line)].tolist() == values
+
+
 def _shapes() -> None:
     """The shapes alone; runs as a script of its own."""
     from dashboard.views.alternatives import pictures

@@ -285,7 +285,7 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
     app.session_state["data_tabs"] = "Findings"
     app.run()
     words = shown(app).replace("\\", "")
-    assert "1 row of 40 left out (first in line 9); 1 column left out, whose gaps" in words
+    assert words.count("1 row of 40 left out (first in line 9); 1 column left out, whose") == 1
     ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
     ways.set_value("category").run()
     assert not app.exception
@@ -308,6 +308,16 @@ def test_what_costs_most_is_said_first(fake):
     app.run()
     words = shown(app).replace("\\", "")
     assert "20 values missing in “crp” (written “k.A.”): 1 column left out, whose gaps" in words
+
+
+def test_ways_to_treat_gaps_that_cost_the_same_are_offered_once(fake):
+    rows = "".join(f"{'' if i == 7 else i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(40))
+    app = upload(open_app(), b"extra,size,y\n" + rows.encode())
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    assert ways.options == ["As little as possible", "Leave out the columns with gaps"]
+    ways.set_value("drop-columns").run()
+    assert not app.exception
+    assert app.session_state["state"].data.n_samples == 40
 
 
 def test_a_table_without_gaps_is_not_asked_about_them(fake):
@@ -366,6 +376,7 @@ def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     assert target.value is None
     target.set_value("price").run()
     assert "regression" in shown(app)
+    assert "with a single row" not in shown(app)
     assert button(app, "Find an optimal tree").disabled
     next(g for g in app.button_group if g.label == "Classes made of it").set_value(3).run()
     assert not app.exception

@@ -17,7 +17,8 @@ def finished_task(server, monkeypatch):
     """A model selection that has ended, as the supervisor would show it."""
     data, parts = load_sample("iris"), []
     settings = {"formulation": "path-search", "grid": {"depth": [1, 2]}, "protocol": "3-fold",
-                "choice": "accuracy", "depth": 2, "encoding": "auto", "params": {},
+                "choice": "features", "depth": 2, "encoding": "QT-4",
+                "params": {"leaf_penalty": 0.05},
                 "time_limit": 10.0, "seed": 0}  # fmt: skip
     done = tune(
         data,
@@ -74,7 +75,18 @@ def test_a_link_brings_the_form_of_a_model_selection(server, monkeypatch):
     picked = {box.label: box.value for box in app.multiselect}
     assert picked["Try several values of"] == ["depth"]
     assert picked["Depth"] == ["1", "2"]
-    assert next(n.value for n in app.number_input if n.label.startswith("Time limit")) == 10
+    numbers = {box.label: box.value for box in app.number_input}
+    assert next(n for label, n in numbers.items() if label.startswith("Time limit")) == 10
+    assert next(n for label, n in numbers.items() if label.startswith("Leaf penalty")) == 0.05
+    assert {"QT-4", "3-fold"} <= {box.value for box in app.selectbox}
+    assert app.session_state["tune_choice:path-search"] == "features"
+
+
+def test_a_formulation_says_how_its_best_is_chosen(server):
+    app = open_page("tune")
+    assert app.session_state["tune_choice:path-search"] == "accuracy"
+    next(s for s in app.selectbox if s.label == "Formulation").select("svm1-odt").run()
+    assert app.session_state["tune_choice:svm1-odt"] == "one-error"
 
 
 def test_a_link_to_a_model_selection_that_is_gone(server):

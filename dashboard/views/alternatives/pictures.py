@@ -127,7 +127,7 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
     classes = np.array([text.printable(label, 30) for label in train.classes], object)
     table = pd.DataFrame(
         {
-            "row": order,
+            "line": train.row_lines[order],
             "class": classes[train.codes[order]],
             "most trees say": classes[record.favourite[order]],
             "others": 100 * record.disagreement[order],

@@ -67,12 +67,14 @@ def _form(run: Run, data: Dataset) -> Conditions:
         "Must use",
         names,
         max_selections=MOST_REQUIRED,
+        wrap=True,
         key=session.widget_key("alternatives_with", *names),
         persist_state="session",
     )
     banned = places[2].multiselect(
         "Must not use",
         [name for name in names if name not in required],
+        wrap=True,
         key=session.widget_key("alternatives_without", *names),
         persist_state="session",
     )

@@ -115,9 +115,6 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     words = view.doing if view.error is None else view.error.message
     words = words if view.run is None else view.run.badge
     st.caption(f"{text.markdown(words, 200)} · {text.seconds(seconds)}")
-    if view.run is not None:
-        for sentence in view.run.certificate.sentences[:1]:
-            st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
     if not view.is_final:
         thresholds.draw_live(view)
         live.stop(view, "Ends this run and keeps its best tree.", "stretch")

@@ -78,7 +78,10 @@ def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
     """Collect settings, results, size and certificate of every run."""
     facts = _settings_facts(runs)
     covers = ("; ".join(run.certificate.sentences) for run in runs)
+    has_costs = any(run.asked.has_task for run in runs)
     for part, name, column, show in RESULTS:
+        if column == "mean_cost" and not has_costs:
+            continue  # of errors it is what the accuracy says
         values = map(COLUMNS.get(column, attrgetter(column)), runs)
         facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
     facts += [

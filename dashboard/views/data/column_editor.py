@@ -22,8 +22,13 @@ def is_ready() -> bool:
     """Whether there are classes to predict: a target, and not a measurement."""
     choice = session.choice()
     if choice.target is not None and choice.target_bins is None:
-        return not is_continuous(session.table().column(choice.target))
+        return not _is_measurement(choice.target)
     return session.dataset().y is not None
+
+
+def _is_measurement(target: str) -> bool:
+    table = session.table()
+    return is_continuous(table.column(target), table.delimiter)
 
 
 def asks_first() -> bool:
@@ -50,7 +55,7 @@ def draw_target() -> None:
         if session.change_choice(target=picked, positive_class=None, target_bins=None):
             st.rerun()
         inputs.say(session.state().problem)
-    if choice.target is not None and is_continuous(table.column(choice.target)):
+    if choice.target is not None and _is_measurement(choice.target):
         _bins(choice.target, choice.target_bins)
     _class_that_matters()
 

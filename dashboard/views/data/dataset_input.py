@@ -71,12 +71,9 @@ def describe_source() -> None:
 
 def _counts() -> None:
     data = session.dataset()
-    source = data.source
     counts = {
         "Rows in use": f"{data.n_samples:,}",
-        "Rows left out": f"{source.n_rows_dropped:,}",
-        "Features": f"{data.n_features:,}",
-        "Classes": "–" if data.y is None else f"{data.n_classes:,}",
+        "Rows left out": f"{data.source.n_rows_dropped:,}",
     }
     chart.numbers([(name, value, None) for name, value in counts.items()], width=130)
     _draw_lines()

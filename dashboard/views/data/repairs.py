@@ -7,6 +7,7 @@ from typing import Any, cast
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.data import column_editor
 from dashboard.widgets import inputs
 from octcore.data.assembly import GapPrice, Missing
 from octcore.data.checks import sentinels
@@ -17,7 +18,7 @@ from octcore.data.samples import sample_info
 from octcore.plotting import text
 
 MOST_AT_ONCE = 6
-"""Warnings beside the table; all are in a tab."""
+"""Warnings beside the table; the others are in a tab."""
 SEVERITIES = {
     "error": (":material/error:", "What must be mended"),
     "warning": (":material/warning:", "What to check: it may change the tree or its accuracy"),
@@ -41,35 +42,44 @@ MERGE, LEAVE_OUT, MISREAD = "LOOK_ALIKE", "LEAKAGE", "MIXED_TEXT"
 WORDS, SENTINEL = "LOOKS_MISSING", "SENTINEL"
 SAID_ELSEWHERE = {"CONFLICTING_AFTER_BINNING", "EDGES_COLLAPSED", "TITLE_LINES", "UNITS_LINE"}
 """What matters only where a formulation sees columns in parts, and what the first lines show."""
+OF_CLASSES = {"MANY_CLASSES", "RARE_CLASS"}
+"""What does not matter as long as the target is a measurement, which is said beside its choice."""
 REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}
 """Findings that a press answers."""
 
 
 def draw_above() -> None:
     """Draw what costs most, where the table is chosen."""
-    warned = [
-        f
-        for f in session.dataset().findings
-        if f.code == MERGE or (f.severity == "warning" and f.code not in SAID_ELSEWHERE)
-    ]
-    for finding in _by_damage(warned)[:MOST_AT_ONCE]:
-        _finding(finding, SEVERITIES["warning"][0], "above")
+    warned = _warned()
+    for finding in warned[:MOST_AT_ONCE]:
+        _finding(finding, SEVERITIES["warning"][0])
     if more := warned[MOST_AT_ONCE:]:
         st.caption(f"{text.count(len(more), 'more warning')} in Findings below.")
 
 
+def _warned() -> list[Finding]:
+    """What is to be said where the table is chosen, what costs most first."""
+    apart = SAID_ELSEWHERE if column_editor.is_ready() else SAID_ELSEWHERE | OF_CLASSES
+    return _by_damage(
+        f
+        for f in session.dataset().findings
+        if f.code == MERGE or (f.severity == "warning" and f.code not in apart)
+    )
+
+
 def draw_all() -> None:
-    """List what reading noticed, errors and warnings first."""
-    found = session.dataset().findings
+    """List what else reading noticed, errors and warnings first."""
+    above = _warned()[:MOST_AT_ONCE]
+    found = [finding for finding in session.dataset().findings if finding not in above]
     if not found:
-        st.success("Nothing to remark: the table is clean.", icon=":material/check_circle:")
-        return
+        words = "Nothing more to remark." if above else "Nothing to remark: the table is clean."
+        st.success(words, icon=":material/check_circle:")
     for severity, (mark, heading) in SEVERITIES.items():
         here = [finding for finding in found if finding.severity == severity]
         if here:
             st.markdown(f"**{heading}**")
             for finding in _by_damage(here):
-                _finding(finding, mark, "tab")
+                _finding(finding, mark)
 
 
 def _by_damage(found: Iterable[Finding]) -> list[Finding]:
@@ -82,7 +92,7 @@ def _by_damage(found: Iterable[Finding]) -> list[Finding]:
     )
 
 
-def _finding(finding: Finding, mark: str, place: str) -> None:
+def _finding(finding: Finding, mark: str) -> None:
     line = f"line {finding.line}" if finding.line else ""
     line = f" ({line})" if line and line not in finding.message else ""
     st.markdown(f"{mark} {text.markdown(finding.message, 600)}{line}")
@@ -90,8 +100,7 @@ def _finding(finding: Finding, mark: str, place: str) -> None:
         return
     with st.container(horizontal=True, gap="small"):
         for label, change in _offers(finding.code, finding.column):
-            key = f"{place}_{finding.code}_{finding.column}_{label}"
-            if st.button(label, key=key):
+            if st.button(label, key=f"{finding.code}_{finding.column}_{label}"):
                 session.change_choice(**change)
                 st.rerun()
             if finding.code in {MISREAD, WORDS, SENTINEL}:
@@ -222,17 +231,20 @@ MOST_NAMES = 3
 
 
 def draw_gaps() -> None:
-    """Draw the choice; nothing where no value is missing."""
+    """Draw the choice, of what costs the same one; nothing where no value is missing."""
     choice = session.choice()
     prices = cached.gap_prices(session.table(), choice)
     if not prices:
         return
+    current = cast("Missing", choice.missing)
+    of_price = {prices[way]: way for way in (*reversed(WAYS), current)}
+    ways: list[Missing] = [way for way in WAYS if way in of_price.values()]
     picked = st.radio(
         "Values are missing: what is given up for that?",
-        list(WAYS),
-        index=[*WAYS].index(cast("Missing", choice.missing)),
+        ways,
+        index=ways.index(current),
         format_func=lambda policy: WAYS[policy].capitalize(),
-        captions=[price_words(prices[policy]) for policy in WAYS],
+        captions=[price_words(prices[policy]) for policy in ways],
         key=session.widget_key("missing", session.table().sha256, choice.target, choice.missing),
         help="A missing text or a missing one of two values can be a value of its own; for a "
         "missing number its row or its column is left out.",

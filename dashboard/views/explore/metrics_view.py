@@ -32,6 +32,7 @@ def draw(run: SolvedRun) -> None:
             second.metric("Balanced accuracy", text.percent(balanced))
             if run.asked.has_task:
                 first.metric("Mean cost", text.number(cost))
+            if run.asked.refer is not None:
                 second.metric("A person is asked", text.percent(asked))
             record = confusion_data(run.tree, run.encoding, data, name)
             chart.show(

@@ -69,6 +69,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         tuple(ENCODINGS),
         default=known.get(own, FIRST_ENCODING),
         max_selections=3,
+        wrap=True,
         key=key("encodings"),
         persist_state="session",
         help="QT-q: thresholds at quantiles only. QB-q: buckets between them. Class change: "

@@ -99,17 +99,18 @@ def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
         f"Mean and range over {text.count(n, 'random split')} into training and held-out rows; "
         "each tree is grown anew. CART grows split by split, to the same depth and price of a leaf."
     )
-    if sizes := sizes_of(splits):
+    if job.is_final and (sizes := sizes_of(splits)):
         _size(run_id, run, sizes)
 
 
 def comparison_words(splits: Sequence[Split]) -> str:
-    """On how many splits the tree beats CART."""
+    """On how many splits the tree beats CART, and on how many it does not."""
     n = len(splits)
     better = sum(split.tree.worth > split.greedy.worth for split in splits)
-    equal = sum(split.tree.worth == split.greedy.worth for split in splits)
-    same = f", as good on {equal}" if equal else ""
-    return f"On {text.count(n, 'split')} of the rows it is better than CART on {better}{same}."
+    worse = sum(split.tree.worth < split.greedy.worth for split in splits)
+    others = ((n - better - worse, "as good"), (worse, "worse"))
+    rest = "".join(f", {word} on {count}" for count, word in others if count)
+    return f"On {text.count(n, 'split')} of the rows it is better than CART on {better}{rest}."
 
 
 def _line(tallies: Sequence[Tally], label: object | None) -> dict[str, str]:

@@ -81,6 +81,7 @@ def draw(lesson: Lesson) -> Lesson:
         default=list(lesson.formulations),
         format_func=lambda key: known[key],
         max_selections=MOST_SHOWN,
+        wrap=True,
         key=session.widget_key("lesson_show", session.state().lessons_opened),
     )
     if shown and tuple(shown) != lesson.formulations:

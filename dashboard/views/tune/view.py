@@ -12,7 +12,7 @@ from dashboard import session
 from dashboard.server import history, jobs, tunings
 from dashboard.server.tunings import Plan, Standing, Work
 from dashboard.widgets import chart, inputs, live, settings_form
-from dashboard.widgets.parameter_form import help_of, label_of
+from dashboard.widgets.parameter_form import help_of, input_key, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
@@ -47,7 +47,7 @@ def draw_form(data: Dataset) -> Plan | None:
     problems: list[str] = []
     grid = {name: _values(axes[name], info, problems) for name in axes if name in varied}
     params, depth, encoding = _fixed(info, varied)
-    protocol, choice = _protocol()
+    protocol, choice = _protocol(info)
     limit, seed = st.columns(2)
     with limit:
         seconds = settings_form.limit_input(
@@ -70,15 +70,19 @@ def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs of the form by their keys, as they were when this model selection was started."""
     formulation, grid = settings["formulation"], settings["grid"]
     values = {
-        session.widget_key("tune_values", formulation, name): [
-            str(v).lower() if isinstance(v, bool) else text.value(v) for v in tried
-        ]
+        session.widget_key("tune_values", formulation, name): list(map(tunings.input_text, tried))
         for name, tried in grid.items()
     }
+    same = session.widget_key("tune_fixed", formulation)
+    values |= {input_key(same, name): value for name, value in settings["params"].items()}
     return {
         "tune_formulation": formulation,
         session.widget_key("tune_axes", formulation): list(grid),
         **values,
+        session.widget_key(same, "depth"): settings["depth"],
+        session.widget_key(same, "encoding"): settings["encoding"],
+        "tune_protocol": settings["protocol"],
+        session.widget_key("tune_choice", formulation): settings["choice"],
         "tune_limit": settings["time_limit"],
         "tune_seed": settings["seed"],
     }
@@ -115,7 +119,7 @@ def _fixed(info: FormulationInfo, varied: list[str]) -> tuple[dict[str, Any], in
     return params, depth, encoding
 
 
-def _protocol() -> tuple[str, str]:
+def _protocol(info: FormulationInfo) -> tuple[str, str]:
     protocol = st.selectbox(
         "Protocol",
         PROTOCOLS,
@@ -129,10 +133,10 @@ def _protocol() -> tuple[str, str]:
     choice = st.segmented_control(
         "Choose by",
         list(tunings.CHOICES),
-        default="accuracy",
+        default=info.choice,
         required=True,
         format_func=tunings.CHOICES.__getitem__,
-        key="tune_choice",
+        key=session.widget_key("tune_choice", info.key),
         wrap=True,
         persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "

@@ -180,14 +180,16 @@ def _values(run_id: str, run: SolvedRun) -> None:
 
 def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...]) -> None:
     root = run.tree.splits.get(1) if run.tree is not None else None
-    chosen = None if root is None else run.encoding.columns[root.features[0]].raw
+    chosen = None
+    if root is not None and root.is_univariate:
+        chosen = run.encoding.columns[root.features[0]].raw
     best = values[0]
     chart.show(
         root_values_figure(values, session.palette(), chosen, has_costs=run.asked.has_task),
         key=session.widget_key("root_values", reference_id),
         alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
     )
-    words = "The feature at the root of your tree is green."
+    words = "The feature at the root of your tree is green." if chosen else ""
     without = len(set(run.encoding.raw_features) - {entry.feature for entry in values})
     if without:
         words += f" Of {text.count(without, 'further column')} no value was proven in the time."

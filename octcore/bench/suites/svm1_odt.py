@@ -29,6 +29,7 @@ from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
+from octcore.formulations.base import get_formulation
 from octcore.selection.data_selection import Thresholds
 from octcore.selection.protocols import cut, folds, ordered
 from octcore.selection.tuning import declared_grid, expand_grid
@@ -122,7 +123,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
                     published=Published(accuracy=figures.get((dataset, NAMES.get(key, key)))),
                     rows=(train, (), test),
                     grid=candidates(key) if is_tuned else (),
-                    choice="one-error" if key in OWN else "accuracy",
+                    choice="accuracy" if key in MACHINES else get_formulation(key).info.choice,
                     folds=FOLDS,
                 )
                 for key in formulations

@@ -47,6 +47,7 @@ INFO = FormulationInfo(
     ),
     split_kind="oblique",
     grid={"depth": (1, 2, 3), "margin_price": (0.3,), "norm_price": (0.3, 0.1)},
+    choice="one-error",
     hyperparameters=(
         FloatRange(
             "alpha1",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +240,47 @@ def test_quantiles_that_name_none_are_refused(
     command = ["binarization", iris, "--target", "species", "--quantiles", quantiles]
     assert main([*command, "--depth", "1"]) == 2
     assert "--quantiles takes 2-20 or 5" in capsys.readouterr().err
+
+
+def test_near_optimal_without_a_tree_lists_no_sizes(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["near-optimal", iris, "--target", "species", "--depth", "1", "--trees", "0"]
+    names = [name for name in pd.read_csv(iris).columns if name != "species"]
+    assert main([*command, *(part for name in names for part in ("--without", name))]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("0 trees")
+    assert "leaves:" not in said
+
+
+def test_a_path_that_takes_too_long_says_what_would_help(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["path", iris, "--target", "species", "--depth", "6", "--encoding", "QT-20"]
+    assert main([*command, "--time-limit", "0.01"]) != 0
+    assert "longer than 0.01 s; take a smaller depth" in capsys.readouterr().err
+
+
+def test_costs_that_are_no_table_are_refused_as_such(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", iris, "--target", "species", "--costs", "[1, 2]"]) == 2
+    said = capsys.readouterr().err
+    assert "costs must be a table {true class: {answer: cost}}" in said
+    assert said.endswith("but '[1, 2]' was given.\n")
+
+
+def test_results_go_to_a_stream_of_text_as_well(iris: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert main(["path", iris, "--target", "species", "--depth", "1", "--json", "-"]) == 0
+    assert json.loads(sys.stdout.getvalue())["format"] == "octcore-path"  # type: ignore[attr-defined]
+
+
+def test_tune_says_which_options_the_grid_replaces(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["tune", iris, "--target", "species", "--formulation", "cart", "--protocol", "2-fold"]
+    assert main([*command, "--grid", "depth=1", "--depth", "3"]) == 0
+    assert "depth is taken from the grid, not from its own option" in capsys.readouterr().err
+    assert main([*command, "--grid", "depth=1"]) == 0
+    assert "from the grid" not in capsys.readouterr().err

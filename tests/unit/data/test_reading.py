@@ -673,6 +673,24 @@ def test_points_and_commas_mean_what_the_column_shows(texts, numbers):
     assert tuple(frame["v"].unique()) == numbers
 
 
+@pytest.mark.parametrize(
+    ("other", "texts", "numbers"),
+    [
+        ("1,5", ("1.251", "950.000", "12.501"), (1251, 950000, 12501)),
+        ("1,5", ("1.251", "950"), (1251, 950)),
+        ("1,5", ("0.251", "950.000"), (0.251, 950)),
+        ("1,5", ("1.25", "950.000"), (1.25, 950)),
+        ("1.5", ("1.251", "950.000"), (1.251, 950)),
+        ("Ulm, B", ("1.251", "950.000"), (1.251, 950)),
+    ],
+)
+def test_points_are_no_decimals_where_other_columns_have_decimal_commas(other, texts, numbers):
+    rows = "".join(f"{i + 1}{other};{text};{'ab'[i % 2]}\n" for i in range(20) for text in texts)
+    data = read_csv(f"w;v;y\n{rows}".encode(), target="y")
+    assert set(data.frame["v"]) == set(numbers)
+    assert ("THOUSANDS" in codes(data)) == (max(numbers) > 1000)
+
+
 @pytest.mark.parametrize("text", ["Smith, John", "Smith, John, jr.", "€ 1.200,50"])
 def test_commas_in_texts_are_no_separators_where_the_header_has_none(text):
     rows = "".join(f"{text} {i % 3};{'ab'[i % 2]}\n" for i in range(30))

@@ -44,13 +44,23 @@ def test_dates_are_not_classes():
 
 def test_numbers_are_cut_into_classes_of_equal_size_in_their_order():
     read = table(x=NUMBERS, price=NUMBERS[::-1])
-    assert is_continuous(read.column("price"))
+    assert is_continuous(read.column("price"), ",")
     data = make_dataset(read, "price", target_bins=3)
     assert data.class_counts == (40, 40, 40)
     assert data.y is not None
     values = np.array(NUMBERS[::-1], dtype=float)
     assert max(values[data.y == 0]) < min(values[data.y == 1])
     assert max(values[data.y == 1]) < min(values[data.y == 2])
+
+
+@pytest.mark.parametrize("mark", [",", ".000,", " 000,"])
+def test_numbers_in_other_countries_are_a_measurement_too(mark: str):
+    rows = [f"{x};{WORDS[i]};{1 + i // 10}{mark}{i % 10}5" for i, x in enumerate(NUMBERS)]
+    read = read_table("\n".join(["x;churn;price", *rows]).encode(), "own.csv")
+    assert is_continuous(read.column("price"), read.delimiter)
+    assert likely_target(read) == "churn"
+    rooms = table(x=NUMBERS, room=[f"ROM {i % 30}" for i in range(120)])
+    assert not is_continuous(rooms.column("room"), ";")
 
 
 def test_rows_that_share_a_value_stay_together():

@@ -222,6 +222,8 @@ def test_what_there_is_no_tree_for_is_refused_in_words() -> None:
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     with pytest.raises(SettingsError, match="how deep"):
         octcore.OptimalTreeClassifier(max_depth=None).fit(X, y)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="max_depth must be"):
+        octcore.OptimalTreeClassifier(max_depth=-1).fit(X, y)
     with pytest.raises(TypeError, match="parse"):
         octcore.OptimalTreeClassifier().fit(csr_matrix(X), y)
     with pytest.raises(SettingsError, match="class_weight was given twice"):

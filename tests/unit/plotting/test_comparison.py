@@ -48,6 +48,13 @@ def test_table_shows_only_what_differs(runs):
     assert list(few.columns) == ["", "fact", "shallow", "deep"]
     depth = few.set_index("fact").loc["depth"]
     assert (depth["shallow"], depth["deep"]) == ("1", "2")
+    assert "mean cost" not in names
+
+
+def test_costs_are_told_where_some_run_has_them(square: Dataset, runs):
+    other = solve(square, "path-search", depth=1, encoding="QT-2", costs="ordinal")
+    record = comparison_data([*runs[:1], other], ("errors", "costs"))
+    assert "mean cost" in {fact.name for fact in record.facts}
 
 
 def test_equal_names_of_runs_stay_apart(runs):

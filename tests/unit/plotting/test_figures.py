@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -119,6 +121,9 @@ def test_tree_view_counts_rows_and_words_nodes(univariate, oblique):
     assert root.detail == "12 rows"
     assert root.words.startswith("width ")
     assert tree_view_data(*oblique, "b", False).nodes[0].detail == "12 rows · margin 0.5"
+    tree, encoding, data = oblique
+    falling = replace(tree, splits={**tree.splits, 1: Split.on_plane([-1.0, 4.0], 0.5)})
+    assert tree_view_data(falling, encoding, data, "b", False).nodes[0].words.startswith("−")
     leaf = next(node for node in view.nodes if node.node == 4)
     assert leaf.detail == "3 rows · 100 % right"
     assert leaf.label.startswith("node 4, leaf: no")

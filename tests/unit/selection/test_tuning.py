@@ -7,9 +7,9 @@ import pytest
 
 import octcore
 from octcore.errors import CancelledError, SettingsError
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import get_formulation, list_formulations
 from octcore.selection.protocols import PROTOCOLS, get_protocol
-from octcore.selection.tuning import Fit, choose, expand_grid, tune
+from octcore.selection.tuning import CHOICES, Fit, choose, expand_grid, tune
 
 Y = np.repeat([0, 1, 2], [60, 40, 20])
 SIZES = {"k-fold": 1, "repeated": 5, "nested": 3, "75/25": 5, "80/20": 1}
@@ -81,6 +81,16 @@ def test_without_a_grid_a_formulation_tries_what_it_declares() -> None:
     assert tried == declared
     with pytest.raises(SettingsError, match="path-search has no grid"):
         tune(data, "path-search")
+
+
+def test_without_a_choice_a_formulation_chooses_as_it_declares(monkeypatch) -> None:
+    data = octcore.load_sample("iris")
+    info = get_formulation("cart").info
+    assert tune(data, "cart", {"depth": [1, 2]}, "3-fold").choice == info.choice == "accuracy"
+    monkeypatch.setitem(vars(info), "choice", "one-error")
+    assert tune(data, "cart", {"depth": [1, 2]}, "3-fold").choice == "one-error"
+    assert tune(data, "cart", {"depth": [1, 2]}, "3-fold", "features").choice == "features"
+    assert {info.choice for info in list_formulations()} <= set(CHOICES)
 
 
 def test_tuning_counts_its_fits_and_judges_on_unseen_rows() -> None:

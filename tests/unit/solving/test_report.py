@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
@@ -17,3 +19,11 @@ def test_people_are_spoken_of_only_where_they_may_be_asked(refer: float | None):
     lines = [line for line in run_report(run).splitlines() if line.startswith("mean cost")]
     assert len(lines) == 1
     assert ("a person" in lines[0]) == (refer is not None)
+
+
+@pytest.mark.parametrize(("encoding", "is_said"), [("auto", False), ("QT-5", True)])
+def test_what_five_parts_lose_is_said_of_trees_on_five_parts(encoding: str, is_said: bool):
+    rows = "".join(f"{i * i / 4},{'ab'[i % 12 < 6]}\n" for i in range(60))
+    table = octcore.read_csv(io.BytesIO(f"x,y\n{rows}".encode()), target="y")
+    run = octcore.solve(table, depth=1, encoding=encoding)
+    assert ("in 5 parts" in run_report(run)) == is_said

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.views.solve.new_rows import right_size_words
-from octcore.selection.repeated_splits import Size
+from dashboard.views.solve.new_rows import comparison_words, right_size_words
+from octcore.selection.repeated_splits import Size, Split, Tally
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,14 @@ from octcore.selection.repeated_splits import Size
 def test_the_right_size_is_said_with_what_the_best_one_has(worths, words):
     sizes = [Size(leaves, worth, 0.025) for leaves, worth in enumerate(worths, start=1)]
     assert right_size_words(sizes) == words
+
+
+def test_splits_on_which_cart_is_better_are_counted_too():
+    def tally(right: int) -> Tally:
+        return Tally(2, 10, right, right / 10)
+
+    splits = [Split(tally(t), tally(5), tally(3), (), 30) for t in (9, 5, 4, 3)]
+    assert comparison_words(splits) == (
+        "On 4 splits of the rows it is better than CART on 1, as good on 1, worse on 2."
+    )
+    assert comparison_words(splits[:1]).endswith("better than CART on 1.")

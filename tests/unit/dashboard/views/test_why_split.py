@@ -8,6 +8,7 @@ import pytest
 
 from dashboard.views.explore import why_split
 from octcore.data.samples import load_sample
+from octcore.plotting.root_values import first_split_words
 from octcore.solving.solve import solve
 
 
@@ -39,3 +40,10 @@ def test_the_price_of_the_best_other_column_is_what_a_tree_with_it_loses(node: i
     if lines:
         assert f"Right only with this split: {ahead} row" in decide[0]
         assert all(str(line) in decide[0] for line in lines[: why_split.MOST_LINES])
+
+
+def test_a_question_about_a_level_is_asked_positively() -> None:
+    run = solve(load_sample("tic-tac-toe"), depth=1).needed
+    words = [first_split_words(value.tree, run.encoding) for value in run.values(node=1)]
+    assert len(words) > 1
+    assert all(" is " in said and " is not " not in said for said in words if said)
