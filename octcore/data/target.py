@@ -12,7 +12,7 @@ import numpy.typing as npt
 from octcore.data.columns import Label
 from octcore.data.findings import Finding, count, error, quote, warning
 from octcore.data.heading import LONG_TEXT
-from octcore.data.numbers import MARKED, PLAIN, detect_date, detect_format, parse, parse_plain
+from octcore.data.numbers import FEW_NUMBERS, MARKED, PLAIN, detect_date, detect_format, parse, parse_plain
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
@@ -123,17 +123,19 @@ def _long_labels(raw: RawColumn, classes: tuple[Label, ...]) -> Iterator[Finding
 def likely_target(table: RawTable) -> str | None:
     """Name the column that most likely holds the classes; None where that is a guess.
 
-    A usual name decides, else the last column.  A column of many numbers is never taken, and
-    neither is one of dates or of names that are nearly all different.
+    A usual name decides, else the last column, if it does not hold more than a few numbers; else
+    the only one of text.  A column of many numbers is never taken, and neither is one of dates or
+    of names that are nearly all different.
     """
     columns = [column for column in table.columns if column.name != table.index_column]
     able = [column for column in columns if _can_hold_classes(column, table.delimiter)]
     for column in able:
         if column.name.strip().lower() in USUAL_NAMES:
             return column.name
-    if able and columns[-1] is able[-1]:
-        return able[-1].name
     texts = [column for column in able if not _is_numeric(column, table.delimiter)]
+    last = columns[-1]
+    if last in able and (last in texts or len(_present(last)) <= FEW_NUMBERS):
+        return last.name
     return texts[0].name if len(texts) == 1 else None
 
 

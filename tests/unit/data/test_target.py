@@ -34,6 +34,10 @@ def test_where_it_would_be_a_guess_nothing_is_taken():
 def test_a_usual_name_and_the_last_column_decide():
     assert likely_target(table(label=WORDS, x=NUMBERS, other=WORDS)) == "label"
     assert likely_target(table(x=NUMBERS, a=WORDS, b=WORDS)) == "b"
+    stars, years = ([str(i % n) for i in range(120)] for n in (5, 18))
+    assert likely_target(table(x=NUMBERS, a=WORDS, stars=stars)) == "stars"
+    assert likely_target(table(x=NUMBERS, churn=WORDS, years=years)) == "churn"
+    assert likely_target(table(a=WORDS, b=WORDS[::-1], years=years)) is None
 
 
 def test_dates_are_not_classes():
