@@ -12,7 +12,15 @@ import numpy.typing as npt
 from octcore.data.columns import Label
 from octcore.data.findings import Finding, count, error, quote, warning
 from octcore.data.heading import LONG_TEXT
-from octcore.data.numbers import FEW_NUMBERS, MARKED, PLAIN, detect_date, detect_format, parse, parse_plain
+from octcore.data.numbers import (
+    FEW_NUMBERS,
+    MARKED,
+    PLAIN,
+    detect_date,
+    detect_format,
+    parse,
+    parse_plain,
+)
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
