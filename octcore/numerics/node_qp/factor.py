@@ -27,12 +27,12 @@ DEPENDENT = 1e-12
 FAST = {"reassoc", "contract", "nsz"}
 
 
-kernel = kernels.kernel(fastmath=FAST, _nrt=False, no_cfunc_wrapper=True)
+kernel = kernels.kernel(fastmath=FAST, owns=False, no_cfunc_wrapper=True)
 """Decorates a kernel that makes no arrays: views that it makes are not counted, which took a third
 of a search.  So no array may leave it towards Python."""
-inner = kernels.kernel(fastmath=FAST, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = kernels.kernel(fastmath=FAST, owns=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """The same for what only kernels call; it compiles faster."""
-part = kernels.kernel(fastmath=FAST, _nrt=False, inline="always")
+part = kernels.kernel(fastmath=FAST, owns=False, inline="always")
 """Decorates a part of one large kernel, which is not compiled by itself: whatever a kernel calls is
 optimised anew with it."""
 allocating_kernel = kernels.kernel(fastmath=FAST, no_cfunc_wrapper=True)
