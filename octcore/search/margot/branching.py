@@ -21,7 +21,7 @@ from octcore.numerics.node_qp.factor import (
     kernel,
     new_bank,
     part,
-    rotate_into,
+    project,
     solve_triangle,
     view_of,
 )
@@ -93,11 +93,8 @@ def one_step(qp, own, row, sample, sign, target, upper):
     if violation <= own.constants[2]:
         return 0.0
     coordinates, solution = qp.work[0], qp.work[1]
-    rotate_into(qp, own.x[sample], sign, coordinates)
+    curvature = project(qp, own.x[sample], sign, coordinates, qp.work[2])
     solve_triangle(qp, coordinates, solution)
-    curvature = 0.0
-    for c in range(qp.count[N_ACTIVE], qp.basis.shape[0]):
-        curvature += coordinates[c] * coordinates[c]
     step = upper
     for a in range(qp.count[N_ACTIVE]):
         other = qp.active[a]
