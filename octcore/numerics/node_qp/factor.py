@@ -159,6 +159,24 @@ def clear_factor(qp):
 
 
 @inner
+def coordinates_of(qp, row, sign, coordinates):
+    """Coordinates of ``sign * row`` in the factor, and what is left of its squared length, roughly.
+
+    The bias column is so long that the difference of squares has few digits.
+    """
+    left = 0.0
+    for j in range(row.shape[0]):
+        left += row[j] * row[j]
+    for a in range(qp.count[N_ACTIVE]):
+        along = 0.0
+        for j in range(row.shape[0]):
+            along += qp.basis[a, j] * row[j]
+        coordinates[a] = sign * along
+        left -= along * along
+    return left
+
+
+@inner
 def project(qp, row, sign, coordinates, rest):
     """Split ``sign * row`` into coordinates in the factor and a rest, whose squared length returns.
 
