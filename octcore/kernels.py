@@ -58,17 +58,21 @@ _spent = 0.0
 _since: float | None = None
 
 
-def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def kernel(owns: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile the decorated function when it is first called, and keep the machine code on disk.
 
-    `options` are those of `numba.njit`, in addition to what all kernels share.
+    `owns`: whether it makes or returns arrays, or calls what returns them.  What only borrows them
+    from its caller counts no references, which numba does with atomic instructions at every view:
+    half of the time of a search.  `options` are those of `numba.njit`, in addition to what all
+    kernels share.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
 
         folder = cache_folder()
-        shared = {"nogil": True, "error_model": "numpy", "cache": folder is not None}
+        cached = folder is not None
+        shared = {"nogil": True, "error_model": "numpy", "cache": cached, "_nrt": owns}
         # Numba looks for a writable place while it decorates, and gives up where there is none.
         config: Any = importlib.import_module("numba.core.config")
         before = config.CACHE_DIR
@@ -112,13 +116,8 @@ def _place(folder: Path, module: str) -> Path:
 
 
 def inner(owns: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a kernel that only kernels call: it compiles faster without Python's entry.
-
-    `owns`: whether it makes or returns arrays, or calls what returns them.  What only borrows them
-    from its caller counts no references, which numba does with atomic instructions at every view:
-    half of the time of a search.
-    """
-    return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=owns)
+    """Decorate a kernel that only kernels call: it compiles faster without Python's entry."""
+    return kernel(owns, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def part() -> Any:

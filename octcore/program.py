@@ -30,6 +30,26 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+@dataclass(frozen=True)
+class Patience:
+    """Whom first trees ask how long they may take; without arguments as long as they want."""
+
+    left: Callable[[], float] = lambda: math.inf
+    """Seconds until the time limit."""
+    cancel: Callable[[], bool] = lambda: False
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.left() <= 0 or self.cancel()
+
+    def within(self, seconds: float) -> float:
+        """So many seconds, or those that are left."""
+        return min(seconds, self.left())
+
+
+ENDLESS = Patience()
+
+
 class Sense(StrEnum):
     """Direction of the objective."""
 
@@ -328,9 +348,9 @@ class Program:
     objective counts no rows."""
     tolerance: float = 0.0
     """Relative gap that counts as closed, for objectives that are only computed to some digits."""
-    starts: Callable[[Callable[[], bool]], Iterator[tuple[str, Tree]]] = lambda _: iter(())
-    """``starts(stop)`` yields ``(source, tree)`` from quick to slow, and what may take long asks
-    whether to stop; the engine evaluates them."""
+    starts: Callable[[Patience], Iterator[tuple[str, Tree]]] = lambda _: iter(())
+    """``starts(patience)`` yields ``(source, tree)`` from quick to slow, and what may take long
+    asks how long; the engine evaluates them."""
     improve: Callable[[Tree], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None

@@ -13,7 +13,7 @@ from octcore.engines.events import Clock, Event, Recorder
 from octcore.engines.registry import get_engine
 from octcore.formulations.base import get_formulation
 from octcore.parameters import check_all
-from octcore.program import Problem
+from octcore.program import ENDLESS, Problem
 from octcore.search.univariate.tree import heap
 from octcore.tree.tree import Tree
 from tests.enumeration import all_trees
@@ -66,7 +66,7 @@ def run(
     clock = Clock(time_limit)
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
     if starts:
-        for source, tree in program.starts(lambda: False):
+        for source, tree in program.starts(ENDLESS):
             value = program.evaluate(tree)
             if value is not None:
                 recorder.incumbent(value, tree, source)

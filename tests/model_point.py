@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.program import Program, PyomoModel
+from octcore.program import ENDLESS, Program, PyomoModel
 from octcore.tree.tree import Tree
 
 
@@ -45,9 +45,7 @@ def largest_violation(built: PyomoModel) -> tuple[float, str]:
 
 def check_starts(program: Program) -> int:
     """Check every start that the program accepts; return how many there are."""
-    trees = [
-        tree for _, tree in program.starts(lambda: False) if program.evaluate(tree) is not None
-    ]
+    trees = [tree for _, tree in program.starts(ENDLESS) if program.evaluate(tree) is not None]
     for tree in trees:
         check_start(program, tree)
     return len(trees)

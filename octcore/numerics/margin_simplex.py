@@ -103,7 +103,7 @@ def new_programs(slots: int, most_rows: int, size: int, norm: float) -> NodeProg
     )
 
 
-@kernel(_nrt=False)
+@kernel(owns=False)
 def copy_program(programs: Any, source: int, target: int) -> None:
     """Overwrite a slot with another one."""
     n = programs.n_rows[source]
@@ -125,7 +125,7 @@ def copy_program(programs: Any, source: int, target: int) -> None:
     programs.value[target] = programs.value[source]
 
 
-@kernel(_nrt=False)
+@kernel(owns=False)
 def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_pivots: Any) -> None:
     """Keep a row on a side (1 left, -1 right) and solve again; the value never falls."""
     n = programs.n_rows[slot]
@@ -137,7 +137,7 @@ def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_piv
     _solve(data, programs, slot, most_pivots)
 
 
-@kernel(_nrt=False)
+@kernel(owns=False)
 def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: Any) -> None:
     """Take a column from a plane and solve again; the value never falls."""
     programs.norm[slot, column] = np.inf

@@ -23,7 +23,7 @@ from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.program import Program
+from octcore.program import Patience, Program
 from octcore.solving.finish import finish, named
 from octcore.solving.interrupt import interruptible
 from octcore.solving.prepare import Prepared, prepare
@@ -246,10 +246,10 @@ def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
     attempt.offer(prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or attempt.cancel():
         return
-    stop = lambda: attempt.clock.remaining <= 0 or attempt.cancel()  # noqa: E731
-    for source, tree in attempt.program.starts(stop):
+    patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
+    for source, tree in attempt.program.starts(patience):
         attempt.offer(tree, source)
-        if stop():
+        if patience():
             return
 
 

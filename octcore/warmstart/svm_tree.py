@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from octcore.numerics.hulls import soft_margin_plane
+from octcore.program import ENDLESS, Patience
 from octcore.tree.tree import Tree
 from octcore.warmstart.descent import LIKELIHOOD_SHARES, Descent
 from octcore.warmstart.goal import GAIN, LocalSearch, Plane, TreeGoal, climb, side_gains
@@ -62,6 +63,7 @@ class TreeSearch(LocalSearch):
         self.ceiling = goal.points.conflict_bound
         self._norm = largest_norm(goal.epsilon)
         self._batches = 0
+        self._patience = ENDLESS
         self._gaps = GapRepair(goal, self.rng)
         is_small = goal.points.X.size <= SOFT_MARGIN_SIZE
         self._soft = SoftTrees(goal) if is_small else None
@@ -73,12 +75,15 @@ class TreeSearch(LocalSearch):
         """Whether the conflict bound is attained without a price of splits."""
         return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
 
-    def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
+    def trees(self, seconds: float, patience: Patience = ENDLESS) -> Iterator[tuple[str, Tree]]:
         """Yield trees for `seconds`: descended and greedy ones, improved ones, then restarts.
+
+        `patience`: whatever the search is asked for, then and later, takes no longer than it has.
 
         The best tree may come again, so that the caller can look at its clock between restarts.
         """
-        deadline = time.perf_counter() + seconds
+        self._patience = patience
+        deadline = time.perf_counter() + patience.within(seconds)
         grown: list[PlaneTree] = []
         for k in range(max(len(LIKELIHOOD_SHARES), self.goal.depth - 1)):
             yield from self._descents(min(2 + k, self.goal.depth), deadline)
@@ -210,5 +215,6 @@ class TreeSearch(LocalSearch):
             return False
         centred = self._gaps.with_gaps(planes)
         if polish and goal.value(centred) < value - GAIN:  # gaps cost something: win it back
-            centred = self._gaps.polished(centred, time.perf_counter() + POLISH_SECONDS)
+            limit = time.perf_counter() + self._patience.within(POLISH_SECONDS)
+            centred = self._gaps.polished(centred, limit)
         return self.keep(centred)

@@ -11,7 +11,7 @@ from octcore.engines.base import Attempt, StopReason
 from octcore.engines.events import Clock, Recorder
 from octcore.engines.monolithic import HighsEngine
 from octcore.formulations.base import get_formulation
-from octcore.program import BigM
+from octcore.program import ENDLESS, BigM
 from tests.brute import make_problem, run
 
 PAIRS = np.array([[0.0, 0.0], [0.01, 0.02], [0.98, 0.97], [1.0, 1.0]])
@@ -64,7 +64,7 @@ def test_a_model_that_may_forbid_trees_proves_nothing():
     capped = replace(program, big_m=replace(program.big_m, limit=4.0))
     clock = Clock(30.0)
     recorder = Recorder(program.sense, clock, lambda event: None, tolerance=program.tolerance)
-    for source, tree in program.starts(lambda: False):
+    for source, tree in program.starts(ENDLESS):
         value = program.evaluate(tree)
         assert value is not None
         recorder.incumbent(value, tree, source)

@@ -12,6 +12,7 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.formulations.margot.family import MargotFamily
+from octcore.program import ENDLESS, Patience
 from octcore.search.margot.records import Planes
 from octcore.search.margot.search import routing_search
 from octcore.solving.prepare import prepare
@@ -122,7 +123,7 @@ def test_the_first_tree_asks_whether_to_stop(formulation: str) -> None:
 
     settings = check_settings(formulation=formulation, depth=2)
     program = get_formulation(formulation).build(prepare(points(3, 60, 5), settings).problem)
-    assert list(program.starts(stop))
+    assert list(program.starts(Patience(cancel=stop)))
     assert asked
 
 
@@ -136,7 +137,7 @@ def test_starts_satisfy_the_model(formulation: str) -> None:
     program = get_formulation(formulation).build(prepare(data, settings).problem)
     assert program.build is not None
     built = program.build(lambda: None)
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         for component, values in built.start_values(tree):
             for variable, value in zip(component.values(), np.ravel(values), strict=True):
                 variable.set_value(float(value), skip_validation=True)

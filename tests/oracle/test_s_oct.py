@@ -12,7 +12,7 @@ from octcore.engines.compile import compile_model
 from octcore.engines.highs import HighsModel, SolverSettings
 from octcore.formulations.base import get_formulation
 from octcore.numerics.hulls import widest_gap
-from octcore.program import Point, Problem, SearchState
+from octcore.program import ENDLESS, Point, Problem, SearchState
 from octcore.tree import metrics
 from tests.brute import make_problem, run
 from tests.stages import later
@@ -220,7 +220,7 @@ def test_start_values_satisfy_every_row(cuts, alpha):
     assert program.build is not None
     built = program.build(lambda: None)
     compiled = compile_model(built.model)
-    trees = [tree for _, tree in program.starts(lambda: False)]
+    trees = [tree for _, tree in program.starts(ENDLESS)]
     assert trees
     for tree in trees:
         x = compiled.placed(built.start_values(tree), np.full(len(compiled.cost), np.nan))
@@ -252,6 +252,6 @@ def test_no_cut_removes_a_realisable_routing(seed):
                 assert (cuts.matrix @ x > cuts.rhs).all()
                 rows.append(cuts)
     assert rows
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         x = compiled.placed(built.start_values(tree), np.zeros(len(compiled.cost)))
         assert all((cuts.matrix @ x <= cuts.rhs + 1e-9).all() for cuts in rows)

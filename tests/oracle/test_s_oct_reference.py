@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from octcore.formulations.base import get_formulation
+from octcore.program import ENDLESS
 from octcore.tree import metrics
 from tests.brute import make_problem, run
 from tests.oracle.s_oct_reference import NAMES, whole_set
@@ -31,7 +32,7 @@ def program_of(reference, name: str, depth: int, **params):
 
 def best_start(problem, program) -> float:
     best = 0.0
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         value = program.evaluate(tree)
         assert value is not None
         correct = metrics.accuracy(tree, problem.X, problem.y) * problem.n_samples

@@ -11,6 +11,7 @@ import numpy as np
 
 from octcore.formulations.shared.oblique import least
 from octcore.formulations.shared.two_classes import TwoClassTrees
+from octcore.program import Patience
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.start import local_svm
 from octcore.tree import topology
@@ -225,17 +226,17 @@ class MMSVMTrees(TwoClassTrees):
 
     # --- starts ----------------------------------------------------------------------------
 
-    def starts(self, stop: Callable[[], bool]) -> Iterator[tuple[str, Tree]]:
+    def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield single leaves, the local SVM tree, and accurate oblique trees, all polished."""
         shape = self.X.shape[1], 2
         for label in (1 - self.positive, self.positive):
             yield "warm start", Tree.leaf(label, *shape)
         if self.price("c1") == 0:
             return
-        yield "local SVM", self.improve(self._local_svm(stop))
+        yield "local SVM", self.improve(self._local_svm(patience))
         points = count_classes(self.X, self.problem.y, self.problem.weights, 2)
         goal = TreeGoal(points, self.problem.depth, self.price("epsilon"), seed=self.problem.seed)
-        for source, tree in TreeSearch(goal).trees(self.price("start_seconds")):
+        for source, tree in TreeSearch(goal).trees(self.price("start_seconds"), patience):
             yield source, self.improve(self.adopt(tree))
 
     def _local_svm(self, stop: Callable[[], bool]) -> Tree:

@@ -134,7 +134,7 @@ def build(problem: Problem) -> Program:
         scale=1 / judge.majority_errors,
         feasibility=weight_tolerance(problem, judge.price),
         granularity=smallest_step(unit, [judge.alpha * k for k in range(most + 1)]),
-        starts=lambda _: judge.starts(),
+        starts=judge.starts,
         improve=judge.improve,
         bound=_bound(judge),
         claims=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import drop_idle_splits, weight_unit
 from octcore.numerics.hulls import Gap, widest_gap
-from octcore.program import Problem
+from octcore.program import ENDLESS, Patience, Problem
 from octcore.search.assignment.search import (
     AssignmentProblem,
     AssignmentTask,
@@ -190,23 +190,25 @@ class OCTHTrees:
         goal = replace(self.goal(), split_price=0.0, feature_price=self.price, least_leaf=least)
         return SparseSearch(goal, self.sets.columns)
 
-    def starts(self) -> Iterator[tuple[str, Tree]]:
+    def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield CART trees, trees with few features, then oblique trees made sparse."""
         yield from greedy_starts(self.problem, self.price)
         seconds = float(self.problem.params["start_seconds"])
         sparse = self.sparse_search()
-        for tree in sparse.trees(SPARSE_SHARE * seconds):
+        for tree in sparse.trees(patience.within(SPARSE_SHARE * seconds)):
             yield "sparse search", tree
-        for source, tree in TreeSearch(self.goal()).trees((1 - SPARSE_SHARE) * seconds):
-            yield source, self.fewest_features(tree)
-            better = sparse.improve(self.fewest_features(tree), POLISH_SECONDS)
+        accurate = TreeSearch(self.goal())
+        for source, tree in accurate.trees((1 - SPARSE_SHARE) * seconds, patience):
+            simple = self.fewest_features(tree, patience)
+            yield source, simple
+            better = sparse.improve(simple, patience.within(POLISH_SECONDS))
             if better is not None:
                 yield "sparse search", better
 
-    def fewest_features(self, tree: Tree) -> Tree:
+    def fewest_features(self, tree: Tree, stop: Callable[[], bool] = ENDLESS) -> Tree:
         """Fixed routing: give every split the fewest features that keep its strip."""
         tree = drop_idle_splits(tree, self.problem)
-        return fewest_features(tree, self.X, self.epsilon) if self.alpha > 0 else tree
+        return fewest_features(tree, self.X, self.epsilon, stop) if self.alpha > 0 else tree
 
     def improve(self, tree: Tree) -> Tree:
         """Polish a tree: fewest features, alternated with moving its planes."""
@@ -221,12 +223,13 @@ class OCTHTrees:
         return least(self.evaluate, *candidates)
 
 
-def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
+def fewest_features(tree: Tree, X: np.ndarray, epsilon: float, stop: Callable[[], bool]) -> Tree:
     """Same routing, fewer features: backward elimination at every split by the widest-gap LP.
 
     A split whose sides are not `epsilon` apart keeps its plane.
 
     `epsilon`: width of the empty strip that every split must keep, for weights of 1-norm 1.
+    `stop`: asked before every LP; after a true answer features stay.
     """
     rows = tree.node_rows(X)
     splits = dict(tree.splits)
@@ -234,7 +237,7 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
         left, right = X[rows[2 * node]], X[rows[2 * node + 1]]
         if len(split.weights) > 1 and len(left) and len(right):
             left, right = np.unique(left, axis=0), np.unique(right, axis=0)
-            found = _eliminate(left, right, np.array(split.features), epsilon)
+            found = _eliminate(left, right, np.array(split.features), epsilon, stop)
             if found is not None:
                 columns, gap = found
                 weights = np.zeros(X.shape[1])
@@ -244,10 +247,14 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
 
 
 def _eliminate(
-    left: np.ndarray, right: np.ndarray, columns: np.ndarray, epsilon: float
+    left: np.ndarray,
+    right: np.ndarray,
+    columns: np.ndarray,
+    epsilon: float,
+    stop: Callable[[], bool],
 ) -> tuple[np.ndarray, Gap] | None:
     """Drop features of small weight, many at a time first, as long as the gap stays."""
-    best = _gap_on(left, right, columns, epsilon)
+    best = None if stop() else _gap_on(left, right, columns, epsilon)
     if best is None:
         return None
     needed: set[int] = set()
@@ -256,7 +263,7 @@ def _eliminate(
         columns, gap = best
         order = [int(columns[k]) for k in np.argsort(np.abs(gap.weights))]
         free = [j for j in order if j not in needed]
-        if not free or len(columns) == 1:
+        if not free or len(columns) == 1 or stop():
             return best
         block = min(block, len(free), len(columns) - 1)
         smaller = _gap_on(left, right, np.setdiff1d(columns, free[:block]), epsilon)

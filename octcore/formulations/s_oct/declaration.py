@@ -148,7 +148,7 @@ def build(problem: Problem) -> Program:
         build=model.build,
         granularity=objective.granularity,
         span=1.0 if objective.alpha else objective.points.total,
-        starts=lambda _: starts.trees(params["start_seconds"]),
+        starts=lambda patience: starts.trees(params["start_seconds"], patience),
         bound=objective.bound,
         claims=(
             f"among trees whose node gaps reach epsilon {objective.epsilon:g} "

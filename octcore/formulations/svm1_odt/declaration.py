@@ -177,7 +177,7 @@ def build(problem: Problem) -> Program:
         kernels=ALL,
         tolerance=GAP,
         feasibility=judge.feasibility,
-        starts=lambda _: judge.starts(),
+        starts=judge.starts,
         improve=judge.improve,
         bound=max(least, unnamed_classes(shares, 2**problem.depth)),
         claims=judge.claims,

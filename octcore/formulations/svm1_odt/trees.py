@@ -16,7 +16,7 @@ from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
-from octcore.program import Problem
+from octcore.program import Patience, Problem
 from octcore.search.assignment.search import (
     AssignmentProblem,
     AssignmentTask,
@@ -239,13 +239,13 @@ class SVM1Trees:
 
     # --- finding and polishing trees -------------------------------------------------------
 
-    def starts(self) -> Iterator[tuple[str, Tree]]:
+    def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield polished CART trees, then trees of the search in the objective itself."""
         for source, tree in greedy_starts(self.problem, 0.0):
             yield source, self.polish(self.space.with_subsets(tree))
         if not len(self.space.columns):
             return
-        seconds = float(self.problem.params["start_seconds"])
+        seconds = patience.within(float(self.problem.params["start_seconds"]))
         if len(self.sets.rows.y) > SAMPLED_ROWS:
             for planes in self._from_samples(time.perf_counter() + seconds, seconds):
                 yield "search on samples", self._of_planes(planes)

@@ -1,9 +1,10 @@
-"""Givens-updated QR factor of the active rows of one node QP, and the arrays that hold a QP.
+"""QR factor of the active rows of one node QP, and the arrays that hold a QP.
 
 The columns of the factored matrix are the signed rows ``sign_k * x_k`` that are active (neither
-at a bound nor absent). ``basis`` keeps the orthogonal factor, one *column* per array row, and
-``factor`` the upper triangle. Rotations are used instead of an inverse Gram matrix because the
-latter drifts, and a drifted factor makes dual values look better than they are.
+at a bound nor absent). ``basis`` keeps the orthogonal factor, one *column* per array row and only
+those of active rows, which are few beside the features; ``factor`` keeps the upper triangle. Both
+are used instead of an inverse Gram matrix because that drifts, and a drifted factor makes dual
+values look better than they are.
 """
 
 from __future__ import annotations
@@ -22,21 +23,26 @@ N_ACTIVE, N_ROWS, N_UPDATES, N_PIVOTS = 0, 1, 2, 3
 IS_SETTLED = 4
 # Squared length below which a row counts as dependent on the active ones.
 DEPENDENT = 1e-12
+# Squared length of a rest, as a share of its row's, below which it is made orthogonal once more.
+TWICE = 1e-8
 
 # Sums may be reordered (needed for vector instructions); infinities keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
 
 
-kernel = kernels.kernel(fastmath=FAST, _nrt=False, no_cfunc_wrapper=True)
+kernel = kernels.kernel(fastmath=FAST, owns=False, no_cfunc_wrapper=True)
 """Decorates a kernel that makes no arrays: views that it makes are not counted, which took a third
 of a search.  So no array may leave it towards Python."""
-inner = kernels.kernel(fastmath=FAST, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = kernels.kernel(fastmath=FAST, owns=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """The same for what only kernels call; it compiles faster."""
-part = kernels.kernel(fastmath=FAST, _nrt=False, inline="always")
+part = kernels.kernel(fastmath=FAST, owns=False, inline="always")
 """Decorates a part of one large kernel, which is not compiled by itself: whatever a kernel calls is
 optimised anew with it."""
 allocating_kernel = kernels.kernel(fastmath=FAST, no_cfunc_wrapper=True)
 """Decorates a kernel that makes arrays of its own."""
+
+
+NO_PRODUCTS = np.zeros((0, 0))
 
 
 class NodeData(NamedTuple):
@@ -52,6 +58,9 @@ class NodeData(NamedTuple):
     """The strip epsilon left of the plane that routing rows must keep free; an offset that is part
     of every score (the bias around which the bias penalty is centred); the violation of a row
     that counts as none."""
+    products: Any = NO_PRODUCTS
+    """Inner products of the rows without the bias column, or an empty array: by them a pivot of
+    few active rows moves the scores of all samples in less time than by the rows."""
 
 
 class NodeQp(NamedTuple):
@@ -123,14 +132,13 @@ def copy_values(source, target):
 
 @kernel
 def copy_node(source, target):
-    """Copy a QP except its pivot counter; only the used part of the triangle is moved."""
+    """Copy a QP except its pivot counter; only the used part of the factor is moved."""
     n_active = source.count[N_ACTIVE]
     copy_values(source.multiplier, target.multiplier)
     copy_values(source.score, target.score)
     copy_values(source.vector, target.vector)
-    for c in range(source.basis.shape[0]):
-        copy_values(source.basis[c], target.basis[c])
     for i in range(n_active):
+        copy_values(source.basis[i], target.basis[i])
         target.active[i] = source.active[i]
         for j in range(i, n_active):
             target.factor[i, j] = source.factor[i, j]
@@ -146,21 +154,61 @@ def copy_node(source, target):
 @inner
 def clear_factor(qp):
     """Forget all active rows."""
-    qp.basis[:] = 0.0
-    for j in range(qp.basis.shape[0]):
-        qp.basis[j, j] = 1.0
     qp.count[N_ACTIVE] = 0
     qp.count[N_UPDATES] = 0
 
 
 @inner
-def rotate_into(qp, row, sign, out):
-    """Coordinates of ``sign * row`` in the orthogonal factor."""
-    for c in range(qp.basis.shape[0]):
-        total = 0.0
+def coordinates_of(qp, row, sign, coordinates):
+    """Coordinates of ``sign * row`` in the factor, and what is left of its squared length, roughly.
+
+    The bias column is so long that the difference of squares has few digits.
+    """
+    left = 0.0
+    for j in range(row.shape[0]):
+        left += row[j] * row[j]
+    for a in range(qp.count[N_ACTIVE]):
+        along = 0.0
         for j in range(row.shape[0]):
-            total += qp.basis[c, j] * row[j]
-        out[c] = sign * total
+            along += qp.basis[a, j] * row[j]
+        coordinates[a] = sign * along
+        left -= along * along
+    return left
+
+
+@inner
+def project(qp, row, sign, coordinates, rest):
+    """Split ``sign * row`` into coordinates in the factor and a rest, whose squared length returns.
+
+    Done twice where the rest is so short beside the row, by the bias column, that one pass would
+    leave more than rounding.
+    """
+    width, whole = row.shape[0], 0.0
+    for j in range(width):
+        rest[j] = sign * row[j]
+        whole += row[j] * row[j]
+    for a in range(qp.count[N_ACTIVE]):
+        coordinates[a] = 0.0
+    left = _leave(qp, coordinates, rest, width)
+    if left < TWICE * whole:
+        left = _leave(qp, coordinates, rest, width)
+    return left
+
+
+@inner
+def _leave(qp, coordinates, rest, width):
+    """Move what a rest has along the factor to its coordinates; squared length of what is left."""
+    for a in range(qp.count[N_ACTIVE]):
+        along = 0.0
+        for j in range(width):
+            along += qp.basis[a, j] * rest[j]
+        coordinates[a] += along
+        for j in range(width):
+            rest[j] -= along * qp.basis[a, j]
+    total = 0.0
+    for j in range(width):
+        total += rest[j] * rest[j]
+    return total
 
 
 @inner
@@ -192,18 +240,17 @@ def _rotate_basis(qp, first, second, cosine, sine):
 
 
 @inner
-def add_column(qp, coordinates, row):
-    """Append an active row whose coordinates came from `rotate_into` (they are overwritten)."""
-    m = qp.count[N_ACTIVE]
-    for c in range(qp.basis.shape[0] - 1, m, -1):
-        if coordinates[c] != 0.0:
-            length = np.sqrt(coordinates[c - 1] ** 2 + coordinates[c] ** 2)
-            cosine, sine = coordinates[c - 1] / length, coordinates[c] / length
-            coordinates[c - 1] = length
-            coordinates[c] = 0.0
-            _rotate_basis(qp, c - 1, c, cosine, sine)
-    for r in range(m + 1):
+def add_column(qp, coordinates, rest, length, row):
+    """Append an active row of given coordinates, a multiple of its rest and the rest's length."""
+    m, square = qp.count[N_ACTIVE], 0.0
+    for j in range(qp.basis.shape[1]):
+        square += rest[j] * rest[j]
+    scale = np.copysign(1.0 / np.sqrt(square), length)
+    for j in range(qp.basis.shape[1]):
+        qp.basis[m, j] = scale * rest[j]
+    for r in range(m):
         qp.factor[r, m] = coordinates[r]
+    qp.factor[m, m] = abs(length)
     qp.active[m] = row
     qp.count[N_ACTIVE] = m + 1
 

@@ -20,7 +20,7 @@ from octcore.numerics.node_qp.factor import (
     clear_factor,
     inner,
     kernel,
-    rotate_into,
+    project,
     solve_transposed,
     solve_triangle,
 )
@@ -163,19 +163,17 @@ def _park(qp, data, row):
 def _rebuild_factor(qp, data):
     count = qp.count[N_ACTIVE]
     clear_factor(qp)
-    coordinates = qp.work[0]
+    coordinates, rest = qp.work[0], qp.work[1]
     for position in range(count):
         row = qp.active[position]  # written at or before this position only
         if qp.status[row] != ACTIVE:
             continue
-        rotate_into(qp, data.x[sample_of(data, row)], row_sign(qp, data, row), coordinates)
-        free = 0.0
-        for c in range(qp.count[N_ACTIVE], qp.basis.shape[0]):
-            free += coordinates[c] * coordinates[c]
+        x, sign = data.x[sample_of(data, row)], row_sign(qp, data, row)
+        free = project(qp, x, sign, coordinates, rest)
         if free < DEPENDENT:
             _park(qp, data, row)
         else:
-            add_column(qp, coordinates, row)
+            add_column(qp, coordinates, rest, np.sqrt(free), row)
 
 
 @kernel

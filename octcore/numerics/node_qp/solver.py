@@ -31,7 +31,7 @@ from octcore.numerics.node_qp.factor import (
     delete_column,
     inner,
     kernel,
-    rotate_into,
+    project,
     solve_triangle,
 )
 from octcore.numerics.node_qp.rows import (
@@ -82,14 +82,9 @@ def _direction(qp, data, row, sense):
     """Projected direction of the plane and the multipliers; returns curvature and slope."""
     m = qp.count[N_ACTIVE]
     coordinates, solution, plane = qp.work[0], qp.work[1], qp.work[2]
-    rotate_into(qp, data.x[sample_of(data, row)], row_sign(qp, data, row), coordinates)
+    x, sign = data.x[sample_of(data, row)], row_sign(qp, data, row)
+    curvature = project(qp, x, sign, coordinates, plane)
     solve_triangle(qp, coordinates, solution)
-    curvature = 0.0
-    plane[: qp.vector.shape[0]] = 0.0
-    for c in range(m, qp.basis.shape[0]):
-        curvature += coordinates[c] * coordinates[c]
-        for j in range(qp.vector.shape[0]):
-            plane[j] += coordinates[c] * qp.basis[c, j]
     slope = sense * row_target(qp, data, row)
     for a in range(m):
         solution[a] *= -sense
@@ -120,6 +115,15 @@ def _longest_step(qp, data, row, sense):
 
 
 @inner
+def _add_products(qp, data, row, amount):
+    """Move the scores of all samples as so much more of a row's multiplier does, bias aside."""
+    amount *= row_sign(qp, data, row)
+    products = data.products[sample_of(data, row)]
+    for sample in range(qp.score.shape[0]):
+        qp.score[sample] += amount * products[sample]
+
+
+@inner
 def _move(qp, data, row, sense, step, slope, curvature):
     """Take a step along the direction held in the work arrays."""
     change, plane = qp.work[1], qp.work[2]
@@ -132,7 +136,17 @@ def _move(qp, data, row, sense, step, slope, curvature):
     for j in range(width):
         plane[j] *= sense * step
         qp.vector[j] += plane[j]
-    if step > 0.0:
+    n, m = qp.score.shape[0], qp.count[N_ACTIVE]
+    is_dense = 0 < n * (m + 2) < qp.count[N_ROWS] * width
+    if step > 0.0 and data.products.shape[0] == n and is_dense:
+        last = qp.basis.shape[0] - 1
+        shift = plane[last] * data.x[0, last]
+        for sample in range(n):
+            qp.score[sample] += shift
+        _add_products(qp, data, row, sense * step)
+        for a in range(m):
+            _add_products(qp, data, qp.active[a], step * change[a])
+    elif step > 0.0:
         direction = plane[:width]
         for position in range(qp.count[N_ROWS]):
             sample = qp.rows[position]
@@ -190,7 +204,7 @@ def _enter(qp, data, row, cutoff):
         _move(qp, data, row, sense, step, slope, curvature)
         if full:
             qp.status[row] = ACTIVE
-            add_column(qp, qp.work[0], row)
+            add_column(qp, qp.work[0], qp.work[2], sense * np.sqrt(curvature), row)
         elif blocking < 0:
             qp.status[row] = AT_UPPER if sense > 0 else AT_ZERO
             qp.multiplier[row] = row_upper(data, row) if sense > 0 else 0.0

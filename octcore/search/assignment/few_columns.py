@@ -147,7 +147,7 @@ def trees_within(
                         return
 
 
-@kernel(_nrt=False)
+@kernel(owns=False)
 def search_root(
     rows: Any,
     columns: Any,
@@ -319,7 +319,7 @@ def _conflict(rows: Any, boxes: Any, top: int) -> float:
     return total
 
 
-@kernel(_nrt=False)
+@kernel(owns=False)
 def first_box(rows: Any, columns: Any, size: int, lead: int, boxes: Any) -> None:
     """Begin with the box of all planes, and all rows."""
     for i in range(len(rows.y)):

@@ -232,7 +232,7 @@ class AssignmentSearch:
         yield from self._with_few_columns(np.inf)
         for share in SHARES:
             cutoff = share * self.cutoff
-            if share < 1.0 and cutoff - problem.not_counted <= self.bound:
+            if cutoff - problem.not_counted <= self.bound:
                 continue  # a phase before has shown it
             for found in self._with_few_columns(cutoff):
                 cutoff = min(cutoff, self.cutoff)

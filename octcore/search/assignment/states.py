@@ -114,7 +114,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
     return stack
 
 
-@kernel(_nrt=False)
+@kernel(owns=False)
 def search_states(
     data: Any,
     programs: Any,

@@ -15,13 +15,13 @@ from octcore.numerics.node_qp.factor import (
     DEPENDENT,
     N_ACTIVE,
     NodeQp,
+    coordinates_of,
     copy_node,
     copy_values,
     inner,
     kernel,
     new_bank,
     part,
-    rotate_into,
     solve_triangle,
     view_of,
 )
@@ -88,16 +88,13 @@ def _payment(bank, data, sample, node, n_upper):
 
 @inner
 def one_step(qp, own, row, sample, sign, target, upper):
-    """Dual gain of the first step that brings in a row."""
+    """Dual gain of the first step that brings in a row, roughly."""
     violation = target - sign * qp.score[sample]
     if violation <= own.constants[2]:
         return 0.0
     coordinates, solution = qp.work[0], qp.work[1]
-    rotate_into(qp, own.x[sample], sign, coordinates)
+    curvature = coordinates_of(qp, own.x[sample], sign, coordinates)
     solve_triangle(qp, coordinates, solution)
-    curvature = 0.0
-    for c in range(qp.count[N_ACTIVE], qp.basis.shape[0]):
-        curvature += coordinates[c] * coordinates[c]
     step = upper
     for a in range(qp.count[N_ACTIVE]):
         other = qp.active[a]

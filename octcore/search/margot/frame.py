@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import N_PIVOTS, NodeQp, new_bank
+from octcore.numerics.node_qp.factor import N_PIVOTS, NO_PRODUCTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
     NodePlane,
     NodeSolution,
@@ -46,6 +46,8 @@ SHARE = 0.1
 _ROUNDING_LIMIT = 3e9
 # Decide a feature where the budget costs a lower node this share of the room to the cutoff.
 _FEATURE_SHARE = 0.2
+# Rows whose inner products are kept: 18 megabytes.
+_MOST_PRODUCTS = 1_500
 
 
 class RoutingFrame:
@@ -96,6 +98,7 @@ class RoutingFrame:
             y=problem.y.astype(float),
             upper=self.penalties,
             constants=np.array([problem.epsilon, 0.0, self._tolerance(scale)]),
+            products=self._products(rows),
             twin=_twins(problem.x),
             trail=np.full(self._trail_length(), -1, np.int64),
         )
@@ -133,6 +136,13 @@ class RoutingFrame:
         """Row violation above the rounding of a bias that is a sum of large multipliers."""
         rounding = 4e-16 * scale**2 * float(self.penalties.max())
         return float(np.clip(rounding, TOLERANCE, 1e-4))
+
+    def _products(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Inner products of all rows, where there are not too many to be kept at hand."""
+        if self.has_budgets or len(rows) > _MOST_PRODUCTS:
+            return NO_PRODUCTS
+        features = rows[:, : self.problem.x.shape[1]]
+        return features @ features.T
 
     def _layers(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         n_nodes = self.problem.n_nodes

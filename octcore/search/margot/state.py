@@ -50,6 +50,8 @@ class SearchData(NamedTuple):
     """Shape ``(n_nodes, n_samples)``."""
     constants: Any
     """As in `NodeData`."""
+    products: Any
+    """As in `NodeData`; empty where nodes see different rows."""
     twin: Any
     """The sample with equal features and the other label, or -1."""
     trail: Any
@@ -60,7 +62,8 @@ class SearchData(NamedTuple):
 @inner
 def node_data(data, node):
     """Data of one node QP."""
-    return NodeData(data.x[data.layer[node]], data.y, data.upper[node], data.constants)
+    x, upper = data.x[data.layer[node]], data.upper[node]
+    return NodeData(x, data.y, upper, data.constants, data.products)
 
 
 @kernel

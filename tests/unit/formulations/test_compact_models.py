@@ -21,7 +21,7 @@ from octcore.formulations.shared.univariate import (
     tidy,
     weight_unit,
 )
-from octcore.program import Point, SearchState
+from octcore.program import ENDLESS, Point, SearchState
 from octcore.solving.settings import check_settings
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
@@ -68,9 +68,7 @@ def test_starts_satisfy_every_row_and_have_the_routed_objective(key, name):
         problem = constrained_problem(name, SEED, key)
     program = get_formulation(key).build(problem)
     built = program.build(lambda: None)
-    trees = [
-        tree for _, tree in program.starts(lambda: False) if program.evaluate(tree) is not None
-    ]
+    trees = [tree for _, tree in program.starts(ENDLESS) if program.evaluate(tree) is not None]
     for tree in trees:
         assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
     assert trees
@@ -80,7 +78,7 @@ def test_split_weight_starts_satisfy_every_row():
     X, y = random_rows(np.random.default_rng(SEED))
     program = get_formulation("flow-oct").build(make_problem(X, y, 3, 2, {"split_weight": 0.1}))
     built = program.build(lambda: None)
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
 
 

@@ -12,6 +12,7 @@ from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
+from octcore.program import ENDLESS
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
@@ -92,7 +93,7 @@ def test_polishing_never_worsens_and_recentring_keeps_the_routing(y):
     judge = MMSVMTrees(problem)
     assert program.improve is not None
     moved = 0
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         before = program.evaluate(tree)
         if before is None:
             continue

@@ -9,7 +9,7 @@ import pytest
 
 from octcore.engines.compile import compile_model
 from octcore.formulations.base import get_formulation
-from octcore.program import Point
+from octcore.program import ENDLESS, Point
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
 from tests.model_point import check_starts
@@ -91,7 +91,7 @@ def test_shattering_cuts_keep_the_optimum():
 def test_polishing_never_worsens_a_tree():
     program = get_formulation("oct-h").build(_problem({"alpha": 0.02}))
     assert program.improve is not None
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         before = program.evaluate(tree)
         if before is not None:
             after = program.evaluate(program.improve(tree))

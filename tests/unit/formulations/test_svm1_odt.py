@@ -10,6 +10,7 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
+from octcore.program import ENDLESS
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
@@ -128,7 +129,7 @@ def test_reported_accuracy_is_the_routed_one():
     problem = _problem(depth=2)
     program = get_formulation("svm1-odt").build(problem)
     assert program.improve is not None
-    for _, tree in program.starts(lambda: False):
+    for _, tree in program.starts(ENDLESS):
         value = program.evaluate(tree)
         if value is not None:
             wrong = (tree.predict_codes(X) != Y).sum()

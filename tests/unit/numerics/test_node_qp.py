@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from octcore.errors import EngineError
-from octcore.numerics.node_qp.factor import NodeData, new_bank, node_of
+from octcore.numerics.node_qp.factor import (
+    N_PIVOTS,
+    NO_PRODUCTS,
+    NodeData,
+    new_bank,
+    node_of,
+)
 from octcore.numerics.node_qp.plane import best_bias, padded_rows, solve_node_plane
 from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
@@ -75,6 +81,22 @@ def test_dual_value_is_a_bound_whenever_stopped(seed: int):
     assert max(values) <= optimum * (1 + 1e-6) + slack
     assert values[-1] == pytest.approx(optimum, rel=1e-5, abs=slack)
     assert np.diff(values).min() >= -1e-7 * (1 + optimum)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_move_alike_by_rows_and_by_their_inner_products(seed: int):
+    rng = np.random.default_rng(seed)
+    x, y = rng.random((60, 30)), np.where(rng.random(60) < 0.5, -1.0, 1.0)
+    rows, found = padded_rows(x, 500.0), []
+    for products in (NO_PRODUCTS, rows[:, :30] @ rows[:, :30].T):
+        qp = node_of(new_bank(1, 60, 31, rows.shape[1]), 0)
+        constants = np.array([EPSILON, 0.0, TOLERANCE])
+        load_rows(qp, np.where(np.arange(60) < 10, 1, 0).astype(np.int8))
+        code = solve_node(qp, NodeData(rows, y, np.full(60, 0.1), constants, products), np.inf, 999)
+        assert code == OPTIMAL
+        found.append((int(qp.count[N_PIVOTS]), float(qp.value[0])))
+    assert found[0][0] == found[1][0] > 10
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-9)
 
 
 def test_inseparable_routing_reaches_any_cutoff():

@@ -1,10 +1,14 @@
 """Exact search over assignments of rows to leaves, beside plain enumeration."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
-from octcore.search.assignment.search import AssignmentSearch, labellings
+from octcore.search.assignment import few_columns
+from octcore.search.assignment.search import AssignmentProblem, AssignmentSearch, labellings
 from tests.unit.search.assignments import by_enumeration, small_problem
 
 
@@ -12,6 +16,19 @@ def _bound(search: AssignmentSearch) -> float:
     for _ in search.run():
         pass
     return search.bound
+
+
+def _problem_of_columns(seed: int, n: int, depth: int, unit: float) -> AssignmentProblem:
+    norm, gap = 1e-6, 0.15
+    limit = norm * 2 / gap
+    return replace(
+        small_problem(seed, n, depth),
+        missing=2 * limit,
+        norm=norm,
+        limit=limit,
+        feature=0.4,
+        unit=unit,
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,16 +54,7 @@ def test_bound_and_cost_are_the_least_of_all_assignments(
 def test_planes_within_a_limit_pay_for_columns_alone(
     seed: int, n: int, depth: int, unit: float
 ) -> None:
-    norm, gap = 1e-6, 0.15
-    limit = norm * 2 / gap
-    problem = replace(
-        small_problem(seed, n, depth),
-        missing=2 * limit,
-        norm=norm,
-        limit=limit,
-        feature=0.4,
-        unit=unit,
-    )
+    problem = _problem_of_columns(seed, n, depth, unit)
     least = by_enumeration(problem)
     search = AssignmentSearch(problem, 2.0 * least + 1.0)
     found = [step.planes for step in search.run() if step.planes is not None]
@@ -61,6 +69,27 @@ def test_bounds_never_exceed_the_least_cost_on_the_way() -> None:
     bounds = [found.bound for found in AssignmentSearch(problem, 2 * least).run() if found.bound]
     assert len(bounds) > 1
     assert max(bounds) <= least * (1 + 1e-9)
+
+
+def test_every_phase_shows_more_than_the_phases_before() -> None:
+    search = AssignmentSearch(_problem_of_columns(0, 8, 1, 1.0), 2.0)
+    bounds = [found.bound for found in search.run() if found.bound is not None]
+    assert len(bounds) > 1
+    assert bounds == sorted(set(bounds))
+
+
+def test_boxes_that_were_too_many_are_not_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[tuple[int, float]]()
+
+    def count(*task: Any) -> Iterator[tuple[int, int, Any]]:
+        asked.append((task[1], task[3]))
+        yield few_columns.MOST_BOXES, few_columns.UNFINISHED, np.zeros((3, 3))
+
+    monkeypatch.setattr("octcore.search.assignment.search.trees_within", count)
+    for _ in AssignmentSearch(_problem_of_columns(10, 8, 1, 1.0), 5.0).run():
+        pass
+    assert len(asked) > 1
+    assert asked == sorted(set(asked), reverse=True)
 
 
 def test_states_too_deep_to_be_decided_hold_the_bound_down() -> None:

@@ -10,6 +10,7 @@ import pytest
 from octcore.formulations.base import get_formulation
 from octcore.formulations.svm1_odt import trees
 from octcore.numerics.margin_lp import MarginPrices, soft_planes
+from octcore.program import ENDLESS
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch
 from octcore.warmstart.points import PlaneTree, count_classes, leaf_counts, leaf_labels
 from tests.brute import make_problem
@@ -98,7 +99,7 @@ def test_scaled_prices_replace_the_others():
         prices = program.build.__self__.judge.prices  # type: ignore[union-attr]
         assert prices.missing * epsilon == pytest.approx(1.0)
         assert prices.norm * epsilon == pytest.approx(0.03)
-        sources = {source for source, _ in program.starts(lambda: False)}
+        sources = {source for source, _ in program.starts(ENDLESS)}
         assert "search with margins" in sources
 
 
@@ -109,9 +110,7 @@ def test_of_many_rows_samples_are_searched_and_improved_on_all(monkeypatch):
     y = (X @ [1.0, -0.7, 0.4] > 0.4).astype(np.int64) + (X[:, 0] > 0.6)
     problem = make_problem(X, y, 3, 2, {"start_seconds": 0.5}, formulation="svm1-odt")
     program = get_formulation("svm1-odt").build(problem)
-    found = [
-        tree for source, tree in program.starts(lambda: False) if source == "search on samples"
-    ]
+    found = [tree for source, tree in program.starts(ENDLESS) if source == "search on samples"]
     values = [value for tree in found if (value := program.evaluate(tree)) is not None]
     assert min(values) < 60
     assert (found[-1].predict_codes(X) == y).mean() > 0.9
