@@ -28,6 +28,8 @@ from octcore.errors import DataError, ModelFileError
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
 KINDS = BINARY_KINDS | {"scaled", "value"}
 PLAIN = (str, int, float, bool, type(None))
+NUMBER_KINDS = "fiub"
+"""Kinds of arrays of numbers and truth values."""
 FEW_LEVELS = 8
 """Up to so many levels of numbers are compared one by one, which is quicker than an index."""
 NO_VALUE = "has no value; fill or leave out the row"
@@ -147,10 +149,11 @@ class Encoding:
         where a number is needed.
         """
         groups = group_slices(self)
+        cells = raw_cells(frame, groups)
         if not groups:
             return np.empty((len(frame), 0), dtype)
         blocks = [
-            _block([self.columns[j] for j in positions], _raw_values(frame, raw), raw)
+            _block([self.columns[j] for j in positions], cells[raw], raw)
             for raw, positions in groups.items()
         ]
         encoded = np.concatenate(blocks, axis=1, dtype=dtype)
@@ -164,8 +167,9 @@ class Encoding:
         training know the levels of an ordinal column of numbers.
         """
         levels = {column.name: column.levels for column in columns}
-        found = []
-        for raw, positions in group_slices(self).items():
+        found, groups = [], group_slices(self)
+        cells = raw_cells(frame, groups)
+        for raw, positions in groups.items():
             own = [self.columns[j] for j in positions]
             known = levels.get(raw, ())
             taken = "compares it by size"
@@ -176,7 +180,7 @@ class Encoding:
                 taken = f"takes it for {like}"
             if not known or own[0].levels:  # ranks refuse what they do not know
                 continue
-            values = _raw_values(frame, raw)
+            values = cells[raw]
             new = values[~_are_levels(values, known).any(axis=1)]
             if len(new):
                 found.append(_unseen(raw, new, taken))
@@ -267,6 +271,8 @@ def as_numbers(
 
     `DataError` names row and column of a value that is missing, infinite, text or no category.
     """
+    if values.dtype == np.float64 and not levels and np.isfinite(values).all():
+        return values
     refuse_rows(pd.isna(values), raw, "MISSING_VALUE", NO_VALUE)
     if levels:
         ranks = _codes(values, levels)
@@ -304,7 +310,7 @@ def _block(
 
 def _are_levels(values: npt.NDArray[Any], levels: Sequence[Any]) -> npt.NDArray[np.bool_]:
     """Which of the levels every value is, shape ``(n_values, n_levels)``."""
-    few = values.dtype.kind in "fiub" and len(levels) <= FEW_LEVELS
+    few = values.dtype.kind in NUMBER_KINDS and len(levels) <= FEW_LEVELS
     if few and all(map(_is_number, levels)):
         # An array of them would round long whole numbers, and tell 0.1 from that of single floats.
         return np.array([values == level for level in levels]).T
@@ -323,15 +329,23 @@ def _is_number(level: object) -> bool:
     return isinstance(level, (int, float)) and not isinstance(level, bool)
 
 
-def _raw_values(frame: pd.DataFrame, raw: str) -> npt.NDArray[Any]:
-    if raw not in frame.columns:
-        raise DataError(
-            "MISSING_COLUMN",
-            f"The rows lack the column {quote(raw)} that the tree was trained with; add it.",
-            column=raw,
-        )
-    values: Any = frame[raw]
-    return values.to_numpy()
+def raw_cells(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+    """Values of raw columns by name; where all are numbers of a kind, they are taken at once.
+
+    Raises `DataError` if one is lacking.
+    """
+    for raw in names:
+        if raw not in frame.columns:
+            raise DataError(
+                "MISSING_COLUMN",
+                f"The rows lack the column {quote(raw)} that the tree was trained with; add it.",
+                column=raw,
+            )
+    kinds = set(frame.dtypes)
+    if len(kinds) == 1 and all(isinstance(k, np.dtype) and k.kind in NUMBER_KINDS for k in kinds):
+        return dict(zip(frame.columns, frame.to_numpy().T, strict=True))
+    found: dict[str, Any] = {raw: frame[raw] for raw in names}
+    return {raw: values.to_numpy() for raw, values in found.items()}
 
 
 def _parsed(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -16,7 +16,7 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
-from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
+from octcore.encoding.base import NUMBER_KINDS, EncodedColumn, Encoding, as_numbers, raw_cells
 from octcore.encoding.keys import EncodingKey, parse_encoding_key
 from octcore.encoding.quantile import (
     all_thresholds,
@@ -39,10 +39,10 @@ BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
 
 @dataclass(frozen=True, eq=False)
 class _Raw:
-    """One raw column that is not constant (`values` is a pandas Series) and its class codes."""
+    """One raw column that is not constant, its values and class codes."""
 
     column: Column
-    values: Any
+    cells: npt.NDArray[Any]
     y: Labels | None
 
     @property
@@ -60,8 +60,14 @@ class _Raw:
         return self.column.kind in {"numeric", "ordinal"}
 
     @cached_property
-    def cells(self) -> npt.NDArray[Any]:
-        return self.values.to_numpy()
+    def ends(self) -> tuple[Any, Any]:
+        """Least and largest number."""
+        numbers = self.cells if self.cells.dtype.kind in NUMBER_KINDS else self.numbers
+        return numbers.min(), numbers.max()
+
+    @cached_property
+    def n_distinct(self) -> int:
+        return len(pd.unique(self.cells))
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
@@ -69,7 +75,7 @@ class _Raw:
 
     def indicators(self) -> list[EncodedColumn]:
         """Columns of the levels that occur: of the larger one of two, otherwise of every one."""
-        present = set(pd.unique(self.values).tolist())
+        present = set(pd.unique(self.cells).tolist())
         levels = [level for level in self.column.levels if level in present]
         levels += sorted(present.difference(levels))  # those the order does not know
         if len(levels) == 2:
@@ -117,13 +123,15 @@ def fit_encoding(
 
 def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | None) -> list[_Raw]:
     """Raw columns with at least two distinct values; missing values are refused."""
-    kept = []
+    kept, values = [], raw_cells(frame, [column.name for column in columns])
     for column in columns:
-        raw = _Raw(column, frame[column.name], labels)
+        raw = _Raw(column, values[column.name], labels)
         cells, what = raw.cells, "has no value; fill or leave out such rows first"
-        refuse_rows(pd.isna(cells), column.name, "MISSING_VALUE", what)
-        same = (cells == cells[0]).all() if cells.dtype.kind in "fiub" else raw.values.nunique() < 2
-        if not same:
+        are_numbers = cells.dtype.kind in NUMBER_KINDS
+        varies = are_numbers and raw.ends[0] < raw.ends[1]  # not where one is missing
+        if not varies:
+            refuse_rows(pd.isna(cells), column.name, "MISSING_VALUE", what)
+        if varies or (not are_numbers and raw.n_distinct > 1):
             kept.append(raw)
     return kept
 
@@ -171,17 +179,15 @@ def _most_columns(key: EncodingKey, raw: _Raw) -> int:
         return 1
     if raw.is_number and key.family == "QB":
         return max(key.q, FEW_NUMBERS)  # bucket edges lie anywhere
-    n_distinct = int(raw.values.nunique())
     # Midpoint quantiles lie on values or halfway between neighbours.
-    most = min(max(key.q, FEW_NUMBERS), 2 * n_distinct)
-    return most if raw.is_number and key.family == "QT" else n_distinct
+    most = min(max(key.q, FEW_NUMBERS), 2 * raw.n_distinct)
+    return most if raw.is_number and key.family == "QT" else raw.n_distinct
 
 
 def _is_plain(raw: _Raw) -> bool:
-    if not raw.column.holds_numbers and raw.values.dtype.kind not in "fiub":
+    if not raw.column.holds_numbers and raw.cells.dtype.kind not in NUMBER_KINDS:
         return False
-    numbers = raw.numbers
-    return bool(numbers.min() >= 0.0 and numbers.max() <= 1.0)
+    return bool(raw.ends[0] >= 0.0 and raw.ends[1] <= 1.0)
 
 
 def _encode(
@@ -206,7 +212,7 @@ def _encode(
         if not raw.is_number:
             columns += raw.indicators()
             continue
-        if expected and raw.values.nunique() <= few:
+        if expected and raw.n_distinct <= few:
             columns += threshold_columns(raw.name, all_thresholds(raw.numbers), raw.ranks)
             continue
         own = encode_numbers(raw)
@@ -271,6 +277,7 @@ def plain_column(
     raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
 ) -> EncodedColumn:
     """Make the column that passes numbers on; 0 and 1 are known to be binary."""
-    if not levels and np.array_equal(np.unique(numbers), (0.0, 1.0)):
+    are_one = numbers == 1.0
+    if not levels and ((numbers == 0.0) | are_one).all() and are_one.any() and not are_one.all():
         return EncodedColumn(raw, "level", level=1.0, other=0.0)
     return EncodedColumn(raw, "value", levels=levels)

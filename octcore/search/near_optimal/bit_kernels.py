@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.near_optimal.combining import ADD, combine, new_tally
+from octcore.search.near_optimal.combining import ADD, combine, list_cells, new_tally
 from octcore.search.near_optimal.lane_kernels import fill_cells, limit_sides, make_sides
 from octcore.search.univariate.intrinsics import shared_bits
-from octcore.search.univariate.subsets import part_rows
+from octcore.search.univariate.subsets import part_rows, shallow_costs
 
 
 @inner()
@@ -38,46 +38,70 @@ def _errors(bits, total, right):
     return errors - most_left - most_right if min(n_left, n_right) >= smallest else -1
 
 
-@kernel()
-def count_tops(bits, mask, tops, cost, many, terms, leaf, budget, grid):
-    """Add the trees of a subset with a split at the top to a grid, as `solve` does for `ADD`.
+@inner(owns=True)
+def _count_top(bits, f, both, total, right, cost, terms, budget, sides, cells):
+    """Fill the cells on both sides of a threshold at the top; `both` has the rows there."""
+    leaves, least = np.empty(2, np.int64), np.empty(2, np.int64)
+    for s in range(2):
+        _count(bits, both[s], both[s], total[s])
+        weight, most = 0, 0
+        for c in range(terms.n_classes):
+            weight += total[s, c]
+            most = max(most, total[s, c])
+        leaves[s], least[s] = weight - most, cost[s, f]
+    limit_sides(leaves, least, terms, budget, sides)
+    for s in range(2):
+        for g in range(len(bits.across) if sides.high[s] else 0):
+            if terms.share[g, 0] == 0.0:
+                continue
+            _count(bits, both[s], bits.across[g], right)
+            errors = _errors(bits, total[s], right)
+            if 0 <= errors <= sides.most[s]:
+                line, use = sides.found[s, terms.of_errors[errors]], terms.share[g]
+                for v in range(len(use)):
+                    line[v] += use[v]
+    fill_cells(leaves, least, terms, budget, sides, cells, 0)
 
-    `bits`, `mask`: see `octcore.search.univariate.subsets`.
-    `tops`: thresholds that may be at the top.
-    `cost`, `many`: (2, n_thresholds) least costs on both sides of them, and (n_thresholds,) for how
-        many each stands.
-    `leaf`: errors of a leaf, -1 where it has too few rows.
+
+@kernel()
+def count_bottom(bits, masks, budgets, usable, leaves, stands, apart, terms, grid, cells, node):
+    """Count the trees of depth two of subsets, and list their cells.
+
+    `bits`, `masks`: see `octcore.search.univariate.subsets`.
+    `usable`: (n_thresholds,) uint8, thresholds that may be at the top.
+    `budgets`, `leaves`, `stands`: as for `octcore.search.near_optimal.combining.count_level`.
+    `apart`: whether the cells of the leaf are those of a node by itself, before the others.
+    `grid`: (places, leaves, n_errors, n_variants), empty; with more than one place, the trees are
+        those of a node for every column of the table at the top.
+    `cells`: see `octcore.search.near_optimal.combining.list_cells`.
+    `node`: number of the first subset.
     """
     n, n_channels = len(bits.across), len(bits.pairs.totals)
-    sides, cells = make_sides(terms, 0, len(terms.values), terms.share.shape[1])
-    both = np.empty((2, len(mask)), mask.dtype)
+    sides, below = make_sides(terms, 0, len(terms.values), terms.share.shape[1])
+    both = np.empty((2, masks.shape[1]), masks.dtype)
     total, right = np.empty((2, n_channels), np.int64), np.empty(n_channels, np.int64)
-    leaves, least = np.empty(2, np.int64), np.empty(2, np.int64)
+    cost, many, larger = np.empty((2, n), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     edge, outside, tally = np.zeros((1, 4), np.int64), np.zeros(0), new_tally()
     edge[0, 3] = 1
-    for f in tops:
-        if terms.share[f, 0] == 0.0 or terms.stop[0]:
-            continue
-        for s in range(2):
-            part_rows(bits, mask, f, s, both[s])
-            _count(bits, both[s], mask, total[s])
-            weight, most = 0, 0
-            for c in range(terms.n_classes):
-                weight += total[s, c]
-                most = max(most, total[s, c])
-            leaves[s], least[s] = weight - most, cost[s, f]
-        limit_sides(leaves, least, terms, budget, sides)
-        for s in range(2):
-            for g in range(n if sides.high[s] else 0):
-                if terms.share[g, 0] == 0.0:
-                    continue
-                _count(bits, both[s], bits.across[g], right)
-                errors = _errors(bits, total[s], right)
-                if 0 <= errors <= sides.most[s]:
-                    line, use = sides.found[s, terms.of_errors[errors]], terms.share[g]
-                    for v in range(len(use)):
-                        line[v] += use[v]
-        fill_cells(leaves, least, terms, budget, sides, cells, 0)
-        edge[0, 0], edge[0, 1] = f, many[f]
-        target = grid[bits.place[f] if len(grid) > 1 else 0]
-        tally = combine(ADD, edge, cells, budget, terms, leaf, target, outside, 1, tally)
+    for k in range(len(masks)):
+        if terms.stop[0]:
+            break
+        for v in range(grid.shape[3] if stands[k] else 0):
+            grid[0, 0, terms.of_errors[leaves[k]], v] += 1.0
+        if apart:
+            cells = list_cells(grid[0], budgets[k], terms, cells, node)
+            node += 1
+        shallow_costs(bits, masks[k], usable, cost, many, larger)
+        for f in range(n):
+            if cost[0, f] + cost[1, f] > budgets[k] or terms.share[f, 0] == 0.0 or terms.stop[0]:
+                continue
+            for s in range(2):
+                part_rows(bits, masks[k], f, s, both[s])
+            _count_top(bits, f, both, total, right, cost, terms, budgets[k], sides, below)
+            edge[0, 0], edge[0, 1] = f, many[f]
+            target = grid[bits.place[f] if len(grid) > 1 else 0]
+            combine(ADD, edge, below, budgets[k], terms, leaves[k], target, outside, 1, tally)
+        for place in range(len(grid)):
+            cells = list_cells(grid[place], budgets[k], terms, cells, node)
+            node += 1
+    return cells

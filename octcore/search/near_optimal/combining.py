@@ -1,4 +1,4 @@
-"""Kernel that puts the trees of two sides together, below any split; what it reads and writes.
+"""Kernels that put the trees of two sides together, below any split; what they read and write.
 
 Costs are ``unit * errors + price * leaves`` in whole numbers.
 """
@@ -15,6 +15,7 @@ ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
 """What is asked: counts, the least cost alone, predictions, how many trees of one cell every split
 has at its top, or counts by shape."""
 FIRST_SIZE = 1 << 10
+"""Room for cells or keys at first."""
 FACTOR = 0x1E3779B97F4A7C15
 """Odd, and without a pattern: the upper bits of its multiples tell neighbours apart."""
 
@@ -23,8 +24,6 @@ class Terms(NamedTuple):
     """What trees cost, and how they are counted.
 
     width : bytes of the integers of a pass
-    is_strict : whether a pass leaves out splits with an empty side even where they do not matter;
-        then it knows the splits of columns that have but one
     numbers, place : threshold numbers by column and rank, column by threshold; see `Thresholds`
     values, of_errors : errors by number, and number by errors
     share : (n_thresholds, n_variants) 1 where a variant may use a threshold
@@ -37,7 +36,6 @@ class Terms(NamedTuple):
     unit: int
     price: int
     width: int
-    is_strict: bool
     gain: bool
     numbers: np.ndarray
     place: np.ndarray
@@ -79,6 +77,14 @@ class Tally(NamedTuple):
     key: np.ndarray
     amount: np.ndarray
     used: np.ndarray
+
+
+def make_cells(n_nodes: int, n_variants: int) -> Cells:
+    """Room for the cells of some nodes, see `list_cells`."""
+    whole = np.empty((3, FIRST_SIZE), np.int64)
+    counts = np.empty((FIRST_SIZE, n_variants))
+    start = np.zeros(n_nodes + 1, np.int64)
+    return Cells(start, whole[0], whole[1], whole[2], whole[0], counts)
 
 
 def make_tally():
@@ -160,3 +166,72 @@ def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, t
                     for v in range(len(use)):
                         grid[leaves - 1, e, v] += many * use[v] * counts[a, v] * counts[b, v]
     return tally
+
+
+@inner(owns=True)
+def _doubled(cells):
+    """The same cells with room for as many more."""
+    n, n_variants = cells.counts.shape
+    whole, counts = np.empty((3, 2 * n), np.int64), np.empty((2 * n, n_variants))
+    for k in range(n):
+        whole[0, k], whole[1, k], whole[2, k] = cells.errors[k], cells.leaves[k], cells.costs[k]
+        for v in range(n_variants):
+            counts[k, v] = cells.counts[k, v]
+    return Cells(cells.start, whole[0], whole[1], whole[2], whole[0], counts)
+
+
+@kernel()
+def list_cells(grid, budget, terms, cells, node):
+    """List the cells of a grid that hold trees, by cost and then leaves, and clear the grid.
+
+    `grid`: (leaves, n_errors, n_variants).
+    `cells`: of the nodes before this one.
+    Returns them and those of the node, in larger arrays where there is no more room.
+    """
+    n, values, at = cells.start[node], terms.values, np.zeros(len(grid), np.int64)
+    high = np.searchsorted(values, budget // terms.unit, side="right")
+    while True:
+        row, least = -1, 0
+        for r in range(len(grid)):
+            while at[r] < high and grid[r, at[r], 0] == 0.0:
+                at[r] += 1
+            if at[r] < high:
+                cost = terms.unit * values[at[r]] + terms.price * (r + 1)
+                if row < 0 or cost < least:
+                    row, least = r, cost
+        if row < 0:
+            break
+        if n == len(cells.errors):
+            cells = _doubled(cells)
+        cells.errors[n], cells.leaves[n], cells.costs[n] = at[row], row + 1, least
+        for v in range(grid.shape[2]):
+            cells.counts[n, v] = grid[row, at[row], v]
+            grid[row, at[row], v] = 0.0
+        n += 1
+    cells.start[node + 1] = n
+    return cells
+
+
+@kernel()
+def count_level(first, edges, budgets, leaves, stands, below, terms, grid, cells):
+    """Count the trees of nodes whose children are counted, and list their cells.
+
+    `first`: (n_nodes + 1,) first edge of every node; for `edges` see `combine`.
+    `budgets`, `leaves`, `stands`: (n_nodes,) largest scaled costs, errors of a leaf, and whether a
+        leaf is one of the trees.
+    `grid`: (leaves, n_errors, n_variants), empty.
+    `cells`: see `list_cells`.
+    """
+    nothing, tally = np.zeros(0), new_tally()
+    for k in range(len(budgets)):
+        if terms.stop[0]:
+            break
+        for v in range(grid.shape[2] if stands[k] else 0):
+            grid[0, terms.of_errors[leaves[k]], v] += 1.0
+        some = edges[first[k] : first[k + 1]]
+        if len(some) == 0 and not stands[k]:
+            cells.start[k + 1] = cells.start[k]
+            continue
+        combine(ADD, some, below, budgets[k], terms, leaves[k], grid, nothing, 1, tally)
+        cells = list_cells(grid, budgets[k], terms, cells, k)
+    return cells

@@ -7,7 +7,7 @@ those that use all features of a list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,13 +16,13 @@ from octcore.search.near_optimal.combining import (
     ADD,
     SHARES,
     Cells,
-    Tally,
-    Terms,
     combine,
+    count_level,
+    make_cells,
     make_tally,
 )
 from octcore.search.near_optimal.graph import Level
-from octcore.search.near_optimal.ground import BOTTOM, NO_GRID, Ground, Node
+from octcore.search.near_optimal.ground import BOTTOM, Ground, Node
 
 EXACT = 2.0**53
 """Sums of whole numbers are exact in doubles up to here; beyond, Python's integers count."""
@@ -58,8 +58,12 @@ class TreeGraph:
         self.ground, self.instance, self.levels = ground, ground.instance, levels
         self.everything = self.count(ground.every > 0, False)
         most, root = self.instance.question.leaf_limit, self.everything.cells[0]
-        costs = zip(ground.values[root.errors].tolist(), root.leaves.tolist(), strict=True)
-        self.optimum = min(self.instance.cost(*cell) for cell in costs if cell[1] <= most)
+        by_size = ((n, root.errors[root.leaves == n]) for n in np.unique(root.leaves).tolist())
+        self.optimum = min(
+            self.instance.cost(int(ground.values[errors.min()]), n)
+            for n, errors in by_size
+            if n <= most
+        )
 
     def count(self, allow: np.ndarray, gain: bool) -> Counted:
         """Count the trees of every variant.
@@ -87,88 +91,80 @@ class TreeGraph:
         return Counted(allow, gain, cells)
 
     def _count(self, allow: np.ndarray, gain: bool) -> list[Cells]:
-        cells = self._count_levels(np.ascontiguousarray(allow, float), gain, [])
+        share, cells = np.ascontiguousarray(allow, float), list[Cells]()
+        for level in reversed(self.levels):
+            cells.insert(0, self._count_level(level, share, gain, cells[0] if cells else None))
         if cells[0].counts[:, 0].sum() < EXACT or len(cells) == 1:
             return cells
-        # Above the bottom, whose counts are exact, once more with Python's integers.
-        bottom = cells[-1]._replace(counts=cells[-1].counts.astype(np.int64).astype(object))
-        return self._count_levels(allow.astype(np.int64).astype(object), gain, [bottom])
+        return self._count_exactly(cells, allow, gain)
 
-    def _count_levels(self, share: np.ndarray, gain: bool, cells: list[Cells]) -> list[Cells]:
-        """Count from the lowest level on that has no cells yet."""
-        for level in reversed(self.levels[: len(self.levels) - len(cells)]):
-            parts = list(self._cells(level, share, gain, cells[0] if cells else None))
-            nothing = np.zeros(0, np.int64)
-            columns = zip(*parts or [(nothing, nothing, nothing, share[:0])], strict=True)
-            start = np.cumsum([0, *(len(part[0]) for part in parts)])
-            errors, leaves, costs, counts = map(np.concatenate, columns)
-            cells = [Cells(start, errors, leaves, costs, errors, counts), *cells]
-        return cells
-
-    def _cells(
+    def _count_level(
         self, level: Level, share: np.ndarray, gain: bool, below: Cells | None
-    ) -> Iterator[tuple[np.ndarray, ...]]:
-        """Cells of every node of a level, found by the ground or from those of its children."""
-        ground, n_columns = self.ground, max(1, self.ground.n_columns)
+    ) -> Cells:
+        """Cells of the nodes of a level, found by the ground or from those of their children."""
+        ground, is_root = self.ground, level is self.levels[0]
+        columns = max(1, ground.n_columns) if is_root else 0
+        cells = make_cells(columns + len(level.nodes), share.shape[1])
+        grid = self._grid(level, columns if below is None else 1, share)
+        first, *parts = self._parts(level)
         terms = ground.terms(level.depth, share, gain)
-        is_root = level is self.levels[0]
-        places = n_columns if is_root and below is None else 1
-        size = self.instance.most_leaves(max(BOTTOM, level.depth)), len(ground.values)
-        grid = np.zeros((places, *size, share.shape[1]), share.dtype)
-        for v, node in enumerate(level.nodes):
-            leaf, edges = int(level.leaf_errors[v]), level.edges_of(v)
-            parts = [edges]
-            if self.leaf_counts(node, leaf):
-                grid[0, 0, ground.number[leaf]] += 1
-            if is_root:
-                yield self._gather(grid[0], node.budget)
-                column = terms.place[edges[:, 0]]
-                parts = np.split(edges, np.searchsorted(column, np.arange(1, n_columns)))
-            if below is None:
-                ground.count(node, leaf, share, gain, grid)
-                yield from (self._gather(part, node.budget) for part in grid)
-                continue
-            for part in parts:
-                self.combine(ADD, part, below, node.budget, terms, leaf, grid[0])
-                yield self._gather(grid[0], node.budget)
-            ground.guard(ground.scored)
+        if below is None:
+            cells = ground.count(level.nodes, level.leaf_errors, parts[-1], terms, grid, cells)
+        else:
+            size = np.diff(below.start)
+            work = int(size[level.edges[:, 2]] @ size[level.edges[:, 3]]) * share.shape[1]
+            asked = first, level.edges, *parts, below, terms, grid[0], cells
+            cells = ground.run(work, lambda: count_level(*asked))
+        n = int(cells.start[-1])
+        return Cells(cells.start, *(column[:n] for column in cells[1:]))
+
+    def _count_exactly(self, cells: list[Cells], allow: np.ndarray, gain: bool) -> list[Cells]:
+        """The same above the bottom, whose counts are exact, with Python's integers."""
+        share = allow.astype(np.int64).astype(object)  # of which only Python knows the arithmetic
+        add, below = getattr(combine, "py_func", combine), cells[-1]
+        found = [below._replace(counts=below.counts.astype(np.int64).astype(object))]
+        for level, known in zip(self.levels[-2::-1], cells[-2::-1], strict=True):
+            terms, counts = self.ground.terms(level.depth, share, gain), known.counts.astype(object)
+            grid = self._grid(level, 1, share)[0]
+            first, *parts = self._parts(level)
+            by_node = zip(*(part.tolist() for part in parts), strict=True)
+            for v, (budget, leaf, stands) in enumerate(by_node):
+                if stands:
+                    grid[0, self.ground.number[leaf]] += 1
+                edges = level.edges[first[v] : first[v + 1]].astype(object)
+                add(ADD, edges, found[0], budget, terms, leaf, grid, NO_OUTSIDE, 1, NO_TALLY)
+                own = known.of(v)
+                counts[own] = grid[known.leaves[own] - 1, known.errors[own]]
+                grid[:] = 0
+                self.ground.guard(self.ground.scored)
+            found.insert(0, known._replace(counts=counts))
+        return found
+
+    def _grid(self, level: Level, places: int, share: np.ndarray) -> np.ndarray:
+        """Room for counts by leaves, errors and variant."""
+        size = self.instance.most_leaves(max(BOTTOM, level.depth)), len(self.ground.values)
+        return np.zeros((max(1, places), *size, share.shape[1]), share.dtype)
+
+    def _parts(self, level: Level) -> tuple[np.ndarray, ...]:
+        """First edges, budgets, errors of a leaf, and whether it counts, by node.
+
+        The root is a leaf, and then a node for every column at the top.
+        """
+        budgets = np.array([node.budget for node in level.nodes], np.int64)
+        leaves, first = level.leaf_errors, level.first_edge
+        stands = np.array(list(map(self.leaf_counts, level.nodes, leaves.tolist())), bool)
+        if level is self.levels[0] and level.depth > BOTTOM:
+            n, column = max(1, self.ground.n_columns), self.instance.thresholds.place
+            by_column = np.searchsorted(column[level.edges[:, 0]], np.arange(n + 1))
+            first, stands = np.append(0, by_column), np.append(stands, np.zeros(n, bool))
+            budgets, leaves = budgets.repeat(n + 1), leaves.repeat(n + 1)
+        return first, budgets, leaves, stands
 
     def leaf_counts(self, node: Node, leaf: int) -> bool:
         """Whether a single leaf is one of the trees of a node."""
         i = self.instance
         stands = not node.is_root or i.question.roots is None  # a required root is a split
         return stands and leaf >= 0 and i.unit * leaf + i.price <= node.budget
-
-    def combine(
-        self,
-        asked: int,
-        edges: np.ndarray,
-        below: Cells,
-        budget: int,
-        terms: Terms,
-        leaf: int,
-        grid: np.ndarray = NO_GRID[0],
-        outside: np.ndarray = NO_OUTSIDE,
-        n_shapes: int = 1,
-        tally: Tally = NO_TALLY,
-    ) -> Tally:
-        """Go through the trees of one node; see `combine`."""
-        count = combine
-        if grid.dtype == object:  # of which only Python knows the arithmetic
-            count, edges = getattr(combine, "py_func", combine), edges.astype(object)
-        return count(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, tally)
-
-    def _gather(self, grid: np.ndarray, budget: int) -> tuple[np.ndarray, ...]:
-        """Cells of a grid that hold trees, by cost: errors, leaves, costs, counts; clears it."""
-        i, values = self.instance, self.ground.values
-        n_errors = int(np.searchsorted(values, budget // i.unit, side="right"))
-        row, errors = np.nonzero(grid[:, :n_errors, 0])
-        costs = i.unit * values[errors] + i.price * (row + 1)
-        order = np.argsort(costs, kind="stable")
-        row, errors = row[order], errors[order]
-        counts = grid[row, errors]
-        grid[row, errors] = 0
-        return errors, row + 1, costs[order], counts
 
     def class_shares(self, counted: Counted, admits: Callable[[int, int], bool]) -> np.ndarray:
         """Number of trees by row and predicted class, shape ``(n_samples, n_classes)``.
@@ -209,6 +205,8 @@ class TreeGraph:
                     ground.solve(node, SHARES, allow, counted.gain, grid=grid, shares=shares)
                 else:
                     edges, budget = level.edges_of(v), node.budget
-                    self.combine(SHARES, edges, below, budget, terms, leaf, weights, following)
+                    combine(
+                        SHARES, edges, below, budget, terms, leaf, weights, following, 1, NO_TALLY
+                    )  # fmt: skip
             outside = following
         return shares[ground.lines]

@@ -45,30 +45,33 @@ def build_levels(ground: Ground) -> list[Level]:
     rooms = {everything: ground.budget}
     deepest = ground.instance.question.depth
     for depth in range(deepest, min(BOTTOM, deepest) - 1, -1):
-        nodes, edges, first_edge = [], [], [0]
+        nodes = tuple(
+            Node(rows, depth, room, not levels, ground.hint(rows) if depth <= BOTTOM else None)
+            for rows, room in rooms.items()
+        )
+        edges: list[tuple[int, ...]] = []
+        above: list[int] = []  # the node of every edge
         number: dict[bytes, int] = {}  # of the nodes below
         below: list[int] = []  # the largest room that any parent leaves them
-        for rows, room in rooms.items():
-            hint = ground.hint(rows) if depth <= BOTTOM else None
-            nodes.append(Node(rows, depth, room, not levels, hint))
-            for first, many, sides, costs in ground.edges(nodes[-1]) if depth > BOTTOM else ():
-                children = []
-                for side, rest in zip(sides, costs[::-1].tolist(), strict=True):
-                    children.append(number.setdefault(side, len(below)))
-                    if children[-1] == len(below):
-                        below.append(room - rest)
-                        ground.hold(2 * len(side) + BYTES_PER_SUBSET)
-                    below[children[-1]] = max(below[children[-1]], room - rest)
-                edges.append((first, many, *children))
-                ground.hold(BYTES_PER_EDGE)
-            first_edge.append(len(edges))
+        for v, first, many, sides, costs in ground.edges(nodes) if depth > BOTTOM else ():
+            children = []
+            for side, rest in zip(sides, costs[::-1], strict=True):
+                children.append(number.setdefault(side, len(below)))
+                room = nodes[v].budget - rest
+                if children[-1] == len(below):
+                    below.append(room)
+                    ground.hold(2 * len(side) + BYTES_PER_SUBSET)
+                below[children[-1]] = max(below[children[-1]], room)
+            edges.append((first, many, *children))
+            above.append(v)
+            ground.hold(BYTES_PER_EDGE)
         levels.append(
             Level(
                 depth,
-                tuple(nodes),
-                np.array([ground.leaf_errors(node.rows) for node in nodes], np.int64),
+                nodes,
+                ground.leaf_errors(nodes),
                 np.array(edges, np.int64).reshape(-1, 4),
-                np.array(first_edge, np.int64),
+                np.searchsorted(above, np.arange(len(nodes) + 1)),
             )
         )
         rooms = dict(zip(number, below, strict=True))

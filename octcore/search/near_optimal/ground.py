@@ -6,7 +6,7 @@ as bits (`bit_kernels`), with the least costs of `octcore.search.univariate.subs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 from functools import cached_property
@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.bit_kernels import count_tops
-from octcore.search.near_optimal.combining import ADD, LEAST, TALLY, Terms
+from octcore.search.near_optimal.bit_kernels import count_bottom
+from octcore.search.near_optimal.combining import ADD, LEAST, TALLY, Cells, Terms, list_cells
 from octcore.search.near_optimal.instance import Instance, error_numbers
 from octcore.search.near_optimal.lane_kernels import (
     FAR,
     SOLVED,
     Splits,
     choose,
+    leaf_errors,
     let_go,
     list_below,
     open_subset,
@@ -47,6 +48,8 @@ WATCHED_WORK = 100_000_000
 some 10 ms, long enough to be interrupted."""
 BEAT_SECONDS = 0.05
 """Time between two looks at the clock meanwhile."""
+MOST_AT_ONCE, CELLS_AT_ONCE = 256, 1 << 21
+"""Subsets that a kernel is asked about at once, and numbers that it takes for them."""
 SHORT = 8
 """Runs of so many open splits are not halved further, but solved one by one."""
 EVERYTHING = np.full(1, -1)
@@ -111,31 +114,33 @@ class Ground:
     def _make_bits(self) -> BitSubsets:
         i, t, known = self.instance, self.table, self.instance.thresholds
         right = (t.rank[known.place] > known.rank[:, None]).T
+        self.left = np.packbits(~right, axis=0).T  # rows on the left of every threshold
         self.line, rows = make_rows(right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted)
         price, place, depth = i.price, known.place, i.question.depth
         work = rows.columns.size * len(place) // 8  # of all pairs of sides
-        return self._run(work, lambda: BitSubsets(rows, place, i.unit, price, depth, self.stop))
+        return self.run(work, lambda: BitSubsets(rows, place, i.unit, price, depth, self.stop))
 
     def _optimum(self, bits: BitSubsets) -> Fraction:
         """Cost of the best tree, or a little more where scaled costs are rounded."""
-        i, inside = self.instance, np.ones(self.n_rows, bool)
-        leaf = i.unit * self.leaf_errors(np.packbits(inside).tobytes()) + i.price
+        i, rows = self.instance, np.packbits(np.ones(self.n_rows, bool)).tobytes()
+        node = Node(rows, i.question.depth, 0, is_root=True)
+        leaf = i.unit * int(self.leaf_errors([node])[0]) + i.price
         # Where the price of a leaf is rounded down, a unit is next to nothing.
         rounded = i.most_leaves(i.question.depth) if i.price != i.penalty * i.unit else 0
         margin = i.budget(Fraction(0))
-        node = Node(b"", i.question.depth, leaf + margin + rounded, is_root=True)
-        costs, _ = self._side_costs(bits, node, inside, margin + rounded)
-        return Fraction(min(leaf, int(costs.sum(axis=0).min(initial=FAR))) + rounded, i.unit)
+        node = node._replace(budget=leaf + margin + rounded)
+        costs, _ = self._side_costs(bits, [node], margin + rounded)
+        return Fraction(min(leaf, int(costs.sum(axis=1).min(initial=FAR))) + rounded, i.unit)
 
     @cached_property
     def rows(self) -> Rows:
         """Rows of the table along sorted columns."""
         return kernel_rows(self.table, np.int64)
 
-    def look_at_clock(self) -> None:
-        """Count a subset that was looked at."""
-        self.scored += 1
-        if self.scored % GUARD_EVERY == 0:
+    def look_at_clock(self, more: int = 1) -> None:
+        """Count subsets that were looked at."""
+        before, self.scored = self.scored, self.scored + more
+        if before // GUARD_EVERY < self.scored // GUARD_EVERY:
             self.guard(self.scored)
 
     def hold(self, size: int) -> None:
@@ -165,10 +170,29 @@ class Ground:
         weight = np.bincount(t.y, t.weight * inside, t.n_classes)
         return weight.astype(np.int64), int(np.dot(t.count, inside))
 
-    def leaf_errors(self, rows: bytes) -> int:
-        """Errors of a leaf; -1 where it has too few rows."""
-        weight, n_rows = self.weights(rows)
-        return int(weight.sum() - weight.max()) if n_rows >= self.instance.least else -1
+    def leaf_errors(self, nodes: Sequence[Node]) -> np.ndarray:
+        """Errors of a leaf of every node; -1 where it has too few rows."""
+        t, i = self.table, self.instance
+        return leaf_errors(self._packed(nodes), t.y, t.weight, t.count, t.n_classes, i.least)
+
+    def _at_once(self, nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+        """Nodes, by as many as a kernel is asked about at once."""
+        size = self.n_rows + 3 * len(self.every)
+        most = max(1, min(MOST_AT_ONCE, CELLS_AT_ONCE // size))
+        return (nodes[k : k + most] for k in range(0, len(nodes), most))
+
+    def _packed(self, nodes: Sequence[Node]) -> np.ndarray:
+        """Rows of some nodes as packed bits, shape ``(n_nodes, n_bytes)``."""
+        together = np.frombuffer(b"".join(node.rows for node in nodes), np.uint8)
+        return together.reshape(len(nodes), -(-self.n_rows // 8))
+
+    def _for_bits(self, bits: BitSubsets, nodes: Sequence[Node]) -> tuple[np.ndarray, ...]:
+        """Words and budgets of some nodes of a level, and which thresholds may be at their tops."""
+        self.look_at_clock(len(nodes))
+        inside = np.unpackbits(self._packed(nodes), axis=1, count=self.n_rows).view(bool)
+        usable = self.instance.roots if nodes[0].is_root else self.every[:, 0]
+        budgets = np.array([node.budget for node in nodes], np.int64)
+        return bits.words(inside[:, self.line]), budgets, usable.astype(np.uint8)
 
     def sides(self, rows: bytes, threshold: int) -> tuple[bytes, bytes]:
         """Rows on both sides of a threshold."""
@@ -188,21 +212,38 @@ class Ground:
         line[group[: self.n_rows]] = np.arange(self.n_rows)
         return line[group[self.n_rows :]]
 
-    def edges(self, node: Node) -> Iterator[tuple[int, int, tuple[bytes, bytes], np.ndarray]]:
-        """Splits, with subtrees of depth two or more on both sides, within the budget, in order.
+    def edges(
+        self, nodes: Sequence[Node]
+    ) -> Iterator[tuple[int, int, int, tuple[bytes, bytes], list[int]]]:
+        """Splits of nodes, with subtrees of depth two or more on both sides, within the budgets.
 
-        Yields the first of some neighbouring thresholds that part the subset alike, how many they
-        are, the rows of both sides, and their least costs, shape ``(2,)``.
+        Yields in order the place of the node, the first of some neighbouring thresholds that part
+        it alike, how many they are, the rows of both sides, and their least costs.
+        """
+        if self.bits is None:
+            for v, node in enumerate(nodes):
+                for edge in self._edges_along(node):
+                    yield v, *edge
+            return
+        begin = 0
+        for some in self._at_once(nodes):
+            costs, many = self._side_costs(self.bits, some)
+            budgets = np.array([node.budget for node in some], np.int64)
+            of, t = np.nonzero(costs.sum(axis=1) <= budgets[:, None])
+            rows = self._packed(some)[of]
+            left = rows & self.left[t]
+            columns = (c.tolist() for c in (begin + of, t, many[of, t], costs[of, :, t]))
+            for v, first, n, cost, *sides in zip(*columns, left, rows ^ left, strict=True):
+                yield v, first, n, (sides[0].tobytes(), sides[1].tobytes()), cost
+            begin += len(some)
+
+    def _edges_along(self, node: Node) -> Iterator[tuple[int, int, tuple[bytes, bytes], list[int]]]:
+        """The same of one node along sorted columns.
 
         Long runs of splits that may be within the budget are halved, those in between bounded by
         the sweeps; what stays open is solved one after the other.
         """
         rows, depth, budget, inside = node.rows, node.depth, node.budget, self.mask(node.rows)
-        if self.bits is not None:
-            costs, many = self._side_costs(self.bits, node, inside)
-            for t in np.flatnonzero(costs.sum(axis=0) <= budget).tolist():
-                yield t, int(many[t]), self.sides(rows, t), costs[:, t]
-            return
         splits, _ = self._open(inside, depth, self.usable_roots if node.is_root else self.usable)
         self._close(rows, depth, splits, budget, FAR, SHORT)
         i, terms, cost = self.instance, self.terms(depth), splits.cost
@@ -232,7 +273,7 @@ class Ground:
                         break
                 sweep(splits, terms, a, z)
                 if cost[0, j] + cost[1, j] <= budget:
-                    yield int(splits.number[j]), int(splits.many[j]), sides, cost[:, j]
+                    yield int(splits.number[j]), int(splits.many[j]), sides, cost[:, j].tolist()
                 else:
                     for side in sides:
                         self._found.pop(side, None)
@@ -311,35 +352,60 @@ class Ground:
         known = self._found.get(rows)
         return None if known is None else known.hint
 
-    def count(self, node: Node, leaf: int, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
-        """Add the trees with a split at the top to ``grid[0, leaves - 1, errors, variant]``.
+    def count(
+        self,
+        nodes: Sequence[Node],
+        leaves: np.ndarray,
+        stands: np.ndarray,
+        terms: Terms,
+        grid: np.ndarray,
+        cells: Cells,
+    ) -> Cells:
+        """List the cells of nodes of depth two or less.
 
-        `node`: of depth two or less.
-        `leaf`: errors of a leaf in its place, -1 where it has too few rows.
-        `share`: (n_thresholds, n_variants) float64, 1 where a variant may use a threshold; what
-            variant 0 may not use, none may.
-        `gain`: whether every split has to lower the errors.
-        `grid`: (places, leaves, n_errors, n_variants); with more than one place, trees are told
-            apart by the column of the table at their root.
+        Those of the root are listed by column of the table at the top, after those of the leaf.
+
+        `leaves`, `stands`: (n_nodes,) errors of a leaf, -1 where it has too few rows, and whether
+            it is one of the trees.
+        `terms`: with what variants may use; what the first may not use, none may.
+        `grid`: (places, leaves, n_errors, n_variants), empty; a place for every column of the root.
+        `cells`: see `list_cells`.
         """
+        at, slot, is_root = 0, 0, bool(nodes) and nodes[0].is_root
+        by_bits = self.bits if terms.depth == BOTTOM else None
+        for some in self._at_once(nodes):
+            part, slot = slice(at, at + len(some)), at * len(grid)
+            at += len(some)
+            if by_bits is None:
+                for node, leaf, alone in zip(some, leaves[part], stands[part], strict=True):
+                    if alone:
+                        grid[0, 0, self.number[leaf]] += 1
+                    if is_root:
+                        cells = list_cells(grid[0], node.budget, terms, cells, slot)
+                        slot += 1
+                    self._count_along(node, terms, grid)
+                    for place in grid:
+                        cells = list_cells(place, node.budget, terms, cells, slot)
+                        slot += 1
+                continue
+            asked = (
+                by_bits.bits, *self._for_bits(by_bits, some), leaves[part], stands[part], is_root,
+                terms, grid, cells, slot,
+            )  # fmt: skip
+            work = len(some) * by_bits.work(BOTTOM + 1)
+            cells = self.run(work, lambda asked=asked: count_bottom(*asked))
+        return cells
+
+    def _count_along(self, node: Node, terms: Terms, grid: np.ndarray) -> None:
+        """Add the trees of a node with a split at the top to a grid, along sorted columns."""
         known = self._found.get(node.rows)
-        if known is not None and not gain and share.shape[1] == 1 and share.all():
-            leaves, errors, counts = known.cells
-            cost = self.instance.unit * self.values[errors] + self.instance.price * (leaves + 1)
-            inside = cost <= node.budget
-            grid[0, leaves[inside], errors[inside], 0] += counts[inside]
+        if known is None or terms.gain or terms.share.shape[1] > 1 or not terms.share.all():
+            self.solve(node, ADD, terms.share, terms.gain, grid=grid)
             return
-        if self.bits is None or node.depth < BOTTOM:
-            self.solve(node, ADD, share, gain, grid=grid)
-            return
-        inside = self.mask(node.rows)
-        cost, many = self._side_costs(self.bits, node, inside)
-        tops = np.flatnonzero(cost.sum(axis=0) <= node.budget)
-        asked = (
-            self.bits.bits, self.bits.words(inside[self.line]), tops, cost, many,
-            self.terms(node.depth, share, gain), leaf, node.budget, grid,
-        )  # fmt: skip
-        self._run(self.bits.work(1) * len(tops), lambda: count_tops(*asked))
+        leaves, errors, counts = known.cells
+        cost = self.instance.unit * self.values[errors] + self.instance.price * (leaves + 1)
+        inside = cost <= node.budget
+        grid[0, leaves[inside], errors[inside], 0] += counts[inside]
 
     def _grid(self, n_variants: int = 1) -> np.ndarray:
         return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), n_variants))
@@ -363,8 +429,8 @@ class Ground:
         self.look_at_clock()
         inside, hint = self.mask(node.rows), EVERYTHING if node.hint is None else node.hint
         if node.hint is None and self.bits is not None and node.depth == BOTTOM:
-            cost, _ = self._side_costs(self.bits, node, inside)
-            hint = np.flatnonzero(cost.sum(axis=0) <= node.budget)
+            cost, _ = self._side_costs(self.bits, [node])
+            hint = np.flatnonzero(cost[0].sum(axis=0) <= node.budget)
         arguments = (
             self.rows, inside.view(np.uint8), self.terms(node.depth, share, gain),
             self.usable_roots if node.is_root else self.usable,
@@ -373,21 +439,20 @@ class Ground:
         )  # fmt: skip
         n_tops = len(self.every) if hint is EVERYTHING else len(hint)
         work = int(np.count_nonzero(inside)) * self.n_columns * n_tops
-        return self._run(work, lambda: solve(*arguments))
+        return self.run(work, lambda: solve(*arguments))
 
     def _side_costs(
-        self, bits: BitSubsets, node: Node, inside: np.ndarray, margin: int = FAR
+        self, bits: BitSubsets, nodes: Sequence[Node], margin: int = FAR
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Least costs on both sides of every threshold, and for how many it stands.
+        """Least costs on both sides of every threshold of nodes, and for how many it stands.
 
         See `octcore.search.univariate.subsets.side_costs`.
         """
-        self.look_at_clock()
-        usable = self.instance.roots if node.is_root else self.every[:, 0]
-        asked = inside[self.line], node.depth, node.budget, margin, usable.astype(np.uint8)
-        return self._run(bits.work(node.depth), lambda: bits.side_costs(*asked))
+        depth, (masks, budgets, usable) = nodes[0].depth, self._for_bits(bits, nodes)
+        asked = masks, depth, budgets, margin, usable
+        return self.run(bits.work(depth) * len(nodes), lambda: bits.side_costs(*asked))
 
-    def _run(self, work: int, kernel: Callable[[], Any]) -> Any:
+    def run(self, work: int, kernel: Callable[[], Any]) -> Any:
         """Run a kernel, on a second thread where that may take long."""
         if work <= WATCHED_WORK:
             return kernel()
@@ -407,7 +472,7 @@ class Ground:
         """What trees cost, and which thresholds they may use."""
         i, share = self.instance, self.every if share is None else share
         return Terms(
-            i.question.n_classes, depth, i.least, i.unit, i.price, self.width, i.by_bits, gain,
+            i.question.n_classes, depth, i.least, i.unit, i.price, self.width, gain,
             i.thresholds.number, i.thresholds.place, self.values, self.number, share, self.stop,
         )  # fmt: skip
 

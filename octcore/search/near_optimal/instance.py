@@ -56,7 +56,7 @@ class Instance:
     """Rows by rank, and what a tree costs.
 
     `question`: as it was asked, with whole-number weights.
-    `table`: its distinct rows and columns, columns in their order; weights in integer units.
+    `table`: its distinct rows and columns; weights in integer units.
     `by_bits`: whether columns have so few thresholds that least costs are found on rows as bits.
     `least`: rows a leaf needs, as the table counts them.
     `roots`: (n_thresholds,) bool, which thresholds may be the root.
@@ -120,8 +120,10 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
     whole, weight_unit = common_unit(weights)
     question = replace(question, leaf_penalty=float(leaf_penalty), weights=whole.astype(float))
     inquiry = make_inquiry(question)
-    table, may_be_root = _in_order(inquiry.table, inquiry.roots)
-    thresholds = find_thresholds(table, may_be_root)
+    table = inquiry.table
+    in_units = np.rint(table.weight * table.unit).astype(np.int64)
+    table = replace(table, weight=in_units, unit=1.0)
+    thresholds = find_thresholds(table, inquiry.roots)
     total = table.total
     penalty, margin = leaf_penalty * total, tolerance * total
     leaves = min(2**question.depth, int(table.count.sum()) // inquiry.smallest)
@@ -132,29 +134,13 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
         thresholds=thresholds,
         by_bits=len(thresholds.place) > 0 and suits_bits(table),
         least=inquiry.smallest,
-        roots=may_be_root[thresholds.place],
+        roots=inquiry.roots[thresholds.place],
         penalty=penalty,
         tolerance=margin,
         weight_unit=weight_unit,
         unit=unit,
         price=price,
     )
-
-
-def _in_order(table: Table, roots: np.ndarray) -> tuple[Table, np.ndarray]:
-    """The table with its columns in their order and the weights in whole units."""
-    order = np.argsort(table.original, kind="stable")
-    position = np.append(np.argsort(order), -1)  # the last one is of what cannot be tested
-    return replace(
-        table,
-        rank=table.rank[order],
-        values=tuple(table.values[h] for h in order),
-        weight=np.rint(table.weight * table.unit).astype(np.int64),
-        unit=1.0,
-        original=table.original[order],
-        twin=position[table.twin],
-        sorted=None if table.sorted is None else table.sorted[order],
-    ), roots[order]
 
 
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
@@ -168,7 +154,9 @@ def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
     key = np.random.default_rng(0).integers(0, 1 << 62, n, dtype=np.int64).astype(np.uint64)
     everything = key.sum(dtype=np.uint64)
     known: dict[int, list[tuple[int, int]]] = {}
-    for h in sorted(range(n_columns), key=lambda h: (not preferred[h], h)):
+    one_each = sizes.max(initial=0) == 1  # of columns that part the rows differently
+    is_new[:, :1] = one_each
+    for h in sorted(range(0 if one_each else n_columns), key=lambda h: (not preferred[h], h)):
         sums = np.zeros(sizes[h] + 1, np.uint64)
         np.add.at(sums, table.rank[h], key)
         sums = np.cumsum(sums, dtype=np.uint64)[:-1]

@@ -49,7 +49,6 @@ class Splits(NamedTuple):
     """Thresholds that part a subset, column after column; neighbours that part it alike are one.
 
     first : (n_columns + 1,) first split of every column; the rest has room for more than there are
-    only : (n_columns,) the only split of a column that parts the subset nowhere else, else -1
     column, low, high : (n,) column of the table, the last rank on the left, the first on the right
     number, many : (n,) first threshold of the table, and how many the split stands for
     passed : (n,) scaled weight on the left
@@ -59,7 +58,6 @@ class Splits(NamedTuple):
     """
 
     first: np.ndarray
-    only: np.ndarray
     column: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -146,14 +144,14 @@ def _splits_of(rows, terms, usable, bounds):
     size = n_columns * max(m - 1, 0)
     whole, sides = np.empty((6, size), np.int64), np.empty((2, 2, size), np.int64)
     splits = Splits(
-        np.zeros(n_columns + 1, np.int64), np.full(n_columns, -1), whole[0], whole[1], whole[2],
-        whole[3], whole[4], whole[5], sides[0], sides[1], np.empty(size, np.uint8),
+        np.zeros(n_columns + 1, np.int64), whole[0], whole[1], whole[2], whole[3], whole[4],
+        whole[5], sides[0], sides[1], np.empty(size, np.uint8),
     )  # fmt: skip
     n, least = 0, FAR
     for h in range(n_columns):
         for c in range(n_classes):
             counts[c] = 0
-        weight, passed, n_places = np.int64(0), np.int64(0), 0
+        weight, passed = np.int64(0), np.int64(0)
         for k in range(m - 1 if usable[h] else 0):
             code = rows.sequence[h, k]
             row = code >> 1
@@ -162,7 +160,6 @@ def _splits_of(rows, terms, usable, bounds):
             passed += rows.copies[row]
             if not code & 1 or passed < smallest or n_rows - passed < smallest:
                 continue
-            n_places += 1
             low = rows.rank[h, row]
             high = rows.rank[h, rows.sequence[h, k + 1] >> 1]
             number = numbers[h, low]
@@ -184,8 +181,6 @@ def _splits_of(rows, terms, usable, bounds):
             least = min(least, splits.leaf[0, n] + splits.leaf[1, n])
             n += 1
         splits.first[h + 1] = n
-        if n_places == 1 and n > splits.first[h]:
-            splits.only[h] = n - 1
     return splits, all_weight - heaviest if n_rows >= smallest else -1, least
 
 
@@ -196,6 +191,28 @@ def _subset(rows, keep):
     for r in range(len(keep)):
         m += keep[r]
     return restrict(rows, keep, m)
+
+
+@kernel()
+def leaf_errors(subsets, y, weight, count, n_classes, smallest):
+    """Errors of a leaf of every subset, -1 where it has too few rows.
+
+    `subsets`: (n_subsets, n_bytes), rows as packed bits.
+    """
+    errors, held = np.empty(len(subsets), np.int64), np.empty(n_classes, np.int64)
+    for v in range(len(subsets)):
+        n_rows, weight_here, most = 0, 0, 0
+        for c in range(n_classes):
+            held[c] = 0
+        for r in range(len(y)):
+            inside = np.int64(subsets[v, r >> 3] >> (7 - (r & 7)) & 1)
+            held[y[r]] += weight[r] * inside
+            n_rows += count[r] * inside
+        for c in range(n_classes):
+            weight_here += held[c]
+            most = max(most, held[c])
+        errors[v] = weight_here - most if n_rows >= smallest else -1
+    return errors
 
 
 @kernel()
@@ -389,7 +406,7 @@ def _mark_left(rows, splits, pack, n_pick):
 @inner()
 def _pass_columns(rows, terms, n_pick, pack, narrow):
     """Least errors of a split of every column on both sides of every lane."""
-    two, counted = terms.n_classes == 2, terms.is_strict or terms.smallest > 1
+    two, counted = terms.n_classes == 2, terms.smallest > 1
     out = narrow.out
     far = np.int64(0)
     for i in range(n_pick if counted else 0):
@@ -446,22 +463,11 @@ def limit_sides(leaf, cost, terms, budget, sides):
 
 
 @inner(owns=True)
-def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
-    """List the splits of a column of a lane on the sides where it has any; returns how many.
-
-    Without classes on the left and right, unless `labels`, there may be no need to walk.
-    """
+def _walk_lane(rows, h, i, terms, pack, sides):
+    """List the splits of a column of a lane on the sides where it has any; returns how many."""
     stump, n = sides.stump, 0
     left = pack.errors[0, i, h] <= sides.most[0]
     right = pack.errors[1, i, h] <= sides.most[1]
-    j = splits.only[h]
-    if j >= 0 and terms.is_strict and not labels:
-        for s in range(2):
-            if left if s == 0 else right:
-                stump[n, 0], stump[n, 1] = s, terms.of_errors[pack.errors[s, i, h]]
-                stump[n, 2], stump[n, 3] = splits.number[j], splits.many[j]
-                n += 1
-        return n
     m, n_classes, smallest = rows.sequence.shape[1], terms.n_classes, terms.smallest
     bit, masks, totals, sizes = np.uint16(1 << i), pack.masks, pack.totals[i], pack.sizes[i]
     two = n_classes == 2
@@ -507,12 +513,12 @@ def _walk_lane(rows, splits, h, i, terms, pack, sides, labels):
 
 
 @inner()
-def _find_stumps(rows, splits, i, terms, pack, sides, by_column):
+def _find_stumps(rows, i, terms, pack, sides, by_column):
     """Add up the splits of all columns on both sides of lane i."""
     stump, found = sides.stump, sides.found
     for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
         h = pack.within[place]
-        for a in range(_walk_lane(rows, splits, h, i, terms, pack, sides, False)):
+        for a in range(_walk_lane(rows, h, i, terms, pack, sides)):
             line, use = found[stump[a, 0], stump[a, 1]], terms.share[stump[a, 2]]
             for v in range(len(use)):
                 line[h if by_column else v] += stump[a, 3] * use[v]
@@ -554,7 +560,7 @@ def fill_cells(leaf, cost, terms, budget, sides, cells, n_columns):
 
 
 @inner(owns=True)
-def _predict(rows, splits, i, terms, pack, sides, cells, outside, shares):
+def _predict(rows, i, terms, pack, sides, cells, outside, shares):
     """Add what the cells on both sides, in lane i, predict for every row."""
     masks, bit, n_classes = pack.masks, np.uint16(1 << i), terms.n_classes
     # How often a leaf, and a stump of some errors, stands on a side.
@@ -577,7 +583,7 @@ def _predict(rows, splits, i, terms, pack, sides, cells, outside, shares):
     ahead, behind = np.empty((2, n_classes)), np.empty((2, n_classes))
     for place in range(_columns_of_lane(pack.errors, i, sides.most, pack.within)):
         h, a = pack.within[place], 0
-        n = _walk_lane(rows, splits, h, i, terms, pack, sides, True)
+        n = _walk_lane(rows, h, i, terms, pack, sides)
         _clear(ahead)
         _clear(behind)
         for b in range(n):
@@ -715,7 +721,7 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
             if splits.cost[0, j] + splits.cost[1, j] > budget or not allowed[splits.number[j], 0]:
                 continue
             limit_sides(splits.leaf[:, j], splits.cost[:, j], terms, budget, sides)
-            _find_stumps(own, splits, i, terms, pack, sides, asked == SHAPES)
+            _find_stumps(own, i, terms, pack, sides, asked == SHAPES)
             fill_cells(
                 splits.leaf[:, j], splits.cost[:, j], terms, budget, sides, cells,
                 n_columns if asked == SHAPES else 0,
@@ -732,7 +738,7 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
                 tally,
             )  # fmt: skip
             if asked == SHARES:
-                _predict(own, splits, i, terms, pack, sides, cells, outside, part)
+                _predict(own, i, terms, pack, sides, cells, outside, part)
             for v in range(len(here) if asked == TALLY else 0):
                 shares[np.searchsorted(hint, splits.number[j]), v] = here[v]
     if bounds.shape[2] > 1:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.combining import SHAPES, Cells, make_tally
-from octcore.search.near_optimal.counting import EXACT, Counted, TreeGraph
+from octcore.search.near_optimal.combining import SHAPES, Cells, combine, make_tally
+from octcore.search.near_optimal.counting import EXACT, NO_OUTSIDE, Counted, TreeGraph
 from octcore.search.near_optimal.graph import Level
-from octcore.search.near_optimal.ground import BOTTOM
+from octcore.search.near_optimal.ground import BOTTOM, NO_GRID
 from octcore.search.near_optimal.listing import ROOT, At, Cell, Listing, Side, Sizes, Split, Spot
 from octcore.search.univariate.tree import PathTree
 
@@ -225,9 +225,10 @@ class Shapes(Listing):
         if level.depth <= BOTTOM:
             *_, keys, counts = ground.solve(node, SHAPES, gain=gain)
         else:
-            tally = graph.combine(
+            tally = combine(
                 SHAPES, level.edges_of(v), self.known[0].cells, node.budget,
-                ground.terms(level.depth, gain=gain), leaf, n_shapes=base, tally=make_tally(),
+                ground.terms(level.depth, gain=gain), leaf, NO_GRID[0], NO_OUTSIDE, base,
+                make_tally(),
             )  # fmt: skip
             ground.guard(ground.scored)
             keys, counts = tally.key, tally.amount

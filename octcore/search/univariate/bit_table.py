@@ -82,11 +82,13 @@ def make_rows(
     `outvoted`: (n_samples,) bool, see `Table`.
     """
     has_weight, copies = np.flatnonzero(weight), np.maximum(count, 1)
-    layouts = [(has_weight, weight[has_weight]), _binary_planes(has_weight, weight[has_weight])]
-    if (weight % copies == 0).all():
-        single = np.repeat(has_weight, copies[has_weight])
-        layouts.insert(0, (single, (weight // copies)[single]))
-    index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
+    index, scale = has_weight, weight[has_weight]
+    if weight.max(initial=0) > 1:
+        layouts = [(index, scale), _binary_planes(index, scale)]
+        if (weight % copies == 0).all():
+            single = np.repeat(has_weight, copies[has_weight])
+            layouts.insert(0, (single, (weight // copies)[single]))
+        index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
     channel = y[index].astype(np.int64)
     minority = scale * (False if outvoted is None else outvoted[index])
     if smallest > 1 and (weight != count).any():
@@ -95,19 +97,20 @@ def make_rows(
         channel = np.append(channel, np.full(len(extra), n_classes))
         minority = np.append(minority, np.zeros(len(extra), np.int64))
     # Within a block the rows are shuffled, so that a part of them represents the whole.
-    mixed = np.random.default_rng(0).permutation(len(index))
-    order = np.lexsort((mixed, scale, channel))
+    mixed = np.argsort(np.random.default_rng(0).permutation(len(index)))
+    order = mixed[np.lexsort((scale[mixed], channel[mixed]))]
     index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
     begins = np.ones(len(index), bool)
     begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
     block = np.cumsum(begins) - 1
     small = scale.sum() < _COUNTER_LIMIT
     word = np.dtype(np.uint32 if small else np.uint64)
+    columns = np.take(X.T, index, axis=1).astype(np.uint8)
     bits = np.zeros((len(index), padded(X.shape[1], word)), word)
-    bits[:, : X.shape[1]] = X[index]
+    bits[:, : X.shape[1]] = columns.T
     return index, Rows(
         bits=bits,
-        columns=np.ascontiguousarray(X[index].T.astype(np.uint8)),
+        columns=np.ascontiguousarray(columns),
         block=block.astype(np.int32),
         block_channel=channel[begins],
         block_scale=scale[begins].astype(np.int32 if small else np.int64),
@@ -144,7 +147,7 @@ def reduce_columns(
 
 def _packed_size(y: np.ndarray, scale: np.ndarray) -> float:
     """Estimate the words of a typical subset (an eighth of the rows; a word per block at least)."""
-    blocks = sum(len(np.unique(scale[y == k])) for k in np.unique(y))
+    blocks = len(np.unique(scale * (y.max(initial=0) + 1) + y))
     return len(y) / 256 + blocks
 
 

@@ -29,6 +29,8 @@ MOST_BYTES = 200_000_000
 """Size of the table of known subsets, which is emptied beyond it."""
 FIRST_SIZE = 1 << 10
 """Places of the table at first."""
+NEAREST = 16
+"""How many sides bound the cost of one."""
 NEW = -2
 """Place of a subset whose splits were not looked at yet."""
 
@@ -40,6 +42,8 @@ class Bits(NamedTuple):
     across : (n_thresholds, n_words) rows on the right of every threshold
     row, subset : (n_bits,) the row of every bit; (n_rows,) room for rows
     outvoted : (n_words,) rows that are outvoted among rows with equal values
+    near : (2, n_thresholds, .) sides (twice the threshold, and 1 on its right) with the least
+        weight that a side lacks, the nearest first
     first : (n_blocks + 1,) first word of every block
     place : (n_thresholds,) column of the table
     unit, price : scaled cost of an error and of a leaf
@@ -52,6 +56,7 @@ class Bits(NamedTuple):
     row: np.ndarray
     subset: np.ndarray
     outvoted: np.ndarray
+    near: np.ndarray
     first: np.ndarray
     place: np.ndarray
     unit: int
@@ -81,13 +86,13 @@ class Stack(NamedTuple):
     """The subsets between a subset and the one that is looked at, by level.
 
     mask : (levels, n_words)
-    split, side : (levels,) place in the order, `NEW` for none yet; side that is being solved, and 2
-        more if it is the second one
+    split, side : (levels,) place in the order and side that is being solved, `NEW` for none yet
     first : (levels,) cost of the side that was solved first
     best : (levels,) least cost of the trees so far
     room : (levels,) up to which cost it is asked
     order : (levels, n_thresholds) thresholds, those that promise most first
-    low : (levels, 2, n_thresholds) bounds on the costs of the sides
+    low : (levels, 2, n_thresholds) bounds on the costs of the sides that were solved, else 0
+    shallow : (levels, 2, n_thresholds) costs of the sides of trees of depth one
     """
 
     mask: np.ndarray
@@ -98,6 +103,7 @@ class Stack(NamedTuple):
     room: np.ndarray
     order: np.ndarray
     low: np.ndarray
+    shallow: np.ndarray
 
 
 @inner()
@@ -258,26 +264,42 @@ def _begin(bits, stack, level):
     order = ascending(both)
     for k in range(n):
         stack.order[level, k] = order[k]
-        stack.low[level, 0, k] = stack.low[level, 1, k] = bits.price
+        for s in range(2):
+            stack.low[level, s, k], stack.shallow[level, s, k] = 0, cost[s, k]
     stack.split[level] = stack.side[level] = -1
 
 
 @inner()
-def _spread(bits, stack, level, cost, is_scored):
-    """Bound the sides to come by the one that was solved: what they lack of it costs its weight.
+def _bound_side(bits, mask, depth, shallow, sides, room, f, side, known):
+    """Bound the cost of a side by what is known of it, and by those of other sides.
 
-    `is_scored`: whether it was scored last.
+    A tree that is deeper than one has at least three leaves.  Rows that the side lacks of another
+    one cost their weight at most.
+
+    `depth`: of the trees there.
+    `shallow`: (2, n_thresholds) least costs of trees of depth one.
+    `sides`: (2, n_thresholds) bounds on the costs of sides, 0 where there is none.
+    `room`: (2, n_words).
     """
-    if bits.rows.shape[1] > 1:  # a leaf may have too few rows where some are gone
-        return
-    low, solved = stack.low[level], stack.mask[level + 1]
-    whole = _weight(bits, solved, solved)
-    for k in range(stack.split[level] + 1, len(bits.across)):
-        f = stack.order[level, k]
-        if cost > min(low[0, f], low[1, f]):
-            ones = bits.pairs.ones[f] if is_scored else _weight(bits, solved, bits.across[f])
-            low[0, f] = max(low[0, f], cost - bits.unit * ones)
-            low[1, f] = max(low[1, f], cost - bits.unit * (whole - ones))
+    beyond, there = room[0], room[1]
+    part_rows(bits, mask, f, side, there)
+    i = _find(known, there, depth)
+    if i >= 0 and known.cost[i] <= known.cutoff[i]:
+        return known.cost[i]
+    deep = bits.unit * _weight(bits, there, bits.outvoted) + 3 * bits.price
+    bound = min(shallow[side, f], deep)
+    if bound < deep or bits.rows.shape[1] > 1:  # or a leaf may have too few rows without some
+        return bound
+    bound = max(bound, known.cost[i] if i >= 0 else 0)
+    part_rows(bits, mask, f, 1 - side, beyond)
+    for k in range(bits.near.shape[2]):
+        g, t = bits.near[side, f, k] >> 1, bits.near[side, f, k] & 1
+        low = sides[t, g]
+        if low <= bound:
+            continue
+        part_rows(bits, mask, g, t, there)
+        bound = max(bound, low - bits.unit * _weight(bits, beyond, there))
+    return bound
 
 
 @inner(owns=True)
@@ -303,24 +325,22 @@ def _search(bits, stack, depth, known, level, cost):
     `level`, `cost`: where the search stands, and the cost of what it solved last.
     Returns the cost and the level, -1 at the end.
     """
-    n, is_scored, is_new = len(bits.across), False, False
+    n = len(bits.across)
     while level >= 0 and bits.stop[0] == 0 and not _is_full(known):
         mask, room, left = stack.mask[level], stack.room[level], depth - level
         k, low = stack.split[level], stack.low[level]
         if k == NEW:
-            leaf, minor = _leaf(bits, mask)
-            cost = min(leaf, minor + bits.price)
-            is_scored = is_new = False
-            if leaf == cost or cost > room:  # two leaves cost no less than `minor + price`
-                level -= 1
-                continue
             i = _find(known, mask, left)
             if i >= 0 and (known.cost[i] > room or known.cost[i] <= known.cutoff[i]):
                 cost = known.cost[i]
                 level -= 1
                 continue
+            leaf, minor = _leaf(bits, mask)
+            cost = min(leaf, minor + bits.price)
+            if leaf == cost or cost > room:  # two leaves cost no less than `minor + price`
+                level -= 1
+                continue
             _score(bits, mask)
-            is_scored = is_new = True
             stack.best[level] = min(leaf, _stump_costs(bits, bits.pairs.stump))
             # A tree deeper than two has at least four leaves.
             cost = stack.best[level]
@@ -332,26 +352,33 @@ def _search(bits, stack, depth, known, level, cost):
                 continue
             _begin(bits, stack, level)
             k = -1
-        else:
-            f, side = stack.order[level, k], stack.side[level] & 1
+        elif stack.side[level] < 2:
+            f, side = stack.order[level, k], stack.side[level]
             limit = min(room, stack.best[level] - 1)
-            low[side, f] = max(low[side, f], cost)
-            if is_new:
-                _spread(bits, stack, level, cost, is_scored)
-            if stack.side[level] > 1:
-                stack.best[level] = min(stack.best[level], stack.first[level] + cost)
-            elif cost + low[1 - side, f] <= limit:
-                stack.side[level], stack.first[level] = 3 - side, cost
+            stack.side[level], stack.first[level], low[side, f] = 2, cost, cost
+            if cost + low[1 - side, f] <= limit:
                 part_rows(bits, mask, f, 1 - side, stack.mask[level + 1])
                 stack.split[level + 1], stack.room[level + 1] = NEW, limit - cost
                 level += 1
                 continue
+        else:
+            f = stack.order[level, k]
+            for s in range(2):  # the side that was solved last
+                if low[s, f] != stack.first[level]:
+                    low[s, f] = max(low[s, f], cost)
+            stack.best[level] = min(stack.best[level], stack.first[level] + cost)
         limit, side = min(room, stack.best[level] - 1), -1
         while side < 0 and k + 1 < n and limit >= 2 * bits.price:
             k += 1
             f = stack.order[level, k]
-            if low[0, f] + low[1, f] <= limit:
-                side = _larger_side(bits, mask, f)
+            side = _larger_side(bits, mask, f)
+            if side >= 0:
+                free = stack.mask[level + 1 :]
+                for s in range(2):
+                    low[s, f] = _bound_side(
+                        bits, mask, left - 1, stack.shallow[level], low, free, f, s, known
+                    )
+                side = side if low[0, f] + low[1, f] <= limit else -1
         stack.split[level], stack.side[level] = k, side
         if side >= 0:
             f = stack.order[level, k]
@@ -360,38 +387,25 @@ def _search(bits, stack, depth, known, level, cost):
             level += 1
             continue
         cost = stack.best[level] if stack.best[level] <= room else room + 1
-        is_scored, is_new = False, True
         _keep(known, mask, left, cost, room)
         level -= 1
     return cost, level
 
 
-@kernel()
-def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
-    """Least costs on both sides of every usable threshold, exact where their sum may be within.
+@inner()
+def shallow_costs(bits, mask, usable, cost, many, larger):
+    """Least costs of trees of depth one on both sides of every usable threshold.
 
-    `depth`: two or more, of the tree; the sides have one less.
-    `budget`, `margin`: largest scaled cost, and how far beyond the best split: what costs more may
-        be a lower bound.
-    `usable`: (n_thresholds,) uint8; empty where only the least cost of the subset is asked, which
-        then is the only cost: one kernel, as whatever contains the search compiles for long.
-    Returns the costs, shape (2, n_thresholds), `FAR` for what parts nothing and for what parts the
-    subset as the threshold before it in its column; how many do that, itself included; and what is
-    known now.
+    `cost`: (2, n_thresholds), becomes `FAR` for what parts nothing and for what parts the subset as
+        the threshold before it in its column; the largest number there is elsewhere.
+    `many`: (n_thresholds,) becomes how many do that, the threshold itself included.
+    `larger`: (n_thresholds,) becomes the side with more rows, -1 where a side has too few.
     """
-    n, last = len(usable), -1
-    cost, many, both = np.full((2, max(1, n)), FAR), np.zeros(n, np.int64), np.empty(n, np.int64)
-    if n == 0:
-        for w in range(len(mask)):
-            stack.mask[0, w] = mask[w]
-        cost[0, 0], known = _least(bits, stack, depth, budget, known)
-        return cost, many, known
-    larger = np.zeros(n, np.int64)
+    shallow, last = bits.pairs.stump, -1
     _score(bits, mask)
-    shallow = bits.pairs.stump
     _stump_costs(bits, shallow)
-    for f in range(n):
-        both[f] = shallow[0, f] + shallow[1, f] if usable[f] else FAR
+    for f in range(len(usable)):
+        many[f], cost[0, f], cost[1, f] = 0, FAR, FAR
         larger[f] = _larger_side(bits, mask, f) if usable[f] else -1
         if larger[f] < 0:
             continue
@@ -400,24 +414,83 @@ def side_costs(bits, mask, depth, budget, margin, usable, stack, known):
             alike = alike and mask[w] & bits.across[f, w] == mask[w] & bits.across[last, w]
         last = last if alike else f
         many[last] += 1
-        if depth == 2 and not alike:
+        if not alike:
             cost[0, f], cost[1, f] = shallow[0, f], shallow[1, f]
-    if depth == 2:
-        return cost, many, known
+
+
+@inner(owns=True)
+def _solve_sides(bits, mask, depth, budget, margin, cost, many, larger, stack, known):
+    """Solve the sides of the thresholds of a subset, whose shallow costs are known."""
+    both, low = cost[0] + cost[1], np.zeros_like(cost)
     order = ascending(both)
-    for k in range(n):
-        f, other = order[k], bits.price
-        budget = min(budget, both[order[0]] + margin)
-        for turn in range(2 if many[f] else 0):
+    budget = min(budget, both[order[0]] + margin)
+    for k in range(len(order)):
+        f = order[k]
+        if many[f] == 0:
+            continue
+        for s in range(2):
+            low[s, f] = _bound_side(bits, mask, depth - 1, cost, low, stack.mask, f, s, known)
+        for turn in range(2):
             s = larger[f] if turn == 0 else 1 - larger[f]
-            cost[s, f] = bits.price
-            if other <= budget - bits.price:
+            room = budget - low[1 - s, f]
+            if low[s, f] <= room:
                 part_rows(bits, mask, f, s, stack.mask[0])
-                cost[s, f], known = _least(bits, stack, depth - 1, budget - other, known)
-                other = cost[s, f]
-        if many[f]:
-            budget = min(budget, cost[0, f] + cost[1, f] + margin)
+                low[s, f], known = _least(bits, stack, depth - 1, room, known)
+        cost[0, f], cost[1, f] = low[0, f], low[1, f]
+        budget = min(budget, low[0, f] + low[1, f] + margin)
+    return known
+
+
+@kernel()
+def side_costs(bits, masks, depth, budgets, margin, usable, stack, known):
+    """Least costs on both sides of every usable threshold, exact where their sum may be within.
+
+    `masks`: (n_subsets, n_words).
+    `depth`: two or more, of the tree; the sides have one less.
+    `budgets`, `margin`: (n_subsets,) largest scaled costs, and how far beyond the best split: what
+        costs more may be a lower bound.
+    `usable`: (n_thresholds,) uint8; empty where only the least cost of the subset is asked, which
+        then is the only cost: one kernel, as whatever contains the search compiles for long.
+    Returns the costs, shape (n_subsets, 2, n_thresholds), and how many a threshold stands for; see
+    `shallow_costs`.  And what is known now.
+    """
+    n = len(usable)
+    cost = np.full((len(masks), 2, max(1, n)), FAR)
+    many, larger = np.zeros((len(masks), n), np.int64), np.zeros(n, np.int64)
+    for v in range(len(masks)):
+        if n == 0:
+            stack.mask[0] = masks[v]
+            cost[v, 0, 0], known = _least(bits, stack, depth, budgets[v], known)
+            continue
+        shallow_costs(bits, masks[v], usable, cost[v], many[v], larger)
+        if depth > 2:
+            known = _solve_sides(
+                bits, masks[v], depth, budgets[v], margin, cost[v], many[v], larger, stack, known
+            )
     return cost, many, known
+
+
+@kernel()
+def find_nearest(bits, everything):
+    """Fill `bits.near`; `everything` has all rows."""
+    beyond, there = np.empty_like(everything), np.empty_like(everything)
+    weight = np.empty(bits.near.shape[2] + 1, np.int64)
+    for f in range(len(bits.across)):
+        for side in range(0 if bits.stop[0] else 2):
+            near, n = bits.near[side, f], 0
+            part_rows(bits, everything, f, 1 - side, beyond)
+            for other in range(2 * len(bits.across)):
+                part_rows(bits, everything, other >> 1, other & 1, there)
+                lacking, k = _weight(bits, beyond, there), n
+                while k > 0 and weight[k - 1] > lacking:
+                    weight[k] = weight[k - 1]
+                    if k < len(near):
+                        near[k] = near[k - 1]
+                    k -= 1
+                weight[k] = lacking
+                if k < len(near):
+                    near[k] = other
+                n = min(n + 1, len(near))
 
 
 class BitSubsets:
@@ -442,18 +515,23 @@ class BitSubsets:
         begin = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
         self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
-        across = np.stack([self.words(bits > 0) for bits in rows.columns])
+        across = self.words(rows.columns > 0)
         row = np.zeros(self._n_bits, np.int64)
         row[self._bit] = np.arange(len(self._bit))
+        # Only what is below depth three is bounded by what is near.
+        near = np.zeros((2, len(place), min(NEAREST, 2 * len(place)) if depth > 3 else 0), np.int64)
         self.bits = Bits(
             rows, make_pairs(rows), across, row, np.empty(len(self._bit), np.int64),
-            self.words(rows.minority > 0), first, place, unit, price, stop,
+            self.words(rows.minority > 0), near, first, place, unit, price, stop,
         )  # fmt: skip
+        if near.size:
+            find_nearest(self.bits, self.words(np.ones(len(self._bit), bool)))
         n_words, levels = across.shape[1], depth + 2
         split, side, first_cost, best, allowed = np.zeros((5, levels), np.int64)
         self._stack = Stack(
             np.zeros((levels, n_words), self._type), split, side, first_cost, best, allowed,
             np.zeros((levels, len(place)), np.int64), np.zeros((levels, 2, len(place)), np.int64),
+            np.zeros((levels, 2, len(place)), np.int64),
         )  # fmt: skip
         self.forget()
 
@@ -474,27 +552,28 @@ class BitSubsets:
         return known.mask.nbytes + known.depth.nbytes + known.cost.nbytes + known.cutoff.nbytes
 
     def words(self, marked: np.ndarray) -> np.ndarray:
-        """Words of marked rows."""
-        bits = np.zeros(self._n_bits, bool)
-        bits[self._bit] = marked
-        return np.packbits(bits, bitorder="little").view(self._type)
+        """Words of marked rows, ``(..., n_rows)`` bool."""
+        bits = np.zeros((*marked.shape[:-1], self._n_bits), bool)
+        bits[..., self._bit] = marked
+        return np.packbits(bits, axis=-1, bitorder="little").view(self._type)
 
     def side_costs(
-        self, marked: np.ndarray, depth: int, budget: int, margin: int, usable: np.ndarray
+        self, masks: np.ndarray, depth: int, budgets: np.ndarray, margin: int, usable: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Least costs on both sides of every threshold, and for how many it stands; see the kernel.
 
-        `marked`: (n_rows,) bool, rows of the subset.
+        `masks`: words of the subsets.
         """
         cost, many, self._known = side_costs(
-            self.bits, self.words(marked), depth, budget, margin, usable, self._stack, self._known
+            self.bits, masks, depth, budgets, margin, usable, self._stack, self._known
         )
         return cost, many
 
     def least(self, marked: np.ndarray, depth: int, room: int) -> int:
         """Least cost of a tree of marked rows; above the room, a lower bound that is above it."""
-        cost, _ = self.side_costs(marked, depth, room, FAR, np.zeros(0, np.uint8))
-        return int(cost[0, 0])  # of numpy's, comparisons with other kinds of numbers are rounded
+        asked = self.words(marked[None]), depth, np.full(1, room)
+        cost, _ = self.side_costs(*asked, FAR, np.zeros(0, np.uint8))
+        return int(cost[0, 0, 0])  # of numpy's, comparisons with others are rounded
 
     def work(self, depth: int) -> int:
         """Words that are looked at for trees of a depth where nothing is pruned."""

@@ -196,7 +196,10 @@ def make_table(question: Question) -> Table:
     counts = np.ones(len(y), np.int64) if question.counts is None else question.counts
     kept, cells = _usable_columns(X, question)
     is_binary = cells.dtype == np.uint8
-    group = _groups(np.packbits(cells, axis=0) if is_binary else cells)
+    if is_binary:  # lines are quicker to pack than columns
+        group = _groups(np.packbits(X if len(kept) == X.shape[1] else X[:, kept], axis=1).T)
+    else:
+        group = _groups(cells)
     first, weight, count, outvoted = _merged_rows(group, y, whole, counts, question.n_classes)
     if len(first) < len(y):
         cells, y = np.take(cells, first, axis=1), y[first]

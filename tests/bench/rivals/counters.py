@@ -64,8 +64,9 @@ def ours(question: CountQuestion) -> Count:
 
     kernels.require(*ALL)
     data = Dataset.from_arrays(pd.DataFrame(question.X).add_prefix("c"), question.y.tolist())
-    found, wall, cpu = _timed(
-        lambda: near_optimal(
+
+    def call() -> tuple[int, float]:
+        found = near_optimal(
             data,
             "none",
             depth=question.depth,
@@ -73,8 +74,10 @@ def ours(question: CountQuestion) -> Count:
             tolerance=question.tolerance,
             time_limit=question.limit,
         )
-    )
-    return Count(found.count, wall, cpu, found.optimum)
+        return found.count, found.optimum
+
+    (count, optimum), wall, cpu = _timed(call)
+    return Count(count, wall, cpu, optimum)
 
 
 def treefarms(question: CountQuestion) -> Count:
@@ -115,8 +118,8 @@ def praxis(question: CountQuestion) -> Count:
     n = len(question.y)
     least = int(fit(rashomon_mult=0.0).get_min_objective())
     budget = least + int(question.tolerance * n + 1e-6)
-    model, wall, cpu = _timed(lambda: fit(root_budget=budget))
-    return Count(int(model.count_trees()), wall, cpu, 1 - least / n)
+    trees, wall, cpu = _timed(lambda: int(fit(root_budget=budget).count_trees()))
+    return Count(trees, wall, cpu, 1 - least / n)
 
 
 @dataclass(frozen=True)
