@@ -29,8 +29,6 @@ MOST_BYTES = 200_000_000
 """Size of the table of known subsets, which is emptied beyond it."""
 FIRST_SIZE = 1 << 10
 """Places of the table at first."""
-NEAREST = 16
-"""How many sides bound the cost of one."""
 NEW = -2
 """Place of a subset whose splits were not looked at yet."""
 
@@ -42,8 +40,6 @@ class Bits(NamedTuple):
     across : (n_thresholds, n_words) rows on the right of every threshold
     row, subset : (n_bits,) the row of every bit; (n_rows,) room for rows
     outvoted : (n_words,) rows that are outvoted among rows with equal values
-    near : (2, n_thresholds, .) sides (twice the threshold, and 1 on its right) with the least
-        weight that a side lacks, the nearest first
     first : (n_blocks + 1,) first word of every block
     place : (n_thresholds,) column of the table
     unit, price : scaled cost of an error and of a leaf
@@ -56,7 +52,6 @@ class Bits(NamedTuple):
     row: np.ndarray
     subset: np.ndarray
     outvoted: np.ndarray
-    near: np.ndarray
     first: np.ndarray
     place: np.ndarray
     unit: int
@@ -86,12 +81,13 @@ class Stack(NamedTuple):
     """The subsets between a subset and the one that is looked at, by level.
 
     mask : (levels, n_words)
-    split, side : (levels,) place in the order and side that is being solved, `NEW` for none yet
+    split, side : (levels,) place in the order, `NEW` for none yet; side that is being solved, and 2
+        more if it is the second one
     first : (levels,) cost of the side that was solved first
     best : (levels,) least cost of the trees so far
     room : (levels,) up to which cost it is asked
     order : (levels, n_thresholds) thresholds, those that promise most first
-    low : (levels, 2, n_thresholds) bounds on the costs of the sides that were solved, else 0
+    low : (levels, 2, n_thresholds) bounds on the costs of the sides
     shallow : (levels, 2, n_thresholds) costs of the sides of trees of depth one
     """
 
@@ -265,41 +261,46 @@ def _begin(bits, stack, level):
     for k in range(n):
         stack.order[level, k] = order[k]
         for s in range(2):
-            stack.low[level, s, k], stack.shallow[level, s, k] = 0, cost[s, k]
+            stack.low[level, s, k], stack.shallow[level, s, k] = bits.price, cost[s, k]
     stack.split[level] = stack.side[level] = -1
 
 
 @inner()
-def _bound_side(bits, mask, depth, shallow, sides, room, f, side, known):
-    """Bound the cost of a side by what is known of it, and by those of other sides.
+def _bound_side(bits, mask, depth, shallow, low, there, f, side, known):
+    """Bound the cost of a side by what is known of it.
 
-    A tree that is deeper than one has at least three leaves.  Rows that the side lacks of another
-    one cost their weight at most.
+    A tree that is deeper than one has at least three leaves.
 
     `depth`: of the trees there.
     `shallow`: (2, n_thresholds) least costs of trees of depth one.
-    `sides`: (2, n_thresholds) bounds on the costs of sides, 0 where there is none.
-    `room`: (2, n_words).
+    `low`: (2, n_thresholds) bounds on the costs of sides.
+    `there`: room for the rows of the side.
     """
-    beyond, there = room[0], room[1]
     part_rows(bits, mask, f, side, there)
     i = _find(known, there, depth)
+    bound = max(low[side, f], known.cost[i] if i >= 0 else 0)
     if i >= 0 and known.cost[i] <= known.cutoff[i]:
-        return known.cost[i]
-    deep = bits.unit * _weight(bits, there, bits.outvoted) + 3 * bits.price
-    bound = min(shallow[side, f], deep)
-    if bound < deep or bits.rows.shape[1] > 1:  # or a leaf may have too few rows without some
         return bound
-    bound = max(bound, known.cost[i] if i >= 0 else 0)
-    part_rows(bits, mask, f, 1 - side, beyond)
-    for k in range(bits.near.shape[2]):
-        g, t = bits.near[side, f, k] >> 1, bits.near[side, f, k] & 1
-        low = sides[t, g]
-        if low <= bound:
-            continue
-        part_rows(bits, mask, g, t, there)
-        bound = max(bound, low - bits.unit * _weight(bits, beyond, there))
-    return bound
+    deep = bits.unit * _weight(bits, there, bits.outvoted) + 3 * bits.price
+    return max(bound, min(shallow[side, f], deep))
+
+
+@inner()
+def _spread(bits, stack, level, cost, is_scored):
+    """Bound the sides to come by the one that was solved: what they lack of it costs its weight.
+
+    `is_scored`: whether it was scored last.
+    """
+    if bits.rows.shape[1] > 1:  # a leaf may have too few rows where some are gone
+        return
+    low, solved = stack.low[level], stack.mask[level + 1]
+    whole = _weight(bits, solved, solved)
+    for k in range(stack.split[level] + 1, len(bits.across)):
+        f = stack.order[level, k]
+        if cost > min(low[0, f], low[1, f]):
+            ones = bits.pairs.ones[f] if is_scored else _weight(bits, solved, bits.across[f])
+            low[0, f] = max(low[0, f], cost - bits.unit * ones)
+            low[1, f] = max(low[1, f], cost - bits.unit * (whole - ones))
 
 
 @inner(owns=True)
@@ -325,22 +326,24 @@ def _search(bits, stack, depth, known, level, cost):
     `level`, `cost`: where the search stands, and the cost of what it solved last.
     Returns the cost and the level, -1 at the end.
     """
-    n = len(bits.across)
+    n, is_scored, is_new = len(bits.across), False, False
     while level >= 0 and bits.stop[0] == 0 and not _is_full(known):
         mask, room, left = stack.mask[level], stack.room[level], depth - level
         k, low = stack.split[level], stack.low[level]
         if k == NEW:
             i = _find(known, mask, left)
             if i >= 0 and (known.cost[i] > room or known.cost[i] <= known.cutoff[i]):
-                cost = known.cost[i]
+                cost, is_new = known.cost[i], False
                 level -= 1
                 continue
             leaf, minor = _leaf(bits, mask)
             cost = min(leaf, minor + bits.price)
+            is_new = False
             if leaf == cost or cost > room:  # two leaves cost no less than `minor + price`
                 level -= 1
                 continue
             _score(bits, mask)
+            is_scored = is_new = True
             stack.best[level] = min(leaf, _stump_costs(bits, bits.pairs.stump))
             # A tree deeper than two has at least four leaves.
             cost = stack.best[level]
@@ -352,32 +355,30 @@ def _search(bits, stack, depth, known, level, cost):
                 continue
             _begin(bits, stack, level)
             k = -1
-        elif stack.side[level] < 2:
-            f, side = stack.order[level, k], stack.side[level]
+        else:
+            f, side = stack.order[level, k], stack.side[level] & 1
             limit = min(room, stack.best[level] - 1)
-            stack.side[level], stack.first[level], low[side, f] = 2, cost, cost
-            if cost + low[1 - side, f] <= limit:
+            low[side, f] = max(low[side, f], cost)
+            if is_new:
+                _spread(bits, stack, level, cost, is_scored)
+            if stack.side[level] > 1:
+                stack.best[level] = min(stack.best[level], stack.first[level] + cost)
+            elif cost + low[1 - side, f] <= limit:
+                stack.side[level], stack.first[level] = 3 - side, cost
                 part_rows(bits, mask, f, 1 - side, stack.mask[level + 1])
                 stack.split[level + 1], stack.room[level + 1] = NEW, limit - cost
                 level += 1
                 continue
-        else:
-            f = stack.order[level, k]
-            for s in range(2):  # the side that was solved last
-                if low[s, f] != stack.first[level]:
-                    low[s, f] = max(low[s, f], cost)
-            stack.best[level] = min(stack.best[level], stack.first[level] + cost)
         limit, side = min(room, stack.best[level] - 1), -1
         while side < 0 and k + 1 < n and limit >= 2 * bits.price:
             k += 1
             f = stack.order[level, k]
-            side = _larger_side(bits, mask, f)
+            if low[0, f] + low[1, f] <= limit:
+                side = _larger_side(bits, mask, f)
             if side >= 0:
-                free = stack.mask[level + 1 :]
+                shallow, there = stack.shallow[level], stack.mask[level + 1]
                 for s in range(2):
-                    low[s, f] = _bound_side(
-                        bits, mask, left - 1, stack.shallow[level], low, free, f, s, known
-                    )
+                    low[s, f] = _bound_side(bits, mask, left - 1, shallow, low, there, f, s, known)
                 side = side if low[0, f] + low[1, f] <= limit else -1
         stack.split[level], stack.side[level] = k, side
         if side >= 0:
@@ -387,6 +388,7 @@ def _search(bits, stack, depth, known, level, cost):
             level += 1
             continue
         cost = stack.best[level] if stack.best[level] <= room else room + 1
+        is_scored, is_new = False, True
         _keep(known, mask, left, cost, room)
         level -= 1
     return cost, level
@@ -429,7 +431,7 @@ def _solve_sides(bits, mask, depth, budget, margin, cost, many, larger, stack, k
         if many[f] == 0:
             continue
         for s in range(2):
-            low[s, f] = _bound_side(bits, mask, depth - 1, cost, low, stack.mask, f, s, known)
+            low[s, f] = _bound_side(bits, mask, depth - 1, cost, low, stack.mask[0], f, s, known)
         for turn in range(2):
             s = larger[f] if turn == 0 else 1 - larger[f]
             room = budget - low[1 - s, f]
@@ -470,29 +472,6 @@ def side_costs(bits, masks, depth, budgets, margin, usable, stack, known):
     return cost, many, known
 
 
-@kernel()
-def find_nearest(bits, everything):
-    """Fill `bits.near`; `everything` has all rows."""
-    beyond, there = np.empty_like(everything), np.empty_like(everything)
-    weight = np.empty(bits.near.shape[2] + 1, np.int64)
-    for f in range(len(bits.across)):
-        for side in range(0 if bits.stop[0] else 2):
-            near, n = bits.near[side, f], 0
-            part_rows(bits, everything, f, 1 - side, beyond)
-            for other in range(2 * len(bits.across)):
-                part_rows(bits, everything, other >> 1, other & 1, there)
-                lacking, k = _weight(bits, beyond, there), n
-                while k > 0 and weight[k - 1] > lacking:
-                    weight[k] = weight[k - 1]
-                    if k < len(near):
-                        near[k] = near[k - 1]
-                    k -= 1
-                weight[k] = lacking
-                if k < len(near):
-                    near[k] = other
-                n = min(n + 1, len(near))
-
-
 class BitSubsets:
     """Least costs of subsets of 0/1 rows, which are kept from one question to the next.
 
@@ -518,14 +497,10 @@ class BitSubsets:
         across = self.words(rows.columns > 0)
         row = np.zeros(self._n_bits, np.int64)
         row[self._bit] = np.arange(len(self._bit))
-        # Only what is below depth three is bounded by what is near.
-        near = np.zeros((2, len(place), min(NEAREST, 2 * len(place)) if depth > 3 else 0), np.int64)
         self.bits = Bits(
             rows, make_pairs(rows), across, row, np.empty(len(self._bit), np.int64),
-            self.words(rows.minority > 0), near, first, place, unit, price, stop,
+            self.words(rows.minority > 0), first, place, unit, price, stop,
         )  # fmt: skip
-        if near.size:
-            find_nearest(self.bits, self.words(np.ones(len(self._bit), bool)))
         n_words, levels = across.shape[1], depth + 2
         split, side, first_cost, best, allowed = np.zeros((5, levels), np.int64)
         self._stack = Stack(
