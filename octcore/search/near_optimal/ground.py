@@ -116,9 +116,7 @@ class Ground:
         right = (t.rank[known.place] > known.rank[:, None]).T
         self.left = np.packbits(~right, axis=0).T  # rows on the left of every threshold
         self.line, rows = make_rows(right, t.y, t.weight, t.count, t.n_classes, i.least, t.outvoted)
-        price, place, depth = i.price, known.place, i.question.depth
-        work = rows.columns.size * len(place) // 8  # of all pairs of sides
-        return self.run(work, lambda: BitSubsets(rows, place, i.unit, price, depth, self.stop))
+        return BitSubsets(rows, known.place, i.unit, i.price, i.question.depth, self.stop)
 
     def _optimum(self, bits: BitSubsets) -> Fraction:
         """Cost of the best tree, or a little more where scaled costs are rounded."""
