@@ -87,13 +87,13 @@ def priced(
     best, bound = (FREE, tree), np.inf
     was_short: dict[int, bool] = {}
     for _ in range(STEPS):
-        right = tree.predict_codes(question.X) == question.y
+        right, before = tree.predict_codes(question.X) == question.y, dict(n_parts)
         for k, floor in least.items():
             is_short = int(right[question.y == k].sum()) < floor
             turned[k] = turned[k] or was_short.get(k, is_short) != is_short
             if turned[k]:
                 step[k] //= 2
-            elif k in was_short:
+            elif is_short and k in was_short:
                 step[k] *= 2
             was_short[k] = is_short
             n_parts[k] = max(0, n_parts[k] + (step[k] if is_short else -step[k]))
@@ -102,7 +102,7 @@ def priced(
         assert asked.weights is not None
         total = float(asked.weights.sum())
         is_long = total / float(unit) * PARTS > MOST_ERROR_UNITS  # sums would not be exact
-        if is_long or not any(step.values()):
+        if is_long or n_parts == before:
             break
         found = solve(asked)
         if found.status != "optimal" or found.tree is None or found.bound is None:
