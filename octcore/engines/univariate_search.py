@@ -20,8 +20,6 @@ LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
 LISTED_CLAIM = "listed in the order of cost: no cheaper tree keeps the side constraints"
 PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
 PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
-
-
 Claims = tuple[str, ...]
 
 
@@ -159,7 +157,7 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
 
     try:
         floors, cheapest = _at_prices(attempt, found)
-        if recorder.is_closed:
+        if floors.price and recorder.is_closed:
             return StopReason.OPTIMAL, (PRICED_CLAIM,)
         recorder.phase("list")
         subtrees = recorder.state.nodes or 0

@@ -6,7 +6,8 @@ together, so that weights are counted by words.  Depth two is solved by pairs of
 
 - no tree avoids the errors of rows that are outvoted among their equals; a leaf is best where what
   it has beyond them costs no more than a second leaf,
-- a tree deeper than two has at least four leaves,
+- a tree deeper than one has at least three leaves, one deeper than two at least four,
+- a subset that was met before has the cost, or the bound, that was found,
 - rows that a side lacks of another one lower its cost by their weight at most,
 - a side is solved only as far as the budget beside the other side reaches.
 """
