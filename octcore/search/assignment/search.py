@@ -29,7 +29,7 @@ from octcore.search.assignment.states import CLOSED, ERROR, new_log, new_stack, 
 from octcore.search.report import Best, Receive, Report, Stop
 from octcore.tree.tree import Tree
 
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Cutoffs of the phases, as shares of the cost of the best tree."""
 CHUNK_SECONDS = 0.1
 LATTICE_SLACK = 1e-7
