@@ -9,8 +9,8 @@ import os
 
 import numpy as np
 
-from octcore.search.univariate.bit_rows import Rows
 from octcore.search.univariate.literal_node import LiteralNode
+from octcore.search.univariate.pairs import Rows
 from tests.referee.univariate import error_table
 
 VARIABLE = "OCTCORE_CHECK"

@@ -71,7 +71,7 @@ def test_no_import_is_overlooked() -> None:
 @pytest.mark.parametrize(
     ("edited", "users"),
     [
-        ("octcore.search.univariate.bit_rows", {"univariate", "near_optimal"}),
+        ("octcore.search.univariate.pairs", {"univariate", "near_optimal"}),
         ("octcore.search.univariate.node", {"univariate", "near_optimal"}),
         ("octcore.numerics.node_qp.solver", {"margot"}),
         ("octcore.kernels", {"univariate", "near_optimal", "margot"}),

@@ -15,8 +15,7 @@ import numpy as np
 
 from octcore.errors import TooLargeError
 from octcore.search.near_optimal.combining import SHAPES, Cells, combine, make_tally
-from octcore.search.near_optimal.counting import EXACT, NO_OUTSIDE, Counted, TreeGraph
-from octcore.search.near_optimal.graph import Level
+from octcore.search.near_optimal.counting import EXACT, NO_OUTSIDE, Counted, Level, TreeGraph
 from octcore.search.near_optimal.ground import BOTTOM, NO_GRID
 from octcore.search.near_optimal.listing import ROOT, At, Cell, Listing, Side, Sizes, Split, Spot
 from octcore.search.univariate.tree import PathTree

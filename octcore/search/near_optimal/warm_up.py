@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from octcore.search.near_optimal.counting import TreeGraph
-from octcore.search.near_optimal.graph import build_levels
+from octcore.search.near_optimal.counting import TreeGraph, build_levels
 from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.shapes import Shapes

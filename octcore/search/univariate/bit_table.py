@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.univariate.bit_rows import Rows, padded
+from octcore.search.univariate.pairs import Rows, padded
 from octcore.search.univariate.table import Table, distinct_columns
 from octcore.search.univariate.tree import PathTree, map_features
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
 from octcore.search.univariate.bit_table import make_rows, reduce_columns
-from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.pairs import Pairs, Rows, make_pairs, pair_scores
 from octcore.search.univariate.table import integer_weights
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, map_features, predict
 

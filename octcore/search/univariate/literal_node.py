@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from octcore.search.univariate.bit_rows import Rows, make_pairs
 from octcore.search.univariate.bounds import INFINITE, deeper_cost, similar_cost
 from octcore.search.univariate.canonical import canonical_tree
 from octcore.search.univariate.literals import (
@@ -34,7 +33,7 @@ from octcore.search.univariate.literals import (
     shared_outvoted,
     split_costs,
 )
-from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.pairs import Rows, make_pairs, pair_scores
 from octcore.search.univariate.subsets import FAR, BitSubsets
 from octcore.search.univariate.tree import Branch, PathTree
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bit_lanes import TILE, count_tile
-from octcore.search.univariate.bit_rows import end_of_block, filter_rows, pack
 from octcore.search.univariate.bounds import INFINITE, deeper, similar
 from octcore.search.univariate.lane_rows import ascending
-from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.pairs import end_of_block, filter_rows, pack, pair_scores
 
 WIDTH = 4
 """Leaves of a tree of depth two, and entries of its vector."""

@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from octcore.errors import DataError
-from octcore.search.checks import check_ranges, check_rows
+from octcore.errors import DataError, SettingsError
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.tree import Leaf, PathTree
 from octcore.tree.tree import Tree
@@ -64,7 +63,18 @@ class Question:
         Raises `SettingsError` if a setting is out of range.
         """
         X, y = np.asarray(self.X), np.asarray(self.y)
-        check_rows(X, y, self.n_classes)
+        if X.ndim != 2 or y.shape != (len(X),) or len(X) == 0:
+            raise DataError(
+                "BAD_SHAPE",
+                f"The search needs X of shape (n, p) and y of shape (n,) with n >= 1, "
+                f"got {X.shape} and {y.shape}; check the data.",
+            )
+        if y.min() < 0 or y.max() >= self.n_classes:
+            raise DataError(
+                "BAD_CLASSES",
+                f"Class indices must be 0..{self.n_classes - 1}, got {y.min()}..{y.max()}; "
+                "renumber the classes.",
+            )
         if X.dtype.kind == "f" and not np.isfinite(X).all():
             raise DataError("NOT_FINITE", "Every value must be a finite number.")
         weights = np.ones(len(y)) if self.weights is None else np.asarray(self.weights, float)
@@ -75,16 +85,17 @@ class Question:
             )
         if weights.sum() <= 0:
             raise DataError("BAD_WEIGHTS", "All sample weights are zero; give some rows weight.")
-        check_ranges(
-            {
-                "depth": (self.depth, 0, np.inf),
-                "leaf_penalty": (self.leaf_penalty, 0, np.inf),
-                "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
-                "max_leaves": (self.max_leaves, 1, np.inf),
-                "threads": (self.threads, 1, np.inf),
-            }
-            | {f"root {j}": (j, 0, X.shape[1] - 1) for j in self.roots or ()}
-        )
+        ranges = {
+            "depth": (self.depth, 0, np.inf),
+            "leaf_penalty": (self.leaf_penalty, 0, np.inf),
+            "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
+            "max_leaves": (self.max_leaves, 1, np.inf),
+            "threads": (self.threads, 1, np.inf),
+        } | {f"root {j}": (j, 0, X.shape[1] - 1) for j in self.roots or ()}
+        for name, (value, low, high) in ranges.items():
+            if value is not None and not low <= value <= high:
+                words = f"at least {low}" if high == np.inf else f"from {low} to {high}"
+                raise SettingsError("OUT_OF_RANGE", f"{name} must be {words}, got {value}.", name)
 
     @property
     def smallest_leaf(self) -> int:

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
 from octcore.search.univariate.intrinsics import shared_bits
 from octcore.search.univariate.lane_rows import ascending
-from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.pairs import Pairs, Rows, make_pairs, pair_scores
 
 FAR = 1 << 60
 """Cost of what cannot be."""
@@ -37,7 +36,7 @@ NEW = -2
 class Bits(NamedTuple):
     """The rows of an instance as words, block after block, and what trees of them cost.
 
-    rows, pairs : see `octcore.search.univariate.bit_rows`
+    rows, pairs : see `octcore.search.univariate.pairs`
     across : (n_thresholds, n_words) rows on the right of every threshold
     row, subset : (n_bits,) the row of every bit; (n_rows,) room for rows
     outvoted : (n_words,) rows that are outvoted among rows with equal values

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.univariate.bit_rows import make_pairs
 from octcore.search.univariate.bit_table import make_rows
 from octcore.search.univariate.canonical import DepthTwo
 from octcore.search.univariate.literals import shared_outvoted
-from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.pairs import make_pairs, pair_scores
 from octcore.search.univariate.tree import Branch, Leaf
 from tests.enumeration import best_tree, tree_value
 from tests.unit.search.univariate.depth_two_reference import reference_scores
