@@ -1,31 +1,62 @@
-"""The S-OCT model: variables, numbered equations, and the way from points to trees and back."""
+"""S-OCT: optimal trees of hyperplanes by shattering inequalities.
+
+Boutilier, Michini and Zhou, "Shattering Inequalities for Learning Optimal Decision Trees".  The
+model routes points freely through a perfect tree and maximises what the leaves classify correctly;
+that every split is a hyperplane is said either by big-M rows or, lazily, by inequalities about few
+points that no hyperplane can divide.
+
+=====  ===========================================================================
+i      distinct points, identical rows merged; k a class; h = (i, k) with weight v_h
+B, L   branch nodes 1 .. 2^D - 1 and leaves 2^D .. 2^(D+1) - 1
+w_it   point i visits node t (w_i1 = 1); binary at leaves only
+z_ht   leaf t classifies h correctly; c_tk: leaf t predicts class k
+d_t    node t splits; only where splits are counted
+=====  ===========================================================================
+
+Equation numbers are the paper's.  (1a) to (1l) are the routing model, and (1m) says that every
+split is a plane: by the big-M rows (5) and (6) with the constants (7), or by the shattering
+inequalities (13), which are found as (17) from a point of the dual of (16).
+
+What differs from the paper: (1b) stands at the root, which is the same by (1c); every plane must
+leave a gap of epsilon, in the big-M rows and in the inequalities alike, where (16) leaves the scale
+of the plane free, so that all variants have one optimum; lazy variants look for inequalities at
+all nodes, those with big-M rows too; what is found at one node is used at all of them, mirrored
+too; rows along a line, which meets every leaf in one interval, give rows of the model and a bound
+on all trees (`separation/chains.py`); initial cuts are found with the big-M rows present; cuts for
+the solver's own tree ("user") are run as root rounds, because the solver takes none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.s_oct.branching import LabelsThenRouting, SearchRounding
-from octcore.formulations.s_oct.cuts import INIT_ROUNDS, Variant
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import tree_equations as equations
 from octcore.formulations.shared.oblique import (
+    EPSILON,
+    START_SECONDS,
     CountObjective,
     Starts,
     add_big_m,
+    describe_in_words,
     leaf_table,
     plane_values,
     sibling_leaves,
 )
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.program import ModelSize, Point, Problem, PyomoModel, Sense
+from octcore.parameters import Choice, Flag, FloatRange
+from octcore.program import Capability, Child, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.separation.chains import ChainBound, chain_bound
 from octcore.separation.shattering import ShatteringSeparator, table_columns
+from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.points import (
     IntArray,
@@ -35,9 +66,131 @@ from octcore.warmstart.points import (
     tree_leaves,
 )
 
+CORRECT_ROWS = "correctly classified rows"
 CHAINS_PROVE = (
     "rows along lines, whose classes change more often than leaves do, bound all trees",
 )
+FRACTIONAL = 1e-6
+NODE_SETS = ("root", "last", "all")
+CUT_COUNTS = (1, 5, 10, 50, 100)
+INIT_ROUNDS = 10
+CUT_NAMES = (
+    "baseline",
+    "init-1",
+    "init-5",
+    *(f"benders-{nodes}-{k}" for nodes in NODE_SETS for k in CUT_COUNTS),
+    *(f"user-{nodes}-{k}" for nodes in NODE_SETS for k in CUT_COUNTS),
+)
+
+
+def _objective(params: Mapping[str, Any]) -> tuple[Sense, str]:
+    """Sense and words: (1a) without a price of splits, the one of section 2.2 with one."""
+    if not float(params.get("alpha") or 0.0) > 0:
+        return Sense.MAXIMISE, CORRECT_ROWS
+    return Sense.MINIMISE, "share of errors + alpha x splits"
+
+
+INFO = FormulationInfo(
+    key="s-oct",
+    place=110,
+    class_name="SOCTClassifier",
+    has_side_margins=True,
+    title="S-OCT",
+    summary="Every split is a hyperplane. The model routes points freely and cuts off what no "
+    "hyperplane can do, so it needs neither weights nor big-M constants where it uses cuts.",
+    reference=Reference(
+        "Boutilier, J. J., Michini, C. and Zhou, Z.",
+        2022,
+        "Shattering inequalities for learning optimal decision trees",
+        "CPAIOR 2022, Lecture Notes in Computer Science 13292",
+        "10.1007/978-3-031-08011-1_7",
+    ),
+    split_kind="oblique",
+    hyperparameters=(
+        Choice(
+            "cuts",
+            "benders-last-10",
+            help="How hyperplanes enter: by big-M rows (baseline), with initial cuts (init), or by "
+            "lazy cuts at the root, the last level or all nodes (benders), up to so many a time.",
+            options=CUT_NAMES,
+        ),
+        EPSILON,
+        FloatRange(
+            "alpha",
+            0.0,
+            r"\alpha",
+            "Price of a split in accuracy; 0 maximises the correct rows.",
+            low=0.0,
+            high=1.0,
+        ),
+        Flag(
+            "symmetry_breaking",
+            default=True,
+            help="Exclude trees that differ only by exchanged subtrees.",
+            advanced=True,
+        ),
+        # Of 1,000 rows the first node of the branch and cut takes longer than many starts.
+        replace(START_SECONDS, default=6.0),
+    ),
+    constraints=frozenset({"max_leaves", "max_splits", "class_weight"}),
+    capabilities=(Capability.SEPARATION, Capability.LINEAR),
+    sense=Sense.MAXIMISE,
+    objective=f"{CORRECT_ROWS}; with alpha > 0 minimise share of errors + alpha x splits",
+    objective_with=_objective,
+    max_depth=6,
+    has_margins=True,
+    equations=(
+        (r"\max \sum_{h,t} v_h z_{ht}", "weight of the points classified correctly"),
+        (r"w_{it} = w_{i,2t} + w_{i,2t+1}", "a point goes left or right"),
+        (r"z_{ht} \le w_{it},\quad z_{ht} \le c_{tk}", "right leaf, right label"),
+        (
+            r"\sum_{i \in I_-} w_{i,2t} + \sum_{i \in I_+} w_{i,2t+1} \le |I| - 1",
+            "no hyperplane divides these points like this",
+        ),
+    ),
+    teaching=TeachingText(
+        "S-OCT",
+        "Routes the points freely and forbids only what no straight line can do: small sets of "
+        "points that cannot be divided as the routing wants.",
+        "Slanted lines with the fewest errors. Where the lines lie exactly is decided afterwards, "
+        "in the middle of the free strip. Explore shows the sets that were forbidden.",
+    ),
+    good_at="Proves on small sets that no tree of hyperplanes does better, and shows the few "
+    "points that forbid it.",
+)
+
+
+@formulation(INFO)
+def build(problem: Problem) -> Program:
+    """Make the S-OCT program of a problem."""
+    params = problem.params
+    objective = CountObjective(problem, params["alpha"], params["epsilon"])
+    variant = Variant.named(params["cuts"], problem.depth)
+    starts = Starts(objective)
+    model = SOct(problem, objective, variant, starts)
+
+    def describe(tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
+        values = objective.describe(tree)
+        thinner, statements = starts.thinner_than(tree)
+        return {**values, **thinner}, (*describe_in_words(values), *statements)
+
+    return Program(
+        sense=objective.sense,
+        capabilities=(Capability.SEPARATION if variant.is_lazy else Capability.LINEAR,),
+        evaluate=objective.evaluate,
+        size=model.size,
+        build=model.build,
+        granularity=objective.granularity,
+        span=1.0 if objective.alpha else objective.points.total,
+        starts=lambda patience: starts.trees(params["start_seconds"], patience),
+        bound=objective.bound,
+        claims=(
+            f"among trees whose node gaps reach epsilon {objective.epsilon:g} "
+            "(weights of 1-norm 1, columns in [0, 1])",
+            *variant.claims,
+        ),
+        describe=describe,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,3 +477,150 @@ class SOct:
                 else:  # no split here: the empty right leaf may predict anything
                     labels[right] = labels[left]
         return leaf, labels
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsThenRouting:
+    """Decide the labels of the leaves first, then the way of points, from the root down.
+
+    Fixed labels are what makes the relaxation say anything: without them every point is correct by
+    halves in two leaves.
+    """
+
+    labels: Any
+    """Indexed by leaf and class."""
+    routing: Any
+    """Indexed by point and node, nodes 2 .. 2**(depth + 1) - 1."""
+    n_points: int
+    leaves: range
+    tension: Callable[[Point], Mapping[int, np.ndarray]]
+    """``point -> {node: (n_points,)}``: how much deciding a point at a branch node decides."""
+
+    def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
+        """Children of a node, the most likely first; none when nothing is fractional."""
+        columns = point.columns.of(self.labels).reshape(len(self.leaves), -1)
+        free = lower[columns].max(axis=1) < 0.5
+        if free.any():
+            # One child per class that the most undecided leaf may still have.
+            values = np.where(free[:, None], point.x[columns], np.inf)
+            here = columns[int(values.max(axis=1).argmin())]
+            ranked = here[np.argsort(-point.x[here], kind="stable")]
+            one = np.ones(1)
+            return [(column, one, one) for column in ranked[upper[ranked] > 0.5][:, None]]
+        return self._routing_children(point, lower, upper)
+
+    def _routing_children(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
+        columns = point.columns.of(self.routing).reshape(self.n_points, -1)
+        fraction = np.minimum(point.x[columns], 1.0 - point.x[columns])
+        tension = self.tension(point)
+        at_child = [tension[t // 2] for t in range(2, self.leaves.stop)]
+        worth = fraction * np.column_stack(at_child)
+        node = 2
+        while node < self.leaves.stop:  # level by level
+            level = fraction[:, node - 2 : 2 * node - 2]
+            if level.max() > FRACTIONAL:
+                decisive = worth[:, node - 2 : 2 * node - 2] * (level > 0.5 * level.max())
+                best = int(decisive.argmax())
+                i, t = np.unravel_index(best, level.shape)
+                column = columns[i, node - 2 + t]
+                one = np.array([column])
+                up = (one, np.ones(1), upper[one])
+                down = (one, lower[one], np.zeros(1))
+                return [up, down] if point.x[column] > 0.5 else [down, up]
+            node *= 2
+        return []
+
+
+class SearchRounding:
+    """Primal heuristic: the search of the starts goes on, fed by points of the relaxation.
+
+    `leaves`: leaf of every data point at a point of the relaxation.
+    """
+
+    SHARE = 0.5
+    """Share of the time since the first call that the heuristic may take."""
+    SLICE_SECONDS, LONGEST_SECONDS = 0.3, 3.0
+    """Time of one call: what its share allows, but between these."""
+
+    def __init__(self, starts: Starts, leaves: Callable[[Point], IntArray]) -> None:
+        self.starts, self.leaves = starts, leaves
+        self._first: float | None = None
+        self._spent = 0.0
+        self._is_rounding = False
+        self._seen: set[bytes] = set()
+
+    def __call__(self, point: Point) -> Tree | None:
+        """Return a new best tree, or None."""
+        now = time.perf_counter()
+        self._first = now if self._first is None else self._first
+        allowed = self.SHARE * (now - self._first) + 0.1 - self._spent
+        if allowed < 0:
+            return None
+        search, leaf = self.starts, self.leaves(point)
+        deadline = now + min(max(allowed, self.SLICE_SECONDS), self.LONGEST_SECONDS)
+        better, key = False, leaf.tobytes()
+        # By turns: points of the relaxation come without end, and restarts find what they do not.
+        self._is_rounding = not self._is_rounding
+        if self._is_rounding and key not in self._seen:
+            self._seen.add(key)
+            better = search.improve(leaf, deadline)
+        while not better and not search.is_perfect and time.perf_counter() < deadline:
+            better = search.restart(deadline)
+        self._spent += time.perf_counter() - now
+        return search.best_tree() if better else None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How the model says that splits are hyperplanes."""
+
+    kind: str
+    """One of "baseline", "init", "benders" or "user"."""
+    nodes: tuple[int, ...]
+    """Branch nodes that are examined for cuts."""
+    n_cuts: int
+    """Most cuts per node and round."""
+    depth: int
+
+    @classmethod
+    def named(cls, name: str, depth: int) -> Variant:
+        """Read a name such as "benders-last-10"."""
+        kind, *rest = name.split("-")
+        branch = topology.branch_nodes(depth)
+        nodes = {
+            "root": (1,),
+            "last": tuple(t for t in branch if t >= 2 ** (depth - 1)),
+            "all": tuple(branch),
+        }
+        if kind == "baseline":
+            return cls(kind, (), 0, depth)
+        if kind == "init":
+            return cls(kind, nodes["all"], int(rest[0]), depth)
+        return cls(kind, nodes[rest[0]], int(rest[1]), depth)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether some nodes have no big-M rows."""
+        return self.kind == "benders"
+
+    @property
+    def big_m_nodes(self) -> list[int]:
+        """Branch nodes with a plane in the model."""
+        lazy = self.nodes if self.is_lazy else ()
+        return [t for t in topology.branch_nodes(self.depth) if t not in lazy]
+
+    @property
+    def examined(self) -> tuple[int, ...]:
+        """Branch nodes where cuts are looked for: lazily all of them, the required ones first."""
+        if not self.is_lazy:
+            return self.nodes
+        return (*self.nodes, *self.big_m_nodes)
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What the certificate must say about the way it was solved."""
+        if self.kind == "user":
+            return (
+                "cuts were added in rounds at the root; inside the tree the big-M rows stand alone",
+            )
+        return ()
