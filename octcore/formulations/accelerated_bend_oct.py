@@ -29,22 +29,19 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.benders import (
+    LinkedSeparator,
     ReducedProblem,
+    TopDownBranching,
+    TreeReader,
     TreeVariables,
+    cut_tolerance,
     estimate_size,
     make_master,
     reduce_problem,
-)
-from octcore.formulations.shared.benders_search import (
-    LinkedSeparator,
-    TopDownBranching,
-    TreeReader,
-    cut_tolerance,
     renumbered,
 )
-from octcore.formulations.shared.fixing import FIXING
-from octcore.formulations.shared.root_values import RootValues, proof_method
-from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.root_values import FIXING, RootValues, proof_method
+from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Choice, Flag, IntRange
 from octcore.program import (

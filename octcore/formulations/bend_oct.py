@@ -19,14 +19,12 @@ from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingTex
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.benders import (
     ReducedProblem,
-    estimate_size,
-    make_master,
-    reduce_problem,
-)
-from octcore.formulations.shared.benders_search import (
     TopDownBranching,
     TreeReader,
     benders_separator,
+    estimate_size,
+    make_master,
+    reduce_problem,
 )
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program, PyomoModel

@@ -33,14 +33,13 @@ import pyomo.environ as pyo
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.error_weights import (
+from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.terminals import (
     fewest_errors,
     tree_errors,
     weight_tolerance,
 )
-from octcore.formulations.shared.rows import MergedRows, linear
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear
 from octcore.formulations.shared.univariate import weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import topology

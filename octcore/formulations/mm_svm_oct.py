@@ -29,8 +29,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.oblique import START_SECONDS, least
-from octcore.formulations.shared.rows import linear, score_terms
-from octcore.formulations.shared.tree_equations import add_within
+from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import GAP, TwoClassTrees
 from octcore.parameters import Flag, FloatRange
 from octcore.program import (

@@ -30,13 +30,18 @@ from octcore.constraints import Constraints, violations
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
-from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.error_weights import majority_errors, weight_tolerance
-from octcore.formulations.shared.oblique import START_SECONDS, labelled_tree, least
-from octcore.formulations.shared.oblique_bounds import best_stump_errors, priced_bound
-from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.shattering_switch import SHATTERING, shattering_at_leaves
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.oblique import (
+    SHATTERING,
+    START_SECONDS,
+    best_stump_errors,
+    labelled_tree,
+    least,
+    priced_bound,
+    shattering_at_leaves,
+)
+from octcore.formulations.shared.terminals import majority_errors, weight_tolerance
+from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
 from octcore.numerics.hulls import Gap, widest_gap
 from octcore.parameters import FloatRange

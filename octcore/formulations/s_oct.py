@@ -38,7 +38,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared import tree_equations as equations
+from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.oblique import (
     EPSILON,
     START_SECONDS,
@@ -50,8 +50,7 @@ from octcore.formulations.shared.oblique import (
     plane_values,
     sibling_leaves,
 )
-from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.parameters import Choice, Flag, FloatRange
 from octcore.program import Capability, Child, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.separation.chains import ChainBound, chain_bound

@@ -11,8 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.margot.family import MargotFamily
-from octcore.formulations.shared.rows import linear, score_terms
-from octcore.formulations.shared.tree_equations import add_within
+from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import GAP
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes

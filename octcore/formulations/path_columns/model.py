@@ -34,11 +34,11 @@ from octcore.errors import TooLargeError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared import constraint_kinds
-from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.side_constraints import (
     limit_features,
     structural_start_values,
 )
+from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode, tidy
 from octcore.program import Capability, Point, Problem, Program, PyomoModel
 from octcore.search.univariate.column_table import ColumnTable, TooManyColumnsError, make_table

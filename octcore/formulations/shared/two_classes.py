@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.formulations.shared.rows import MergedRows, merge_rows
+from octcore.formulations.shared.tree_model import MergedRows, merge_rows
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.tree import topology

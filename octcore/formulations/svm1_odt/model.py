@@ -26,13 +26,15 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.oblique import START_SECONDS
-from octcore.formulations.shared.oblique_bounds import unnamed_classes
-from octcore.formulations.shared.rows import MergedRows, linear
-from octcore.formulations.shared.shattering_switch import SHATTERING, shattering_at_leaves
+from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.oblique import (
+    SHATTERING,
+    START_SECONDS,
+    shattering_at_leaves,
+    unnamed_classes,
+)
 from octcore.formulations.shared.terminals import TerminalValues
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear
 from octcore.formulations.svm1_odt.trees import GAP, SMALLEST_STRIP, SVM1Trees
 from octcore.numerics.linear import sparse_rows
 from octcore.numerics.margin_lp import WEIGHT_BOX

@@ -13,7 +13,7 @@ import numpy as np
 from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.oblique import labelled_tree, least
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.tree_model import TreeSets
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Patience, Problem
 from octcore.search.assignment.search import (
