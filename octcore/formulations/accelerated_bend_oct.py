@@ -54,13 +54,21 @@ from octcore.program import (
     PyomoModel,
     SearchState,
 )
-from octcore.separation.equivalent_points import EquivalentForm, EquivalentPointCuts
-from octcore.separation.equivalent_sets import conflict_groups, find_sets
+from octcore.separation.equivalent_points import (
+    EquivalentForm,
+    EquivalentPointCuts,
+    conflict_groups,
+    find_sets,
+)
 from octcore.separation.max_flow import BendersCuts
-from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePath
-from octcore.separation.probing import PathProbe
+from octcore.separation.path_bound import (
+    PathBoundCuts,
+    PathBoundForms,
+    PathProbe,
+    TreePath,
+    ValueRows,
+)
 from octcore.separation.tree_rows import Instance, TreePoint
-from octcore.separation.value_rows import ValueRows
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.polishing import Polisher, SubtreeCache
