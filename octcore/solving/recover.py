@@ -14,8 +14,7 @@ import numpy as np
 
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.formulations.base import get_formulation
 from octcore.program import Program
 from octcore.solving.finish import finish

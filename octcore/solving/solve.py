@@ -17,10 +17,8 @@ from octcore import kernels
 from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.engines.base import Attempt, Engine, Outcome, StopReason, TimeUpError
-from octcore.engines.events import Clock, Event, Recorder, relative_gap
-from octcore.engines.registry import get_engine
-from octcore.engines.trace import Trace
+from octcore.engines.base import Attempt, Engine, Outcome, StopReason, TimeUpError, get_engine
+from octcore.engines.events import Clock, Event, Recorder, Trace, relative_gap
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.program import Patience, Program
