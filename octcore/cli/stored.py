@@ -28,8 +28,7 @@ from octcore.solving.recover import read_back
 from octcore.solving.report import run_report
 from octcore.solving.run import Run
 from octcore.solving.verified import verified, verified_record
-from octcore.store.records import RunInfo
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunInfo, RunStore
 
 SHORT_ID = 8
 EXITS = {True: 0, False: 1, None: 3}

@@ -66,7 +66,7 @@ class Node:
 
 @dataclass(eq=False)
 class OpenNodes:
-    """Nodes that wait, the best bound first, and the bounds of those that were given up unsolved."""
+    """Nodes that wait, the best first, and the bounds of those that were given up unsolved."""
 
     unresolved: list[float] = field(default_factory=list)
     _heap: list[tuple[float, int, Node]] = field(default_factory=list)
