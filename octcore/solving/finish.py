@@ -26,8 +26,7 @@ from octcore.program import Program, Sense
 from octcore.solving.prepare import Prepared
 from octcore.solving.run import Certificate, Run
 from octcore.tree import metrics
-from octcore.tree.planes import drop_pass_through
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, drop_pass_through
 
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings that keep every threshold of the numeric columns."""

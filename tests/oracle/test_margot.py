@@ -18,7 +18,7 @@ from octcore.search.margot.search import routing_search
 from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
-from octcore.tree.planes import drop_pass_through
+from octcore.tree.tree import drop_pass_through
 from tests.brute import make_problem
 from tests.stages import later
 

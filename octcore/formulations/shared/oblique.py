@@ -23,8 +23,7 @@ from octcore.parameters import Flag, FloatRange
 from octcore.program import Columns, Problem, Sense
 from octcore.separation.shattering import Routing, ShatteringSeparator
 from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, drop_pass_through, tree_from_planes
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     ClassCounts,

@@ -16,8 +16,7 @@ from octcore.formulations.shared.tree_model import MergedRows, merge_rows
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.tree import topology
-from octcore.tree.planes import tree_from_planes
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, tree_from_planes
 
 GAP = 1e-4
 """Relative gap that counts as closed: norms are solved, or bounded by tangents, up to rounding."""
