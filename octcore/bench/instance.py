@@ -1,12 +1,18 @@
-"""The records of a benchmark: what is solved, and the line that is written about it."""
+"""The records of a benchmark: what is solved, what is published, and the lines about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from importlib import resources
+from statistics import median
 from typing import Any
 
 from octcore.data.dataset import Dataset
+from octcore.engines.events import relative_gap
 
 SELECTION_TEST_SIZE = 0.25
 """Share of the rows held out where rows are selected, as in the paper."""
@@ -143,3 +149,51 @@ KEY = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
 """Columns that make a line unique."""
 CONTRACT = COLUMNS[:15]
 """Columns that scripts may rely on."""
+
+
+@cache
+def published(name: str) -> tuple[dict[str, str], ...]:
+    """Rows of one table: ``accelerated``, ``flow-oct``, ``margot``, ``s-oct`` or ``svm1-odt``."""
+    file = resources.files("octcore.bench") / "published" / f"{name}.csv"
+    return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def encoded_sets() -> tuple[tuple[str, str], ...]:
+    """Set and encoding of every binary-encoded table of the accelerated BendOCT experiment."""
+    rows = published("accelerated")
+    return tuple(dict.fromkeys((row["dataset"], row["encoding"]) for row in rows))
+
+
+def number(text: str | None) -> float | None:
+    """A cell as a number, None where it is empty."""
+    return float(text) if text else None
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """One line of text per formulation, depth and label: solved, and medians."""
+    groups: dict[tuple[str, int, str], list[Line]] = {}
+    for line in lines:
+        # Words before the first setting; what is said as ``name=value`` differs by instance.
+        label = itertools.takewhile(lambda word: "=" not in word, line.parameters.split())
+        groups.setdefault((line.formulation, line.depth, " ".join(label)), []).append(line)
+    return "\n".join(_summary(*key, mine) for key, mine in sorted(groups.items()))
+
+
+def _summary(formulation: str, depth: int, label: str, lines: list[Line]) -> str:
+    name = f"{formulation} D={depth}" + (f" {label}" if label else "")
+    run = [line for line in lines if line.status not in {"missing", "refused"}]
+    if not run:
+        return f"{name}: nothing ran; {lines[0].note}"
+    parts = [f"{name}: {sum(line.status == 'optimal' for line in run)} of {len(run)} proven"]
+    root_gaps = [relative_gap(line.reference_objective, line.root_bound) for line in run]
+    for words, values in {
+        "seconds": [line.seconds for line in run],
+        "solve seconds": [line.solve_seconds for line in run],
+        "gap": [line.gap for line in run],
+        "root gap": root_gaps,
+        "test accuracy": [line.test_accuracy for line in run],
+        "reference seconds": [line.reference_seconds for line in run],
+    }.items():
+        known = [value for value in values if value is not None]
+        parts += [f"median {words} {median(known):.4g}"] if known else []
+    return ", ".join(parts)

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
-from octcore.bench.instance import Instance, Published
-from octcore.bench.published_figures import encoded_sets, number, published
+from octcore.bench.instance import Instance, Published, encoded_sets, number, published
 from octcore.bench.suite import Suite
 
 Settings = Mapping[str, Any]

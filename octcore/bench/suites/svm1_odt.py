@@ -23,9 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from octcore.bench.data_files import table
-from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Line, Published
+from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Line, Published, published
 from octcore.bench.machine import cpu_seconds
-from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
@@ -199,11 +198,11 @@ def _on_all_rows(n_samples: int, formulation: str) -> Instance:
 
 
 @cache
-def three_regions(n_samples: int, n_features: int = COLUMNS) -> Dataset:
+def three_regions(n_samples: int) -> Dataset:
     """Make uniform rows whose three classes two random planes through the centre separate."""
     rng = np.random.default_rng(0)
-    X = rng.random((n_samples, n_features))
-    scores = (X - 0.5) @ rng.normal(size=(n_features, 2))
+    X = rng.random((n_samples, COLUMNS))
+    scores = (X - 0.5) @ rng.normal(size=(COLUMNS, 2))
     y = np.where(scores[:, 0] > 0, np.where(scores[:, 1] > 0, "a", "b"), "c")
     return Dataset.from_arrays(X, y, name=f"three regions, {n_samples} rows")
 

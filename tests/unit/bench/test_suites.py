@@ -12,20 +12,18 @@ import numpy as np
 import pytest
 
 from octcore.bench.data_files import check_files, data_folder, encoded, table
-from octcore.bench.instance import COLUMNS, CONTRACT, Instance, Line, Published
+from octcore.bench.instance import COLUMNS, CONTRACT, Instance, Line, Published, published, summary
 from octcore.bench.profiles import (
     common_lines,
     instances_against_gap,
     read_bench,
     solved_against_time,
 )
-from octcore.bench.published_figures import published
 from octcore.bench.runner import existing_keys, in_this_process, run_suite
 from octcore.bench.suite import get_suite, list_suites, of_datasets, pick
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
 from octcore.bench.suites.flow_oct import grid
-from octcore.bench.summary import summary
 from octcore.cli import main
 from octcore.cli.benching import _seeded
 from octcore.data.dataset import Dataset
@@ -210,7 +208,7 @@ def test_selected_rows_are_trained_on_and_all_rows_judged() -> None:
     small = replace(
         svm1_odt.instances(Path(), "selection", ("svm1-odt",))[0],
         dataset="small",
-        load=lambda: svm1_odt.three_regions(300, 2),
+        load=lambda: svm1_odt.three_regions(300),
         settings={"params": {"start_seconds": 1.0}},
     )
     (line,) = run_suite("svm1-odt", [small], 6, solver=in_this_process)
