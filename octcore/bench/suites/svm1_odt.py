@@ -198,11 +198,11 @@ def _on_all_rows(n_samples: int, formulation: str) -> Instance:
 
 
 @cache
-def three_regions(n_samples: int) -> Dataset:
+def three_regions(n_samples: int, n_features: int = COLUMNS) -> Dataset:
     """Make uniform rows whose three classes two random planes through the centre separate."""
     rng = np.random.default_rng(0)
-    X = rng.random((n_samples, COLUMNS))
-    scores = (X - 0.5) @ rng.normal(size=(COLUMNS, 2))
+    X = rng.random((n_samples, n_features))
+    scores = (X - 0.5) @ rng.normal(size=(n_features, 2))
     y = np.where(scores[:, 0] > 0, np.where(scores[:, 1] > 0, "a", "b"), "c")
     return Dataset.from_arrays(X, y, name=f"three regions, {n_samples} rows")
 

@@ -208,7 +208,7 @@ def test_selected_rows_are_trained_on_and_all_rows_judged() -> None:
     small = replace(
         svm1_odt.instances(Path(), "selection", ("svm1-odt",))[0],
         dataset="small",
-        load=lambda: svm1_odt.three_regions(300),
+        load=lambda: svm1_odt.three_regions(300, 2),
         settings={"params": {"start_seconds": 1.0}},
     )
     (line,) = run_suite("svm1-odt", [small], 6, solver=in_this_process)
