@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
-from octcore.formulations.margot.family import MargotFamily
+from octcore.formulations.margot import MargotFamily
 from octcore.program import ENDLESS, Patience
 from octcore.search.margot.records import Planes
 from octcore.search.margot.search import routing_search
