@@ -12,7 +12,6 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from octcore.bench.instance import number
 from octcore.bench.profiles import (
     NOT_RUN,
     Cells,
@@ -23,6 +22,7 @@ from octcore.bench.profiles import (
     parse_bench,
     solved_against_time,
 )
+from octcore.bench.suite import number
 from octcore.engines.events import relative_gap
 from octcore.errors import DataError
 from octcore.plotting import text

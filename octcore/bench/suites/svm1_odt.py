@@ -23,9 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from octcore.bench.data_files import table
-from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Line, Published, published
 from octcore.bench.machine import cpu_seconds
-from octcore.bench.suite import Suite
+from octcore.bench.suite import SELECTION_TEST_SIZE, Instance, Line, Published, Suite, published
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
 from octcore.formulations.base import get_formulation

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from octcore.bench.data_files import check_files, data_folder, encoded, table
-from octcore.bench.instance import COLUMNS, CONTRACT, Instance, Line, Published, published, summary
 from octcore.bench.profiles import (
     common_lines,
     instances_against_gap,
@@ -20,7 +19,19 @@ from octcore.bench.profiles import (
     solved_against_time,
 )
 from octcore.bench.runner import existing_keys, in_this_process, run_suite
-from octcore.bench.suite import get_suite, list_suites, of_datasets, pick
+from octcore.bench.suite import (
+    COLUMNS,
+    CONTRACT,
+    Instance,
+    Line,
+    Published,
+    get_suite,
+    list_suites,
+    of_datasets,
+    pick,
+    published,
+    summary,
+)
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
 from octcore.bench.suites.flow_oct import grid
