@@ -29,7 +29,6 @@ from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingT
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_model as equations
-from octcore.formulations.shared.terminals import weight_tolerance
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import (
     REGULARISERS,
@@ -88,7 +87,7 @@ def build(problem: Problem) -> Program:
         shift=objective.from_count(objective.weight_right - objective.penalty),
         starts=lambda _: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
-        feasibility=weight_tolerance(problem, objective.penalty),
+        feasibility=terminals.weight_tolerance(problem, objective.penalty),
     )
 
 

@@ -40,7 +40,6 @@ from octcore.formulations.shared.oblique import (
     priced_bound,
     shattering_at_leaves,
 )
-from octcore.formulations.shared.terminals import majority_errors, weight_tolerance
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
 from octcore.numerics.hulls import Gap, widest_gap
@@ -182,7 +181,7 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=model.build,
         scale=1 / judge.majority_errors,
-        feasibility=weight_tolerance(problem, judge.price),
+        feasibility=terminals.weight_tolerance(problem, judge.price),
         granularity=smallest_step(unit, [judge.alpha * k for k in range(most + 1)]),
         starts=judge.starts,
         improve=judge.improve,
@@ -235,7 +234,7 @@ class OCTHTrees:
     @cached_property
     def majority_errors(self) -> float:
         """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
-        return majority_errors(self.problem)
+        return terminals.majority_errors(self.problem)
 
     @cached_property
     def reach(self) -> float:
