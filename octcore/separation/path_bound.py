@@ -157,52 +157,35 @@ class PathBoundCuts:
 
     def rows(self, paths: Iterable[TreePath]) -> list[Cuts]:
         """Write the rows of some paths; paths without rows say nothing."""
-        builder = RowBuilder(self.layout)
+        layout, instance, forms = self.layout, self.instance, self.forms
+        builder = RowBuilder(layout)
         for path in paths:
             if not path.rows.any():
                 continue
-            best = self.subtree(path.rows)
-            relax = relaxation_terms(path, self.layout, 2)
-            if self.forms.objective or not path.steps:
-                self._objective(builder, path, best, relax)
-            if self.forms.negative:
-                self._negative(builder, best, relax)
-            if self.forms.basic:
-                self._basic(builder, path, best, relax)
-            if self.forms.structure:
-                self._structure(builder, path.end, best.tree, relax)
+            best, hits = self.subtree(path.rows), np.flatnonzero(path.rows)
+            weight, of_wrong = instance.weight[hits], instance.weight[best.wrong]
+            total, wrong = float(weight.sum()), float(of_wrong.sum())
+            relax = relaxation_terms(path, layout, 2)
+            if forms.objective or not path.steps:
+                row = open_relaxed(builder, best.value, total - best.value, relax)
+                builder.add(row, layout.hit(hits), weight)
+                builder.add(row, layout.leaf(layout.below(path.end)), -self.penalty)
+            if forms.negative and len(best.wrong):
+                row = open_relaxed(builder, 0.0, wrong, relax)
+                builder.add(row, layout.hit(best.wrong), of_wrong)
+            if forms.basic:
+                row = open_relaxed(builder, total - wrong, wrong, relax)
+                builder.add(row, layout.hit(hits), weight)
+            if forms.structure:
+                nodes = list(_walk(best.tree, path.end))
+                row = open_relaxed(builder, 0.0, float(len(nodes)), relax)
+                for m, part in nodes:
+                    builder.add(row, *self._deviation(m, part))
             if len(builder.pictures) < 2:
-                builder.pictures.append(self._picture(path, best))
+                samples = np.unique(instance.sample[instance.pattern[path.rows]])[:50].tolist()
+                picture = {"value": best.value, "samples": samples}
+                builder.pictures.append(path.picture(instance) | picture)
         return builder.finish(self.kind, LIFE)
-
-    def _objective(
-        self, builder: RowBuilder, path: TreePath, best: BestSubtree, relax: tuple
-    ) -> None:
-        hits = np.flatnonzero(path.rows)
-        total = float(self.instance.weight[hits].sum())
-        row = open_relaxed(builder, best.value, total - best.value, relax)
-        builder.add(row, self.layout.hit(hits), self.instance.weight[hits])
-        builder.add(row, self.layout.leaf(self.layout.below(path.end)), -self.penalty)
-
-    def _negative(self, builder: RowBuilder, best: BestSubtree, relax: tuple) -> None:
-        if not len(best.wrong):
-            return
-        weight = self.instance.weight[best.wrong]
-        row = open_relaxed(builder, 0.0, float(weight.sum()), relax)
-        builder.add(row, self.layout.hit(best.wrong), weight)
-
-    def _basic(self, builder: RowBuilder, path: TreePath, best: BestSubtree, relax: tuple) -> None:
-        hits = np.flatnonzero(path.rows)
-        weight = self.instance.weight[hits]
-        wrong = float(self.instance.weight[best.wrong].sum())
-        row = open_relaxed(builder, float(weight.sum()) - wrong, wrong, relax)
-        builder.add(row, self.layout.hit(hits), weight)
-
-    def _structure(self, builder: RowBuilder, end: int, tree: PathTree, relax: tuple) -> None:
-        nodes = list(_walk(tree, end))
-        row = open_relaxed(builder, 0.0, float(len(nodes)), relax)
-        for m, part in nodes:
-            builder.add(row, *self._deviation(m, part))
 
     def _deviation(self, m: int, part: PathTree) -> tuple[np.ndarray, np.ndarray]:
         """Terms that are 0 iff node m is as in the subtree (given that it exists), else 1."""
@@ -215,14 +198,6 @@ class PathBoundCuts:
             places.append(layout.mass(m))
             values.append(1.0)
         return np.array(places), np.array(values)
-
-    def _picture(self, path: TreePath, best: BestSubtree) -> dict[str, object]:
-        samples = np.unique(self.instance.sample[self.instance.pattern[path.rows]])
-        return {
-            **path.picture(self.instance),
-            "value": best.value,
-            "samples": samples[:50].tolist(),
-        }
 
     # -- finding -------------------------------------------------------------------------------
 

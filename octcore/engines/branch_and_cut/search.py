@@ -179,7 +179,10 @@ class CutPool:
             self._life = np.concatenate([self._life, np.full(count, life)])
             self.added[cuts.kind] += count
             self._new_counts[cuts.kind] += count
-            self._collect_pictures(cuts)
+            room = max(0, PICTURES_PER_FAMILY - self._pictured[cuts.kind])
+            pictures = [{"kind": cuts.kind, **picture} for picture in cuts.pictures[:room]]
+            self._new_pictures += pictures
+            self._pictured[cuts.kind] += len(pictures)
             total += count
         return total
 
@@ -200,12 +203,6 @@ class CutPool:
         counts, pictures = dict(self._new_counts), tuple(self._new_pictures)
         self._new_counts, self._new_pictures = Counter(), []
         return counts, pictures
-
-    def _collect_pictures(self, cuts: Cuts) -> None:
-        room = PICTURES_PER_FAMILY - self._pictured[cuts.kind]
-        for picture in cuts.pictures[: max(0, room)]:
-            self._new_pictures.append({"kind": cuts.kind, **picture})
-            self._pictured[cuts.kind] += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,10 +353,13 @@ class BranchAndCut:
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
             point = Point(self.relaxation.columns, x)
-            self._round(point)
+            rounded = None if self.model.rounding is None else self.model.rounding(point)
+            if rounded is not None:
+                self._offer(rounded, "rounding")
             if bound >= self.cutoff:
                 return None
-            integral = self._is_integral(x)
+            binaries = x[self.relaxation.integer]
+            integral = np.abs(binaries - np.rint(binaries)).max(initial=0.0) <= INTEGRAL
             if not integral:
                 limit = ROOT_ROUNDS if is_root else NODE_ROUNDS
                 stalls = stalls + 1 if self._stalled(value, last) else 0
@@ -368,7 +368,7 @@ class BranchAndCut:
                 if stalls >= (ROOT_STALLS if is_root else 1):
                     break
             last = value
-            state = SearchState(is_root, integral, rounds)
+            state = SearchState(is_root, bool(integral), rounds)
             separators = self.model.separators
             found = self.pool.add([c for sep in separators for c in sep.separate(point, state)])
             rounds += 1
@@ -402,10 +402,6 @@ class BranchAndCut:
         bound = max(node.bound, self.relaxation.value(reach))
         return replace(node, bound=bound, changes=(*node.changes, kept))
 
-    def _is_integral(self, x: np.ndarray) -> bool:
-        values = x[self.relaxation.integer]
-        return bool(np.abs(values - np.rint(values)).max(initial=0.0) <= INTEGRAL)
-
     def _stalled(self, value: float, last: float) -> bool:
         if not np.isfinite(last):
             return False
@@ -414,12 +410,6 @@ class BranchAndCut:
         return value - last < 2e-3 * max(self.step, 1e-9, abs(self.cutoff - value))
 
     # -- incumbents --------------------------------------------------------------------------
-
-    def _round(self, point: Point) -> None:
-        if self.model.rounding is not None:
-            tree = self.model.rounding(point)
-            if tree is not None:
-                self._offer(tree, "rounding")
 
     def _offer(self, tree: Tree, source: str) -> None:
         if tree in self._seen:
