@@ -37,7 +37,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
-from octcore.formulations.shared.two_classes import GAP, TwoClassTrees
+from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
 from octcore.parameters import Choice, FloatRange, IntRange, Parameter
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
@@ -67,15 +67,6 @@ PENALTIES: tuple[Parameter, ...] = (
         high=1e9,
         log=True,
     ),
-)
-EPSILON = FloatRange(
-    "epsilon",
-    1e-3,
-    r"\varepsilon",
-    "Width of the strip left of every upper plane that holds no row.",
-    low=1e-5,
-    high=1.0,
-    advanced=True,
 )
 BIG_M = FloatRange(
     "big_m",

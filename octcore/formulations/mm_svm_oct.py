@@ -30,7 +30,7 @@ import pyomo.environ as pyo
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.oblique import START_SECONDS, least
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
-from octcore.formulations.shared.two_classes import GAP, TwoClassTrees
+from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
 from octcore.parameters import Flag, FloatRange
 from octcore.program import (
     BigM,
@@ -86,15 +86,7 @@ INFO = FormulationInfo(
             help="Let rows change their label at a node at price c2; small prices relabel a whole "
             "class and split nothing.",
         ),
-        FloatRange(
-            "epsilon",
-            1e-3,
-            r"\varepsilon",
-            "Width of the strip left of every upper plane that holds no row.",
-            low=1e-5,
-            high=1.0,
-            advanced=True,
-        ),
+        EPSILON,
         FloatRange(
             "big_m",
             60.0,

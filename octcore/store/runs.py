@@ -26,7 +26,7 @@ from octcore.data.packing import pack, unpack
 from octcore.engines.events import Event, relative_gap
 from octcore.errors import ModelFileError, OctError, StoreError
 from octcore.serial import default_path, jsonable
-from octcore.solving.recover import read_back, run_from_incumbent
+from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.store.database import Database
 

@@ -12,7 +12,7 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
 from octcore.engines.events import Event
-from octcore.solving.recover import run_from_incumbent
+from octcore.solving.finish import run_from_incumbent
 from octcore.solving.solve import solve
 from octcore.store.runs import RunStore, StoreState
 from octcore.verification import Verification

@@ -110,7 +110,7 @@ class SplitSpace:
 
 @dataclass(frozen=True, eq=False)
 class SVM1Trees:
-    """How trees are judged, found and polished; the mixed-integer model is in `svm1_model`."""
+    """How trees are judged, found and polished; the mixed-integer model is in `model`."""
 
     problem: Problem
 
