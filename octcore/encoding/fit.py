@@ -17,15 +17,8 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
+from octcore.encoding import quantile
 from octcore.encoding.base import NUMBER_KINDS, EncodedColumn, Encoding, as_numbers, raw_cells
-from octcore.encoding.quantile import (
-    all_thresholds,
-    bucket_columns,
-    bucket_edges,
-    class_change_thresholds,
-    quantile_thresholds,
-    threshold_columns,
-)
 from octcore.errors import DataError, SettingsError, TooLargeError
 from octcore.parameters import unknown_name
 
@@ -241,9 +234,11 @@ def _encode(
     if key.family == "one-hot":
         return [column for raw in varying for column in raw.indicators()]
     encode_numbers: Callable[[_Raw], list[EncodedColumn]] = {
-        "QB": lambda raw: bucket_columns(raw.name, bucket_edges(raw.numbers, key.q), raw.ranks),
-        "QT": lambda raw: threshold_columns(
-            raw.name, quantile_thresholds(raw.numbers, key.q), raw.ranks
+        "QB": lambda raw: quantile.bucket_columns(
+            raw.name, quantile.bucket_edges(raw.numbers, key.q), raw.ranks
+        ),
+        "QT": lambda raw: quantile.threshold_columns(
+            raw.name, quantile.quantile_thresholds(raw.numbers, key.q), raw.ranks
         ),
         "class-change": _class_changes,
         "raw": lambda raw: [plain_column(raw.name, raw.numbers, raw.ranks)],
@@ -256,7 +251,9 @@ def _encode(
             columns += raw.indicators()
             continue
         if expected and raw.n_distinct <= few:
-            columns += threshold_columns(raw.name, all_thresholds(raw.numbers), raw.ranks)
+            columns += quantile.threshold_columns(
+                raw.name, quantile.all_thresholds(raw.numbers), raw.ranks
+            )
             continue
         own = encode_numbers(raw)
         if len(own) < expected:
@@ -275,8 +272,8 @@ def _encode(
 
 def _class_changes(raw: _Raw) -> list[EncodedColumn]:
     assert raw.y is not None  # checked by fit_encoding
-    thresholds = class_change_thresholds(raw.numbers, raw.y)
-    return threshold_columns(raw.name, thresholds, raw.ranks)
+    thresholds = quantile.class_change_thresholds(raw.numbers, raw.y)
+    return quantile.threshold_columns(raw.name, thresholds, raw.ranks)
 
 
 def _without_constants(

@@ -27,19 +27,7 @@ import pyomo.environ as pyo
 
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared import constraint_kinds
-from octcore.formulations.shared.benders import (
-    LinkedSeparator,
-    ReducedProblem,
-    TopDownBranching,
-    TreeReader,
-    TreeVariables,
-    cut_tolerance,
-    estimate_size,
-    make_master,
-    reduce_problem,
-    renumbered,
-)
+from octcore.formulations.shared import benders, constraint_kinds
 from octcore.formulations.shared.root_values import FIXING, RootValues, proof_method
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
@@ -54,20 +42,8 @@ from octcore.program import (
     PyomoModel,
     SearchState,
 )
-from octcore.separation.equivalent_points import (
-    EquivalentForm,
-    EquivalentPointCuts,
-    conflict_groups,
-    find_sets,
-)
+from octcore.separation import equivalent_points, path_bound
 from octcore.separation.max_flow import BendersCuts
-from octcore.separation.path_bound import (
-    PathBoundCuts,
-    PathBoundForms,
-    PathProbe,
-    TreePath,
-    ValueRows,
-)
 from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -201,10 +177,10 @@ def build(problem: Problem) -> Program:
     Raises `SettingsError` if the switches contradict each other or the side constraints.
     """
     objective = UnivariateObjective(problem)
-    reduced = reduce_problem(problem)
+    reduced = benders.reduce_problem(problem)
     tools = Tools(reduced, objective, path_bound_forms(problem.params, reduced.couples))
     return objective.program(
-        size=estimate_size(reduced),
+        size=benders.estimate_size(reduced),
         build=lambda guard: build_model(tools, guard),
         bound=objective.ceiling,
         starts=lambda _: tools.starts(),
@@ -213,14 +189,16 @@ def build(problem: Problem) -> Program:
     )
 
 
-def equivalent_form(params: Mapping[str, Any]) -> EquivalentForm | None:
+def equivalent_form(params: Mapping[str, Any]) -> equivalent_points.EquivalentForm | None:
     """Form of the equivalent-point inequalities; None for none."""
     if params["eqp"] == "off":
         return None
-    return EquivalentForm(params["eqp"], params["eqp_disaggregated"], params["eqp_group_selection"])
+    return equivalent_points.EquivalentForm(
+        params["eqp"], params["eqp_disaggregated"], params["eqp_group_selection"]
+    )
 
 
-def path_bound_forms(params: Mapping[str, Any], couples: bool) -> PathBoundForms | None:
+def path_bound_forms(params: Mapping[str, Any], couples: bool) -> path_bound.PathBoundForms | None:
     """Forms of path bound cuts; None for no such cuts.
 
     `couples`: whether a side constraint couples a subtree with the rest of the tree.
@@ -246,9 +224,9 @@ def path_bound_forms(params: Mapping[str, Any], couples: bool) -> PathBoundForms
     if not params["path_bound_cuts"]:
         return None
     if couples:
-        return PathBoundForms(negative=False, structure=False, objective=True)
+        return path_bound.PathBoundForms(negative=False, structure=False, objective=True)
     negative = wanted["bound_negative_samples"] != "off"
-    return PathBoundForms(
+    return path_bound.PathBoundForms(
         basic=not negative, negative=negative, structure=wanted["bound_structure"] != "off"
     )
 
@@ -257,9 +235,9 @@ def path_bound_forms(params: Mapping[str, Any], couples: bool) -> PathBoundForms
 class Tools:
     """What the techniques share; there is one cache of subtrees for all of them."""
 
-    reduced: ReducedProblem
+    reduced: benders.ReducedProblem
     objective: UnivariateObjective
-    forms: PathBoundForms | None
+    forms: path_bound.PathBoundForms | None
     """Of path bound cuts."""
 
     @property
@@ -298,7 +276,7 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     """Build the master problem with its separators."""
     reduced, params = tools.reduced, tools.params
     penalty, strict = tools.objective.penalty, params["strengthened_cuts"]
-    model, variables = make_master("AcceleratedBendOCT", reduced, penalty, guard, strict)
+    model, variables = benders.make_master("AcceleratedBendOCT", reduced, penalty, guard, strict)
     form = equivalent_form(params)
     if form is not None and not reduced.all_pairs:
         _add_conflicts(model, reduced.instance, form)
@@ -309,18 +287,18 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     guard()
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
-    reader = TreeReader(reduced, variables)
-    separator = LinkedSeparator(variables, cuts.find)
+    reader = benders.TreeReader(reduced, variables)
+    separator = benders.LinkedSeparator(variables, cuts.find)
     return PyomoModel(
         model=model,
         read_tree=reader.read,
         start_values=reader.start_values,
         separators=(separator,),
-        branching=TopDownBranching(variables),
+        branching=benders.TopDownBranching(variables),
         rounding=reader.read,
         starts=() if found is None else found.starts,
         values={} if found is None else found.record,
-        node_rows=lambda columns, lower, upper: renumbered(
+        node_rows=lambda columns, lower, upper: benders.renumbered(
             cuts.enter(upper[variables.positions(columns)]),
             variables.positions(columns),
             columns.n_columns,
@@ -330,11 +308,13 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
 
 
 def _probing(
-    tools: Tools, variables: TreeVariables
+    tools: Tools, variables: benders.TreeVariables
 ) -> Callable[[Columns, np.ndarray, np.ndarray, float], tuple[float, Child]]:
     """Probe the splits of nodes whose path is decided, in terms of the objective."""
     objective, layout = tools.objective, tools.reduced.layout
-    probe = PathProbe(layout, tools.reduced.instance, tools.cache.value, objective.penalty)
+    probe = path_bound.PathProbe(
+        layout, tools.reduced.instance, tools.cache.value, objective.penalty
+    )
 
     def probing(
         columns: Columns, lower: np.ndarray, upper: np.ndarray, needed: float
@@ -347,9 +327,9 @@ def _probing(
     return probing
 
 
-def _add_conflicts(model: Any, instance: Instance, form: EquivalentForm) -> None:
+def _add_conflicts(model: Any, instance: Instance, form: equivalent_points.EquivalentForm) -> None:
     """Hits of one pattern have one label: S = {} of the equivalent-point inequalities."""
-    groups = conflict_groups(instance)
+    groups = equivalent_points.conflict_groups(instance)
 
     def conflict(model: Any, r: int) -> Any:
         hits = groups[r]
@@ -377,13 +357,17 @@ class AcceleratedCuts:
         self.equivalent = self.paths = self.values = None
         form = equivalent_form(params)
         if form is not None and params["eqp_split_size"] and layout.n_features:
-            sets = find_sets(instance, params["eqp_split_size"])
+            sets = equivalent_points.find_sets(instance, params["eqp_split_size"])
             guard()
-            self.equivalent = EquivalentPointCuts(layout, instance, sets, form)
+            self.equivalent = equivalent_points.EquivalentPointCuts(layout, instance, sets, form)
         if tools.forms is not None and layout.depth >= 2:
-            self.paths = PathBoundCuts(layout, instance, tools.cache.subtree, penalty, tools.forms)
+            self.paths = path_bound.PathBoundCuts(
+                layout, instance, tools.cache.subtree, penalty, tools.forms
+            )
         if params["value_row"]:
-            self.values = ValueRows(layout, instance, tools.cache.values_by_root, penalty)
+            self.values = path_bound.ValueRows(
+                layout, instance, tools.cache.values_by_root, penalty
+            )
         self._entered = False
         self._written: set[tuple[tuple[int, int, int], ...]] = set()
 
@@ -394,7 +378,7 @@ class AcceleratedCuts:
             found += self.values.decided(upper)
         if self.paths is None:
             return found
-        paths = [] if self._entered else [TreePath.root(self.instance)]
+        paths = [] if self._entered else [path_bound.TreePath.root(self.instance)]
         self._entered = True
         for path in self.paths.fixed_paths(upper):
             if path.steps not in self._written:
@@ -404,7 +388,7 @@ class AcceleratedCuts:
 
     def find(self, point: TreePoint, state: SearchState) -> list[Cuts]:
         """Violated rows of all families; path bounds first, for they make others needless."""
-        tolerance = cut_tolerance(state)
+        tolerance = benders.cut_tolerance(state)
         found: list[Cuts] = []
         if self.values is not None:
             found += self.values.separate(point)

@@ -29,14 +29,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingText, formulation
-from octcore.formulations.shared import constraint_kinds
+from octcore.formulations.shared import constraint_kinds, root_values
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared.root_values import (
-    STRENGTHENING,
-    RootValues,
-    is_wanted,
-    proof_method,
-)
 from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear, merge_rows
 from octcore.formulations.shared.univariate import (
     REGULARISERS,
@@ -81,7 +75,7 @@ INFO = FormulationInfo(
             help="Add violated class inequalities at the root: rows of different classes that a "
             "split sends to one side cannot all be right below the other.",
         ),
-        *STRENGTHENING,
+        *root_values.STRENGTHENING,
     ),
     constraints=constraint_kinds.ALL,
     capabilities=(Capability.LINEAR,),
@@ -122,7 +116,7 @@ def build(problem: Problem) -> Program:
         shift=objective.scale * problem.offset,
         starts=lambda _: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
-        method=proof_method(problem),
+        method=root_values.proof_method(problem),
     )
 
 
@@ -173,8 +167,8 @@ class FlowOCT:
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
         searched = None
-        if is_wanted(self.problem):
-            searched = RootValues(self.problem, self.objective, guard)
+        if root_values.is_wanted(self.problem):
+            searched = root_values.RootValues(self.problem, self.objective, guard)
         model: Any = pyo.ConcreteModel("FlowOCT")
         self._variables(model)
         guard()

@@ -28,7 +28,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared.oblique import START_SECONDS, least
+from octcore.formulations.shared import oblique
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
 from octcore.parameters import Flag, FloatRange
@@ -96,7 +96,7 @@ INFO = FormulationInfo(
             high=1e5,
             advanced=True,
         ),
-        START_SECONDS,
+        oblique.START_SECONDS,
     ),
     constraints=frozenset({"class_weight"}),
     capabilities=(Capability.CONVEX_QUADRATIC,),
@@ -243,18 +243,18 @@ class MMSVMTrees(TwoClassTrees):
     def improve(self, tree: Tree) -> Tree:
         """Planes that are best for the routing, alternated with moving rows and pruning."""
         deadline = time.perf_counter() + POLISH_SECONDS
-        best = least(self.evaluate, tree, self.refit(tree))
+        best = oblique.least(self.evaluate, tree, self.refit(tree))
         while time.perf_counter() < deadline:
             before = self.evaluate(best)
             for node in sorted(best.splits, reverse=True):
                 if node not in best.splits or time.perf_counter() > deadline:
                     continue
                 pruned = (self.refit(best.collapse(node, label)) for label in (0, 1))
-                best = least(self.evaluate, best, *pruned)
+                best = oblique.least(self.evaluate, best, *pruned)
                 if node in best.splits and node in self.upper:
                     moved = self._reassigned(best, node)
                     if moved is not None:
-                        best = least(self.evaluate, best, moved)
+                        best = oblique.least(self.evaluate, best, moved)
             after = self.evaluate(best)
             if before is not None and after is not None and after >= before - 1e-9:
                 break

@@ -28,18 +28,9 @@ import pyomo.environ as pyo
 
 from octcore.constraints import Constraints, violations
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
+from octcore.formulations.shared import oblique, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_model as equations
-from octcore.formulations.shared.oblique import (
-    SHATTERING,
-    START_SECONDS,
-    best_stump_errors,
-    labelled_tree,
-    least,
-    priced_bound,
-    shattering_at_leaves,
-)
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
 from octcore.numerics.hulls import Gap, widest_gap
@@ -55,13 +46,7 @@ from octcore.program import (
     PyomoModel,
     Sense,
 )
-from octcore.search.assignment.search import (
-    ALL,
-    AssignmentProblem,
-    AssignmentTask,
-    Planes,
-    can_search,
-)
+from octcore.search.assignment import search as assignment
 from octcore.search.assignment.states import LEAST_WEIGHT
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
@@ -109,8 +94,8 @@ INFO = FormulationInfo(
             high=1.0,
             advanced=True,
         ),
-        SHATTERING,
-        START_SECONDS,
+        oblique.SHATTERING,
+        oblique.START_SECONDS,
     ),
     constraints=frozenset(
         {"min_samples_leaf", "max_leaves", "max_splits", "forbidden_features", "class_weight"}
@@ -150,10 +135,10 @@ def _bound(judge: OCTHTrees) -> float:
     """What conflicting rows, the number of classes and the price of features allow."""
     problem = judge.problem
     X, y, weights = problem.X, problem.y, problem.weights
-    errors = priced_bound(
+    errors = oblique.priced_bound(
         np.bincount(y, weights, minlength=problem.n_classes).astype(float),
         metrics.conflict_errors(X, y, weights),
-        best_stump_errors(X, y, weights),
+        oblique.best_stump_errors(X, y, weights),
         judge.price,
         judge.most_splits,
     )
@@ -176,7 +161,7 @@ def build(problem: Problem) -> Program:
         prove=None
         if task is None
         else lambda bound, stop: task.prove(bound * judge.majority_errors, stop),
-        kernels=ALL,
+        kernels=assignment.ALL,
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
@@ -198,8 +183,8 @@ def with_leaf_size(problem: Problem) -> Problem:
     """Fill in the published smallest leaf, 5 % of the rows, where none was asked for."""
     if problem.constraints.min_samples_leaf is not None:
         return problem
-    least = max(1, int(LEAF_SHARE * problem.n_samples))
-    asked: Constraints = replace(problem.constraints, min_samples_leaf=least)
+    smallest = max(1, int(LEAF_SHARE * problem.n_samples))
+    asked: Constraints = replace(problem.constraints, min_samples_leaf=smallest)
     return replace(problem, constraints=asked)
 
 
@@ -259,22 +244,22 @@ class OCTHTrees:
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
-        return labelled_tree(planes, leaves, self.X, self.problem)
+        return oblique.labelled_tree(planes, leaves, self.X, self.problem)
 
     # --- the exact search ------------------------------------------------------------------
 
     @property
-    def task(self) -> AssignmentTask | None:
+    def task(self) -> assignment.AssignmentTask | None:
         """Problem of the exact search, which leaves side constraints out; None if it is too large.
 
         A plane with margins of 1 has a strip of mu or more where its 1-norm is 2 / mu at most.
         """
         problem, rows = self.problem, self.sets.rows
-        if not self.sets.columns or not can_search(problem):
+        if not self.sets.columns or not assignment.can_search(problem):
             return None
         largest = 2 / (self.epsilon * (1 - 2 * GAP_SLACK))
-        return AssignmentTask(
-            AssignmentProblem(
+        return assignment.AssignmentTask(
+            assignment.AssignmentProblem(
                 rows.X[:, self.sets.columns],
                 rows.y,
                 rows.weights,
@@ -294,7 +279,7 @@ class OCTHTrees:
             np.array(self.sets.columns),
         )
 
-    def _of_search(self, planes: Planes) -> Tree:
+    def _of_search(self, planes: assignment.Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
         dense: dict[int, tuple[np.ndarray, float]] = {}
         for node, (weights, threshold) in planes.items():
@@ -336,8 +321,8 @@ class OCTHTrees:
 
     def sparse_search(self) -> SparseSearch:
         """Make the search for trees with few features."""
-        least = self.problem.constraints.min_samples_leaf or 1
-        goal = replace(self.goal(), split_price=0.0, feature_price=self.price, least_leaf=least)
+        smallest = self.problem.constraints.min_samples_leaf or 1
+        goal = replace(self.goal(), split_price=0.0, feature_price=self.price, least_leaf=smallest)
         return SparseSearch(goal, self.sets.columns)
 
     def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
@@ -370,7 +355,7 @@ class OCTHTrees:
         leaf = tree_leaves(tree, self.points.X, self.problem.depth)
         if self.alpha == 0 and search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
             candidates.append(search.best_tree())
-        return least(self.evaluate, *candidates)
+        return oblique.least(self.evaluate, *candidates)
 
 
 def fewest_features(tree: Tree, X: np.ndarray, epsilon: float, stop: Callable[[], bool]) -> Tree:
@@ -487,7 +472,7 @@ class OCTHModel:
         separators: tuple[Any, ...] = ()
         if self.problem.params["shattering_cuts"]:
             X, epsilon = sets.rows.X[:, sets.columns], self.judge.epsilon
-            cut = shattering_at_leaves(X, model.z, self.problem.depth, epsilon)
+            cut = oblique.shattering_at_leaves(X, model.z, self.problem.depth, epsilon)
             separators = (cut,)
         return PyomoModel(
             model,

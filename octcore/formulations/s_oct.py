@@ -38,18 +38,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
-from octcore.formulations.shared.oblique import (
-    EPSILON,
-    START_SECONDS,
-    CountObjective,
-    Starts,
-    add_big_m,
-    describe_in_words,
-    leaf_table,
-    plane_values,
-    sibling_leaves,
-)
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.parameters import Choice, Flag, FloatRange
 from octcore.program import Capability, Child, ModelSize, Point, Problem, Program, PyomoModel, Sense
@@ -113,7 +103,7 @@ INFO = FormulationInfo(
             "lazy cuts at the root, the last level or all nodes (benders), up to so many a time.",
             options=CUT_NAMES,
         ),
-        EPSILON,
+        oblique.EPSILON,
         FloatRange(
             "alpha",
             0.0,
@@ -129,7 +119,7 @@ INFO = FormulationInfo(
             advanced=True,
         ),
         # Of 1,000 rows the first node of the branch and cut takes longer than many starts.
-        replace(START_SECONDS, default=6.0),
+        replace(oblique.START_SECONDS, default=6.0),
     ),
     constraints=frozenset({"max_leaves", "max_splits", "class_weight"}),
     capabilities=(Capability.SEPARATION, Capability.LINEAR),
@@ -163,15 +153,15 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the S-OCT program of a problem."""
     params = problem.params
-    objective = CountObjective(problem, params["alpha"], params["epsilon"])
+    objective = oblique.CountObjective(problem, params["alpha"], params["epsilon"])
     variant = Variant.named(params["cuts"], problem.depth)
-    starts = Starts(objective)
+    starts = oblique.Starts(objective)
     model = SOct(problem, objective, variant, starts)
 
     def describe(tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
         values = objective.describe(tree)
         thinner, statements = starts.thinner_than(tree)
-        return {**values, **thinner}, (*describe_in_words(values), *statements)
+        return {**values, **thinner}, (*oblique.describe_in_words(values), *statements)
 
     return Program(
         sense=objective.sense,
@@ -197,9 +187,9 @@ class SOct:
     """Sets and builders of the model."""
 
     problem: Problem
-    objective: CountObjective
+    objective: oblique.CountObjective
     variant: Variant
-    starts: Starts
+    starts: oblique.Starts
 
     @cached_property
     def sets(self) -> TreeSets:
@@ -325,7 +315,7 @@ class SOct:
         if self.counts_splits:
             self._splits(model)
         if self.variant.big_m_nodes:
-            add_big_m(
+            oblique.add_big_m(
                 model,
                 self.variant.big_m_nodes,
                 self.objective.points.X,
@@ -359,7 +349,7 @@ class SOct:
             model.first_point_left = pyo.Constraint(
                 expr=model.w[0, 2] == 1, doc="(ours) the first point goes left at the root"
             )
-        pairs = sibling_leaves(self.problem.depth)
+        pairs = oblique.sibling_leaves(self.problem.depth)
         model.label_order = pyo.Constraint(
             range(len(pairs)),
             rule=lambda m, r: (
@@ -441,7 +431,7 @@ class SOct:
         labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
         if self.problem.params["symmetry_breaking"]:
             leaf, labels = self._canonical(leaf, labels)
-        w = leaf_table(leaf, depth)
+        w = oblique.leaf_table(leaf, depth)
         c = np.zeros((len(sets.L), len(sets.K)))
         c[np.arange(len(sets.L)), labels[sets.L.start :]] = 1.0
         at, label = np.array(self.hits).T
@@ -455,7 +445,7 @@ class SOct:
         nodes = self.variant.big_m_nodes
         if nodes:
             planes, _ = centred_planes(points, leaf, depth)
-            a, b = plane_values(planes, nodes, self.objective.epsilon)
+            a, b = oblique.plane_values(planes, nodes, self.objective.epsilon)
             values += [(model.a, a), (model.a_size, np.abs(a)), (model.b, b)]
         return values
 
@@ -467,7 +457,7 @@ class SOct:
             flip = 2 ** (depth - 1)
             leaf ^= flip
             labels[sets.L.start :] = labels[np.arange(sets.L.start, sets.L.stop) ^ flip]
-        for left, right in sibling_leaves(depth):
+        for left, right in oblique.sibling_leaves(depth):
             if labels[left] > labels[right]:
                 at_left, at_right = leaf == left, leaf == right
                 if at_right.any():
@@ -541,7 +531,7 @@ class SearchRounding:
     SLICE_SECONDS, LONGEST_SECONDS = 0.3, 3.0
     """Time of one call: what its share allows, but between these."""
 
-    def __init__(self, starts: Starts, leaves: Callable[[Point], IntArray]) -> None:
+    def __init__(self, starts: oblique.Starts, leaves: Callable[[Point], IntArray]) -> None:
         self.starts, self.leaves = starts, leaves
         self._first: float | None = None
         self._spent = 0.0

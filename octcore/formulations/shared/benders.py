@@ -23,13 +23,8 @@ from scipy.sparse import csr_matrix
 
 from octcore.constraints import Constraints
 from octcore.data.distinct import distinct_rows
+from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.constraint_kinds import PREDICTION, recall_floors
-from octcore.formulations.shared.side_constraints import (
-    FullRouting,
-    add_parity_rows,
-    add_structural_rows,
-    routing_size,
-)
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import read_splits
 from octcore.program import Child, Columns, Cuts, ModelSize, Point, Problem, SearchState
@@ -161,11 +156,11 @@ def make_master(
     )
     # Data changes such as class weights are done; the other side constraints are rows.
     problem, smallest = reduced.problem, reduced.problem.constraints.min_samples_leaf
-    add_structural_rows(model, problem, model.b, variables.features)
+    side.add_structural_rows(model, problem, model.b, variables.features)
     if smallest is not None:
         # Only correct rows flow in the master, so the leaf sizes need rows for all of them.
         only_size = replace(problem, constraints=Constraints(min_samples_leaf=smallest))
-        FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
+        side.FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
     if reduced.all_pairs:
         _add_prediction_rows(model, reduced)
     return model, variables
@@ -214,7 +209,7 @@ def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
         doc="enough rows of a class are classified correctly",
     )
     positive = problem.context.positive_class
-    add_parity_rows(
+    side.add_parity_rows(
         model, problem, reduced.pattern_of_row, lambda i: theta[i * n_classes + positive]
     )
 
@@ -236,7 +231,7 @@ def estimate_size(reduced: ReducedProblem) -> ModelSize:
     layout = reduced.layout
     rows, columns, nonzeros = (0, 0, 0)
     if reduced.problem.constraints.min_samples_leaf is not None:
-        rows, columns, nonzeros = routing_size(reduced.problem)
+        rows, columns, nonzeros = side.routing_size(reduced.problem)
     own = layout.n_branch + 2 * layout.n_nodes
     entries = layout.mass_start + layout.n_nodes * (layout.n_classes + 4)
     cuts = layout.n_hits * (layout.n_nodes + layout.mass_start // 2)

@@ -26,13 +26,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
-from octcore.formulations.shared.oblique import (
-    SHATTERING,
-    START_SECONDS,
-    shattering_at_leaves,
-    unnamed_classes,
-)
 from octcore.formulations.shared.terminals import TerminalValues
 from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear
 from octcore.formulations.svm1_odt.trees import GAP, SMALLEST_STRIP, SVM1Trees
@@ -145,8 +140,8 @@ INFO = FormulationInfo(
             high=1e3,
             advanced=True,
         ),
-        SHATTERING,
-        replace(START_SECONDS, default=6.0),
+        oblique.SHATTERING,
+        replace(oblique.START_SECONDS, default=6.0),
     ),
     constraints=frozenset({"class_weight"}),
     capabilities=(Capability.ASSIGNMENT_SEARCH, Capability.LINEAR),
@@ -204,7 +199,7 @@ def build(problem: Problem) -> Program:
         feasibility=judge.feasibility,
         starts=judge.starts,
         improve=judge.improve,
-        bound=max(least, unnamed_classes(shares, 2**problem.depth)),
+        bound=max(least, oblique.unnamed_classes(shares, 2**problem.depth)),
         claims=judge.claims,
         findings=judge.findings,
     )
@@ -268,7 +263,7 @@ class SVM1Model:
             add_class_size_rows(model, sets.rows, len(sets.K), list(sets.L))
         if self.problem.params["shattering_cuts"]:
             X = sets.rows.X
-            cut = shattering_at_leaves(X, model.e, self.problem.depth, SMALLEST_STRIP)
+            cut = oblique.shattering_at_leaves(X, model.e, self.problem.depth, SMALLEST_STRIP)
             separators = (*separators, cut)
         self._objective(model)
         return PyomoModel(

@@ -16,12 +16,7 @@ from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_model import TreeSets
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Patience, Problem
-from octcore.search.assignment.search import (
-    AssignmentProblem,
-    AssignmentTask,
-    Planes,
-    can_search,
-)
+from octcore.search.assignment import search as assignment
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree, grown
 from octcore.warmstart.greedy import greedy_starts
@@ -250,7 +245,7 @@ class SVM1Trees:
     # --- the exact search ------------------------------------------------------------------
 
     @property
-    def task(self) -> AssignmentTask | None:
+    def task(self) -> assignment.AssignmentTask | None:
         """Problem of the exact search; None with subsets of values, which are no planes.
 
         Nor with very many labels.  Only where a row on a plane costs less than an error the
@@ -259,11 +254,11 @@ class SVM1Trees:
         problem, prices, unit = self.problem, self.prices, self._unit
         columns = self.space.columns
         clearance = prices.right / unit if self._margin_price < 1 else 0.0
-        if self.space.groups or not can_search(problem, not clearance):
+        if self.space.groups or not assignment.can_search(problem, not clearance):
             return None
         rows, reach = self.sets.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
-        return AssignmentTask(
-            AssignmentProblem(
+        return assignment.AssignmentTask(
+            assignment.AssignmentProblem(
                 rows.X[:, columns],
                 rows.y,
                 rows.weights,
@@ -286,7 +281,7 @@ class SVM1Trees:
         """Score that is 1 in the search: the margin, or the distance where margins are free."""
         return self.prices.margin if self.prices.missing else self.prices.right
 
-    def _of_search(self, planes: Planes) -> Tree:
+    def _of_search(self, planes: assignment.Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
         found = PlaneTree.empty(self.problem.depth, len(self.space.columns))
         for node, (weights, offset) in planes.items():
