@@ -6,7 +6,7 @@ from typing import Any
 
 from octcore.constraints import ACCEPTED
 from octcore.data.dataset import Dataset
-from octcore.engines.events import Trace
+from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.difference import condition_words

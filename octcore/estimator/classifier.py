@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from octcore.data.arrays import prepare_rows, refuse_missing_labels, refuse_rounded_table
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.engines.events import Trace
+from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
 from octcore.estimator import judging, tables
 from octcore.formulations.base import FormulationInfo, get_formulation

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import plotly.graph_objects as go
 
-from octcore.engines.events import Trace
+from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, curve, mark
 from octcore.plotting.palette import Palette, translucent

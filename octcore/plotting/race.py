@@ -6,7 +6,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from octcore.engines.events import Trace
+from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, gap_axis
 from octcore.plotting.layout import base_layout, curve, mark

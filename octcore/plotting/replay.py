@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.engines.events import Trace
+from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
 from octcore.plotting.layout import base_layout, curve, mark, ruler, silent

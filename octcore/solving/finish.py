@@ -17,11 +17,11 @@ from octcore.engines.events import (
     CLAIM_TOLERANCE,
     CLOSED,
     Event,
-    Trace,
     closing_slack,
     finite,
     relative_gap,
 )
+from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
 from octcore.program import Program, Sense
 from octcore.solving.prepare import Prepared, prepare, split_rows

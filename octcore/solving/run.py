@@ -14,7 +14,8 @@ import pandas as pd
 from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.engines.events import CLOSED, Trace, relative_gap
+from octcore.engines.events import CLOSED, relative_gap
+from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.program import Sense

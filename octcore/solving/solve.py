@@ -30,7 +30,8 @@ from octcore.engines.base import (
     TimeUpError,
     get_engine,
 )
-from octcore.engines.events import Clock, Event, Recorder, Trace, relative_gap
+from octcore.engines.events import Clock, Event, Recorder, relative_gap
+from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.program import Patience, Program

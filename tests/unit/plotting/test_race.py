@@ -12,7 +12,7 @@ from dashboard.views.compare.presets import (
     start_order,
 )
 from octcore.data.samples import load_sample
-from octcore.engines.events import Trace
+from octcore.engines.trace import Trace
 from octcore.plotting.gap_plot import GAP_FLOOR
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import (
