@@ -125,20 +125,6 @@ def this_process() -> str:
     return json.dumps(record, sort_keys=True)
 
 
-def is_alive(owner: str) -> bool | None:
-    """Whether the described process still runs; None where that cannot be seen from here."""
-    record = json.loads(owner)
-    if record["host"] != _host():
-        return None
-    try:
-        started = psutil.Process(record["pid"]).create_time()
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
-    return abs(started - record["start"]) <= START_TOLERANCE
-
-
 class RunStore:
     """The history of runs; every method may be called from any thread.
 
@@ -448,11 +434,19 @@ def _complete_events(connection: sqlite3.Connection, run_id: str, run: Run) -> N
 
 
 def _is_dead(owner: str, heartbeat: float) -> bool:
+    """Whether the process of a run is gone; silence tells where it cannot be seen from here."""
     try:
-        alive = is_alive(owner)
+        record = json.loads(owner)
+        if record["host"] == _host():
+            started = psutil.Process(record["pid"]).create_time()
+            return abs(started - record["start"]) > START_TOLERANCE
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.AccessDenied:
+        return False
     except (ValueError, KeyError, TypeError):
-        alive = None
-    return time.time() - heartbeat > SILENCE_SECONDS if alive is None else not alive
+        logger.debug("An owner that cannot be read: %.60s", owner)
+    return time.time() - heartbeat > SILENCE_SECONDS
 
 
 def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) -> None:
