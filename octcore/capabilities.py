@@ -44,7 +44,7 @@ _LINEAR = frozenset({Capability.LINEAR})
 _QUADRATIC = frozenset({Capability.LINEAR, Capability.CONVEX_QUADRATIC})
 
 ENGINES = {
-    "greedy": EngineEntry("greedy", "GreedyEngine", frozenset({Capability.GREEDY})),
+    "greedy": EngineEntry("base", "GreedyEngine", frozenset({Capability.GREEDY})),
     "path-search": EngineEntry(
         "univariate_search", "PathSearchEngine", frozenset({Capability.PATH_SEARCH})
     ),
@@ -58,7 +58,7 @@ ENGINES = {
         "plane_search", "AssignmentSearchEngine", frozenset({Capability.ASSIGNMENT_SEARCH})
     ),
     "branch-and-cut": EngineEntry(
-        "branch_and_cut.engine", "BranchAndCutEngine", frozenset({Capability.SEPARATION})
+        "branch_and_cut.search", "BranchAndCutEngine", frozenset({Capability.SEPARATION})
     ),
     "outer-approximation": EngineEntry(
         "outer_approximation",

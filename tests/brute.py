@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from octcore.constraints import ConstraintContext, Constraints
-from octcore.engines.base import Attempt, Outcome
+from octcore.engines.base import Attempt, Outcome, get_engine
 from octcore.engines.events import Clock, Event, Recorder
-from octcore.engines.registry import get_engine
 from octcore.formulations.base import get_formulation
 from octcore.parameters import check_all
 from octcore.program import ENDLESS, Problem

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from octcore.tree.geometry import Region
-from octcore.tree.polygons import Point
+from octcore.tree.geometry import Point, Region
 
 
 def contains(polygon: list, point: tuple[float, float], slack: float = 0.0) -> bool:

@@ -5,8 +5,7 @@ import streamlit as st
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import stay_in_app
 from dashboard.widgets.inputs import lazy_tabs
-from octcore.docs import library
-from octcore.docs.generated import formulation_page
+from octcore.docs import generated
 from octcore.formulations.base import list_formulations
 
 
@@ -30,8 +29,8 @@ def _formulations() -> None:
     key = st.selectbox(
         "Formulation", list(infos), format_func=lambda key: infos[key].title, key="about"
     )
-    page = formulation_page(infos[key])
-    st.markdown(library.for_reading(page))
+    page = generated.formulation_page(infos[key])
+    st.markdown(generated.for_reading(page))
     inputs.download(
         "This page as Markdown", f"{key}.md", lambda: page, "about_save", width="content"
     )
@@ -39,11 +38,14 @@ def _formulations() -> None:
 
 def _documentation() -> None:
     st.caption("These pages came with the program; they need no network.")
-    pages = {**library.written_pages(), "measured.md": library.made_pages()["measured.md"]}
+    pages = {**generated.written_pages(), "measured.md": generated.made_pages()["measured.md"]}
     name = st.selectbox(
-        "Page", list(pages), format_func=lambda name: library.title_of(pages[name]), key="document"
+        "Page",
+        list(pages),
+        format_func=lambda name: generated.title_of(pages[name]),
+        key="document",
     )
-    st.markdown(library.for_reading(pages[name]))
+    st.markdown(generated.for_reading(pages[name]))
 
 
 stay_in_app()

@@ -6,7 +6,7 @@ from dashboard.server.job_view import HELPER, JobView, title_of
 from dashboard.server.supervisor import Supervisor
 from octcore.errors import OctError, StoreError
 from octcore.solving.settings import question
-from octcore.store.records import RunInfo, run_summary
+from octcore.store.runs import RunInfo, run_summary
 
 
 def entries(supervisor: Supervisor, session: str) -> tuple[JobView, ...]:

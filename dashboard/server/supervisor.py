@@ -22,8 +22,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import EngineError, OctError, SettingsError, StoreError
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from octcore.store.writer import RunWriter
 from octcore.verification import Verification
 from octcore.worker.client import WorkerPool

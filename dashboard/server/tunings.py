@@ -12,7 +12,7 @@ import pandas as pd
 from dashboard.server.job_view import JobView
 from octcore.constraints import SIDE_CONSTRAINTS
 from octcore.data.dataset import Dataset
-from octcore.encoding.keys import encoding_keys
+from octcore.encoding.fit import encoding_keys
 from octcore.errors import SettingsError, refusal
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter

@@ -20,9 +20,8 @@ from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
+from octcore.tree.geometry import Line, PlaneView, Polygon, Segment, box, clip, clip_segment
 from octcore.tree.margins import node_margins, split_lines
-from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
 from octcore.tree.tree import Tree
 
 BOX = (-0.02, 1.02)

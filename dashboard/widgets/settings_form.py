@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.widgets.parameter_form import help_of, label_of, parameter_form, parameter_input
-from octcore.encoding.keys import encoding_keys
+from octcore.encoding.fit import encoding_keys
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.plotting import text
 from octcore.solving.settings import (

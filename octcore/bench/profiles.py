@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from octcore.bench import published_figures
+from octcore.bench import suite
 from octcore.bench.runner import is_complete
 from octcore.errors import DataError, SettingsError
 
@@ -49,7 +49,7 @@ def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tupl
 
 def instances_against_gap(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
     """Instances whose gap at the end was at most so large, one profile per formulation."""
-    return _profiles(lines, lambda cells: published_figures.number(cells["gap"]), by)
+    return _profiles(lines, lambda cells: suite.number(cells["gap"]), by)
 
 
 def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]:
@@ -165,4 +165,4 @@ def _variant(parameters: str) -> list[str]:
 
 
 def _proven_seconds(cells: Cells) -> float | None:
-    return published_figures.number(cells["seconds"]) if cells["status"] == "optimal" else None
+    return suite.number(cells["seconds"]) if cells["status"] == "optimal" else None

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
-from octcore.bench.instance import COLUMNS, KEY, SELECTION_TEST_SIZE, Instance, Line
 from octcore.bench.machine import cpu_seconds, load, machine_words
+from octcore.bench.suite import COLUMNS, KEY, SELECTION_TEST_SIZE, Instance, Line
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
 from octcore.errors import OctError, SettingsError

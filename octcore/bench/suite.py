@@ -1,14 +1,209 @@
-"""What a suite declares, and the registry of suites: one file in `octcore.bench.suites` each."""
+"""What a suite declares, its instances and published figures, and the lines about them.
 
+Every suite is a file in `octcore.bench.suites`.
+"""
+
+from __future__ import annotations
+
+import csv
 import functools
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from importlib import resources
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from octcore.bench.instance import Instance, Line
+from octcore.data.dataset import Dataset
+from octcore.engines.events import relative_gap
 from octcore.parameters import unknown_name
+
+SELECTION_TEST_SIZE = 0.25
+"""Share of the rows held out where rows are selected, as in the paper."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a paper reports for an instance; None where it reports nothing."""
+
+    objective: float | None = None
+    """In the sense of the formulation."""
+    gap: float | None = None
+    """Relative, not in percent."""
+    seconds: float | None = None
+    """On the paper's machine and solver."""
+    accuracy: float | None = None
+    """Test accuracy, in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One solve of a suite."""
+
+    dataset: str
+    encoding: str
+    formulation: str
+    """Key of a formulation, or of another program (see `Suite.programs`)."""
+    depth: int
+    load: Callable[[], Dataset] = field(repr=False, compare=False)
+    """Returns the data set; called in the benchmark's own process, once for many instances."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further keywords of `octcore.solve`: params, constraints, encoding, engine, seed."""
+    label: str = ""
+    """What distinguishes the solve beside its params: a variant, a split."""
+    published: Published = Published()
+    rows: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None = field(
+        default=None, repr=False
+    )
+    """Training, validation and test rows; None trains on all rows."""
+    grid: tuple[Mapping[str, Any], ...] = ()
+    """Candidates, with settings as in `octcore.tune`; the best on the validation rows is trained
+    again on training and validation rows.  Empty without a choice."""
+    folds: int = 0
+    """Stratified folds of the training rows by which candidates are compared instead."""
+    choice: str = "accuracy"
+    """How the best is told, as in `octcore.tune`."""
+    select: str = ""
+    """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
+    train on all.  The accuracies of the line are then about all rows."""
+    program: Callable[[Instance, Line, float], Line] | None = field(default=None, compare=False)
+    """What makes the line instead of a solve of ours."""
+
+    @property
+    def n_solves(self) -> int:
+        """Trainings of the line: of every candidate on every fold, and the last one."""
+        return len(self.grid) * max(self.folds, 1) + 1
+
+    @property
+    def parameters(self) -> str:
+        """Params, constraints and label in one cell."""
+        words = [self.label] if self.label else []
+        given = {**self.settings.get("params", {}), **self.settings.get("constraints", {})}
+        words += [f"{name}={_word(value)}" for name, value in given.items()]
+        return " ".join(words)
+
+    @property
+    def case(self) -> tuple[str, str, int, str]:
+        """What several formulations have in common; ``--instances N`` counts these."""
+        penalty = self.settings.get("params", {}).get("leaf_penalty")
+        label = "" if self.rows is None else self.label
+        return self.dataset, self.encoding, self.depth, f"{label} {penalty}"
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).replace(" ", "")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the output; the first fifteen columns are the contract, the others may grow.
+
+    `seconds` counts from the call; `solve_seconds` leaves out handing the data to the child
+    process and loading the formulations there (0.3 to 0.6 s), and is what peers are compared with.
+    `cpu_seconds` is processor time of the same: of all threads and processes, without imports; of a
+    choice among candidates it is the last training.  `load` is that of the minute before the solve.
+    A status of ``"missing"`` or ``"refused"`` has its reason in `note`.
+    """
+
+    suite: str
+    dataset: str
+    encoding: str
+    formulation: str
+    depth: int
+    parameters: str
+    status: str
+    objective: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    seconds: float | None = None
+    accuracy: float | None = None
+    reference_objective: float | None = None
+    reference_gap: float | None = None
+    reference_seconds: float | None = None
+    solve_seconds: float | None = None
+    root_bound: float | None = None
+    test_accuracy: float | None = None
+    reference_accuracy: float | None = None
+    leaves: int | None = None
+    features: int | None = None
+    rows: int | None = None
+    binaries: int | None = None
+    nodes: int | None = None
+    trees: int | None = None
+    method: str = ""
+    limit: float | None = None
+    load: float | None = None
+    cpu_seconds: float | None = None
+    machine: str = ""
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes a line unique in a file; a second run leaves such lines alone."""
+        return tuple(str(getattr(self, name)) for name in KEY)
+
+    def cells(self) -> dict[str, Any]:
+        """Values by column, None as the empty text."""
+        return {name: "" if value is None else value for name, value in asdict(self).items()}
+
+
+COLUMNS = tuple(f.name for f in fields(Line))
+"""Columns of the output in their order."""
+KEY = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
+"""Columns that make a line unique."""
+CONTRACT = COLUMNS[:15]
+"""Columns that scripts may rely on."""
+
+
+@functools.cache
+def published(name: str) -> tuple[dict[str, str], ...]:
+    """Rows of one table: ``accelerated``, ``flow-oct``, ``margot``, ``s-oct`` or ``svm1-odt``."""
+    file = resources.files("octcore.bench") / "published" / f"{name}.csv"
+    return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def encoded_sets() -> tuple[tuple[str, str], ...]:
+    """Set and encoding of every binary-encoded table of the accelerated BendOCT experiment."""
+    rows = published("accelerated")
+    return tuple(dict.fromkeys((row["dataset"], row["encoding"]) for row in rows))
+
+
+def number(text: str | None) -> float | None:
+    """A cell as a number, None where it is empty."""
+    return float(text) if text else None
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """One line of text per formulation, depth and label: solved, and medians."""
+    groups: dict[tuple[str, int, str], list[Line]] = {}
+    for line in lines:
+        # Words before the first setting; what is said as ``name=value`` differs by instance.
+        label = itertools.takewhile(lambda word: "=" not in word, line.parameters.split())
+        groups.setdefault((line.formulation, line.depth, " ".join(label)), []).append(line)
+    return "\n".join(_summary(*key, mine) for key, mine in sorted(groups.items()))
+
+
+def _summary(formulation: str, depth: int, label: str, lines: list[Line]) -> str:
+    name = f"{formulation} D={depth}" + (f" {label}" if label else "")
+    run = [line for line in lines if line.status not in {"missing", "refused"}]
+    if not run:
+        return f"{name}: nothing ran; {lines[0].note}"
+    parts = [f"{name}: {sum(line.status == 'optimal' for line in run)} of {len(run)} proven"]
+    root_gaps = [relative_gap(line.reference_objective, line.root_bound) for line in run]
+    for words, values in {
+        "seconds": [line.seconds for line in run],
+        "solve seconds": [line.solve_seconds for line in run],
+        "gap": [line.gap for line in run],
+        "root gap": root_gaps,
+        "test accuracy": [line.test_accuracy for line in run],
+        "reference seconds": [line.reference_seconds for line in run],
+    }.items():
+        known = [value for value in values if value is not None]
+        parts += [f"median {words} {median(known):.4g}"] if known else []
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True)

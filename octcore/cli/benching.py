@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import check_files, data_folder
-from octcore.bench.instance import Instance, Line
 from octcore.bench.profiles import read_bench
 from octcore.bench.runner import in_child, in_this_process, run_suite
-from octcore.bench.suite import Suite, get_suite, list_suites, of_datasets, pick
-from octcore.bench.summary import summary
+from octcore.bench.suite import (
+    Instance,
+    Line,
+    Suite,
+    get_suite,
+    list_suites,
+    of_datasets,
+    pick,
+    summary,
+)
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, progress_text, write_text
 from octcore.errors import SettingsError

@@ -22,7 +22,7 @@ from octcore.selection.near_optimal import (
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TIME_LIMIT
 from octcore.tasks import TASK
-from octcore.tree.export.text import to_text
+from octcore.tree.export.drawings import to_text
 
 SETTINGS = (ENCODING, replace(DEPTH, default=3), TOLERANCE, TIME_LIMIT, SEED, *TASK)
 TREES = IntRange("trees", 3, help="How many of the best trees to show and to write.", low=0)

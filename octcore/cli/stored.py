@@ -24,12 +24,11 @@ from octcore.models.file import FORMAT as MODEL_FORMAT
 from octcore.models.file import load_model
 from octcore.models.scoring import score
 from octcore.serial import default_path, jsonable, read_json
-from octcore.solving.recover import read_back
+from octcore.solving.finish import read_back
 from octcore.solving.report import run_report
 from octcore.solving.run import Run
 from octcore.solving.verified import verified, verified_record
-from octcore.store.records import RunInfo
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunInfo, RunStore
 
 SHORT_ID = 8
 EXITS = {True: 0, False: 1, None: 3}

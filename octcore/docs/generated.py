@@ -1,15 +1,23 @@
-"""Documents that come from the declarations: the table in the README, a page per formulation.
+"""The documentation: pages that are written, and what comes from the code and the declarations.
 
-``python -m octcore.docs.generated README.md`` rewrites what stands between the markers;
-``octcore describe KEY --markdown`` prints a page.
+``python -m octcore.docs.generated README.md`` rewrites what stands between the markers there and in
+the reference; ``octcore describe KEY --markdown`` prints the page of a formulation.  The app shows
+pages offline; ``mkdocs`` makes a site of the same pages (`octcore.docs.site`).
 """
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pydoc
+import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
+import octcore
+from octcore import bench, plotting
 from octcore.constraints import ACCEPTED
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.parameters import Parameter
@@ -17,6 +25,8 @@ from octcore.parameters import Parameter
 START, END = "<!-- generated: formulations -->", "<!-- end -->"
 SAMPLES = {2: "4-partitions"}
 """Sample for the example of a page, by the largest number of classes."""
+FOLDER = Path(__file__).parent / "pages"
+NAMES = "<!-- generated: names -->"
 
 
 def formulation_table() -> str:
@@ -96,7 +106,69 @@ def refresh(text: str, start: str = START, made: Callable[[], str] = formulation
     return f"{head}{start}\n{made()}\n{END}{rest.partition(END)[2]}"
 
 
+def written_pages() -> dict[str, str]:
+    """Text of the pages in the folder ``pages`` by relative path, the first page first."""
+    paths = sorted(FOLDER.rglob("*.md"), key=lambda path: (path.stem != "index", str(path)))
+    return {p.relative_to(FOLDER).as_posix(): p.read_text(encoding="utf-8") for p in paths}
+
+
+@cache
+def made_pages() -> dict[str, str]:
+    """Text of the pages that the code makes: formulations, and what was measured."""
+    pages = {f"formulations/{i.key}.md": formulation_page(i) for i in list_formulations()}
+    results = Path(bench.__file__).with_name("RESULTS.md")
+    return {"measured.md": results.read_text(encoding="utf-8"), **pages}
+
+
+def title_of(text: str) -> str:
+    """First heading of a page."""
+    found = re.search(r"^# (.+)$", text, flags=re.MULTILINE)
+    return found.group(1) if found else "octcore"
+
+
+def public_objects() -> dict[str, str]:
+    """Where every public function, class and module is at home, by the name that users import."""
+    names = {f"octcore.{name}": getattr(octcore, name) for name in octcore.__all__}
+    names |= {f"octcore.plotting.{name}": getattr(plotting, name) for name in plotting.__all__}
+    return {
+        name: name if inspect.ismodule(value) else f"{value.__module__}.{value.__name__}"
+        for name, value in names.items()
+        if not isinstance(value, str)  # a constant has no page
+    }
+
+
+def refresh_reference(text: str) -> str:
+    """Return the reference page with new headings and directives between its markers."""
+    parts = (f"## {name}\n\n::: {home}" for name, home in public_objects().items())
+    return refresh(text, NAMES, lambda: "\n" + "\n\n".join(parts) + "\n")
+
+
+def without_directives(text: str) -> str:
+    """Return the text with docstrings in place of the directives for mkdocstrings."""
+    return re.sub(r"^::: (\S+)$", lambda found: _docstring(found[1]), text, flags=re.MULTILINE)
+
+
+def for_reading(text: str) -> str:
+    """Return a page as one text without a site around it: no links to other pages, no markers.
+
+    Code has no colours: those of the highlighter are too weak on a light ground.
+    """
+    text = re.sub(r"<!--.*?-->", "", without_directives(text))
+    text = re.sub(r"^```\w+$", "```text", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]+)\]\((?![a-z]+://)[^)]*\)", r"**\1**", text)
+
+
+def _docstring(path: str) -> str:
+    module, _, name = path.rpartition(".")
+    value = pydoc.locate(path) or getattr(importlib.import_module(module), name)
+    try:
+        heading = f"{name}{inspect.signature(value)}"  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        heading = name
+    return f"```text\n{heading}\n\n{inspect.getdoc(value) or ''}\n```"
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        path = Path(name)
-        path.write_text(refresh(path.read_text(encoding="utf-8")), encoding="utf-8")
+    reference = FOLDER / "reference.md"
+    for path, made in ((reference, refresh_reference), *((Path(p), refresh) for p in sys.argv[1:])):
+        path.write_text(made(path.read_text(encoding="utf-8")), encoding="utf-8")

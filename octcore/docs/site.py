@@ -12,7 +12,7 @@ import io
 import re
 from typing import Any
 
-from octcore.docs.library import made_pages
+from octcore.docs.generated import made_pages
 from octcore.solving.run import Run
 
 BLOCK = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)

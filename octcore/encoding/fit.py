@@ -1,7 +1,8 @@
-"""Fitting an encoding on training rows."""
+"""Fitting an encoding on training rows, by the key that users write, such as ``QT-5``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,17 +17,10 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
+from octcore.encoding import quantile
 from octcore.encoding.base import NUMBER_KINDS, EncodedColumn, Encoding, as_numbers, raw_cells
-from octcore.encoding.keys import EncodingKey, parse_encoding_key
-from octcore.encoding.quantile import (
-    all_thresholds,
-    bucket_columns,
-    bucket_edges,
-    class_change_thresholds,
-    quantile_thresholds,
-    threshold_columns,
-)
 from octcore.errors import DataError, SettingsError, TooLargeError
+from octcore.parameters import unknown_name
 
 Table = tuple[pd.DataFrame, Sequence[Column]]
 Labels = npt.NDArray[np.int64]
@@ -35,6 +29,55 @@ CUTS = {"QB", "QT", "class-change"}
 """Families that cut numbers into parts, of which one may have all rows."""
 BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
 """Peak while encoding: doubles and a temporary of them, a record by column, numpy's quantiles."""
+PLAIN_KEYS = ("class-change", "one-hot", "raw", "scaled", "none")
+MANY_QUANTILES = 100
+"""Above this q the model grows large for little gain; it is accepted with a remark."""
+
+
+@dataclass(frozen=True)
+class EncodingKey:
+    """An encoding key taken apart."""
+
+    family: str
+    """``"QB"``, ``"QT"`` or one of the keys without a number."""
+    q: int = 0
+    """Number of quantile steps; 0 for keys without one."""
+    findings: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The key in its normal spelling."""
+        return f"{self.family}-{self.q}" if self.q else self.family
+
+
+def encoding_keys() -> tuple[str, ...]:
+    """Return the encoding keys to offer; ``QB-q`` and ``QT-q`` exist for every q from 2."""
+    return ("QB-5", "QT-5", *PLAIN_KEYS)
+
+
+def parse_encoding_key(key: object) -> EncodingKey:
+    """Take an encoding key apart, in any spelling."""
+    text = str(key).strip()
+    if text in PLAIN_KEYS:
+        return EncodingKey(text)
+    match = re.fullmatch(r"(QB|QT)[-_ ]?(.*)", text, re.IGNORECASE | re.DOTALL)
+    if match is None:
+        known = (*encoding_keys(), "auto")
+        raise unknown_name("UNKNOWN_ENCODING", "encoding", text, known, "octcore")
+    family, digits = match[1].upper(), match[2]
+    if not re.fullmatch(r"[0-9]{1,9}", digits) or int(digits) < 2:
+        raise SettingsError(
+            "BAD_QUANTILES",
+            f"{family}-q needs a whole number q of at least 2, but {text!r} was given; "
+            f"write for example {family}-5.",
+            "encoding",
+        )
+    q = int(digits)
+    many = (
+        f"{family}-{q} makes up to {q if family == 'QB' else q - 1} columns of every numeric "
+        f"column; the model grows accordingly, and {family}-5 to {family}-20 usually suffice."
+    )
+    return EncodingKey(family, q, (many,) if q > MANY_QUANTILES else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,18 +126,11 @@ class _Raw:
         return [EncodedColumn(self.name, "level", level=level) for level in levels]
 
 
-def fit_encoding(
-    key: str,
-    data: Dataset | Table,
-    keep_constant: bool = False,
-    few: int = FEW_NUMBERS,
-) -> Encoding:
-    """Fit an encoding on training rows; raw columns that are constant give no encoded column.
+def fit_encoding(key: str, data: Dataset | Table, few: int = FEW_NUMBERS) -> Encoding:
+    """Fit an encoding on training rows; columns that are constant there are left out.
 
     `key`: ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``raw``, ``scaled`` or ``none``.
     `data`: the training rows; frames typed as in a `Dataset`.
-    `keep_constant`: whether to keep encoded columns that are constant on these rows, as the
-    published encodings do.
     `few`: under ``QB-q`` and ``QT-q``, up to so many distinct numbers a column has a threshold
     between every two neighbours, whatever q; 0 for quantiles of every column, as published.
     Raises `SettingsError` for a wrong key, or columns that the encoding does not take.
@@ -115,7 +151,7 @@ def fit_encoding(
     _refuse_too_large(parsed, varying, len(frame))
     findings = list(parsed.findings)
     encoded = _encode(parsed, varying, findings, few)
-    if not keep_constant and parsed.family in CUTS:
+    if parsed.family in CUTS:
         encoded = _without_constants(encoded, varying, findings)
     names = tuple(column.name for column in columns)
     return Encoding(parsed.key, tuple(encoded), names, tuple(findings))
@@ -198,9 +234,11 @@ def _encode(
     if key.family == "one-hot":
         return [column for raw in varying for column in raw.indicators()]
     encode_numbers: Callable[[_Raw], list[EncodedColumn]] = {
-        "QB": lambda raw: bucket_columns(raw.name, bucket_edges(raw.numbers, key.q), raw.ranks),
-        "QT": lambda raw: threshold_columns(
-            raw.name, quantile_thresholds(raw.numbers, key.q), raw.ranks
+        "QB": lambda raw: quantile.bucket_columns(
+            raw.name, quantile.bucket_edges(raw.numbers, key.q), raw.ranks
+        ),
+        "QT": lambda raw: quantile.threshold_columns(
+            raw.name, quantile.quantile_thresholds(raw.numbers, key.q), raw.ranks
         ),
         "class-change": _class_changes,
         "raw": lambda raw: [plain_column(raw.name, raw.numbers, raw.ranks)],
@@ -213,7 +251,9 @@ def _encode(
             columns += raw.indicators()
             continue
         if expected and raw.n_distinct <= few:
-            columns += threshold_columns(raw.name, all_thresholds(raw.numbers), raw.ranks)
+            columns += quantile.threshold_columns(
+                raw.name, quantile.all_thresholds(raw.numbers), raw.ranks
+            )
             continue
         own = encode_numbers(raw)
         if len(own) < expected:
@@ -232,8 +272,8 @@ def _encode(
 
 def _class_changes(raw: _Raw) -> list[EncodedColumn]:
     assert raw.y is not None  # checked by fit_encoding
-    thresholds = class_change_thresholds(raw.numbers, raw.y)
-    return threshold_columns(raw.name, thresholds, raw.ranks)
+    thresholds = quantile.class_change_thresholds(raw.numbers, raw.y)
+    return quantile.threshold_columns(raw.name, thresholds, raw.ranks)
 
 
 def _without_constants(

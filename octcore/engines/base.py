@@ -1,15 +1,18 @@
-"""The contract of an engine: a program in, an outcome out, events in between."""
+"""The contract of an engine: a program in, an outcome out, events in between; engines by key."""
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from octcore.capabilities import ENGINES
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
+from octcore.parameters import unknown_name
 from octcore.program import ModelSize, Program
 from octcore.tree.tree import Tree
 
@@ -132,3 +135,25 @@ class Engine(Protocol):
     def solve(self, attempt: Attempt) -> Outcome:
         """Solve, sending incumbents and bounds to the recorder."""
         ...
+
+
+def get_engine(key: str) -> Engine:
+    """Make an engine; its module is imported now.
+
+    Raises `SettingsError` if there is no engine of that key.
+    """
+    if key not in ENGINES:
+        raise unknown_name("UNKNOWN_ENGINE", "engine", key, ENGINES, "octcore")
+    entry = ENGINES[key]
+    return getattr(importlib.import_module(f"octcore.engines.{entry.module}"), entry.name)()
+
+
+class GreedyEngine:
+    """The engine of heuristics returns at once: the starts were evaluated before it is called."""
+
+    key = "greedy"
+
+    def solve(self, attempt: Attempt) -> Outcome:
+        """Stop with the gap as it is: a heuristic accepts any gap."""
+        attempt.say_one_thread("A heuristic")
+        return Outcome(StopReason.GAP_LIMIT, attempt.program.method)

@@ -23,26 +23,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
-from octcore.estimator.judging import (
-    feature_losses,
-    joined,
-    raw_numbers,
-    require_depth,
-    require_two_classes,
-    require_weights,
-    seed_of,
-    warn_unproven,
-    ways_of,
-)
-from octcore.estimator.tables import (
-    BRANCH,
-    REFUSE,
-    Gaps,
-    advised,
-    all_numbers,
-    as_frame,
-    check_missing,
-)
+from octcore.estimator import judging, tables
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.models.file import leaf_shares
 from octcore.solving.run import Run
@@ -167,7 +148,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         threads: int = 1,
         random_state: int = 0,
         class_weight: Mapping[Any, float] | str | None = None,
-        missing: str = REFUSE,
+        missing: str = tables.REFUSE,
         kinds: Mapping[str, str] | None = None,
         costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
         refer: float | None = None,
@@ -205,13 +186,13 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         if "run_" not in state or self.run_.train is None:
             return state
         run = replace(self.run_, train=None)
-        return {**state, "run_": run, "_losses": feature_losses(self.run_.needed)}
+        return {**state, "run_": run, "_losses": judging.feature_losses(self.run_.needed)}
 
     def _formulation_key(self) -> str:
         return self.formulation
 
     def _hyperparameters(self) -> Mapping[str, Any] | None:
-        return joined(self.params, "params", leaf_penalty=self.leaf_penalty)
+        return judging.joined(self.params, "params", leaf_penalty=self.leaf_penalty)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the tree.
@@ -247,15 +228,15 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             If a column holds dates or objects.
         """
         info = get_formulation(self._formulation_key()).info
-        check_missing(self.missing)
-        require_depth(self.max_depth)
-        X, y = self._checked(as_frame(X), y)
-        require_two_classes(info, len(self.classes_))
+        tables.check_missing(self.missing)
+        judging.require_depth(self.max_depth)
+        X, y = self._checked(tables.as_frame(X), y)
+        judging.require_two_classes(info, len(self.classes_))
         data, weights = self._weighted_rows(info, X, y, sample_weight)
         run = self._solve(info, data, weights)
         if run.tree is None:
             raise EngineError("NO_TREE", f"No tree was found: {run.stop_reason}.")
-        warn_unproven(run)
+        judging.warn_unproven(run)
         self.run_, self.tree_, self.encoding_, self.trace_ = run, run.tree, run.encoding, run.trace
         self.objective_, self.bound_, self.gap_ = run.objective, run.bound, run.gap
         self.status_, self.is_optimal_ = run.status, run.is_optimal
@@ -274,30 +255,30 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             depth=self.max_depth,
             params=self._hyperparameters(),
             constraints=self._constraints(),
-            seed=seed_of(self.random_state),
+            seed=judging.seed_of(self.random_state),
             sample_weight=weights,
             **{name: getattr(self, name) for name in as_given},
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:
-        return joined(
+        return judging.joined(
             self.constraints,
             "constraints",
             class_weight=self.class_weight,
             min_samples_leaf=None if self.min_samples_leaf == 1 else self.min_samples_leaf,
             max_leaves=self.max_leaf_nodes,
-            monotone=ways_of(self.monotonic_cst, self._columns),
+            monotone=judging.ways_of(self.monotonic_cst, self._columns),
         )
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         if y is not None:
             refuse_missing_labels(y)
-        if isinstance(X, pd.DataFrame) and not all_numbers(X):
+        if isinstance(X, pd.DataFrame) and not tables.all_numbers(X):
             validate_data(self, X, skip_check_array=True)
             y = np.asarray(y)
         else:
             names, given = getattr(X, "columns", None), X
-            with advised():
+            with tables.advised():
                 X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite)
             refuse_rounded_table(given, X)
             if names is not None:
@@ -314,7 +295,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _finite(self) -> bool | str:
-        return "allow-nan" if self.missing == BRANCH else True
+        return "allow-nan" if self.missing == tables.BRANCH else True
 
     def _weighted_rows(
         self, info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
@@ -324,7 +305,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(X, pd.DataFrame):
             frame.columns = [f"x{position}" for position in range(frame.shape[1])]
         self._columns = tuple(map(str, frame.columns))
-        self._gaps = Gaps.of(frame) if self.missing == BRANCH else Gaps()
+        self._gaps = tables.Gaps.of(frame) if self.missing == tables.BRANCH else tables.Gaps()
         frame = self._gaps.close(frame)
         data = Dataset.from_arrays(frame, y, kinds=self.kinds)
         for finding in data.findings:
@@ -332,7 +313,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         if sample_weight is None:
             return data, None
         weights = _check_sample_weight(sample_weight, frame)
-        require_weights(info)
+        judging.require_weights(info)
         if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
             data, weights = data.subset(weights > 0), weights[weights > 0]
         return data, weights
@@ -345,12 +326,12 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
                 "An earlier version of octcore stored this estimator, without what reading rows "
                 "now needs; fit it again.",
             )
-        X = as_frame(X)
-        if isinstance(X, pd.DataFrame) and not all_numbers(X):
+        X = tables.as_frame(X)
+        if isinstance(X, pd.DataFrame) and not tables.all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = X
         else:
-            with advised():
+            with tables.advised():
                 array = check_array(X, dtype=np.float64, ensure_all_finite=self._finite)
             refuse_rounded_table(X, array)
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -449,7 +430,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "tree_")
         known = self.run_.train is not None
-        losses = feature_losses(self.run_.needed) if known else self._losses
+        losses = judging.feature_losses(self.run_.needed) if known else self._losses
         own = {name: column for column, name in self._gaps.names.items()}
         found = dict.fromkeys(self._columns, 0.0)
         for name, loss in losses.items():
@@ -514,7 +495,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "tree_")
         data = self.run_.needed.train
-        raw = None if encoded else raw_numbers(data.frame)
+        raw = None if encoded else judging.raw_numbers(data.frame)
         X = self.encoding_.transform(data.frame)
         from octcore.tree.export.to_sklearn import to_sklearn  # sklearn.tree takes .15 s to load
 
@@ -524,7 +505,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == BRANCH
+        tags.input_tags.allow_nan = self.missing == tables.BRANCH
         try:
             info = get_formulation(self._formulation_key()).info
         except SettingsError:

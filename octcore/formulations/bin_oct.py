@@ -33,14 +33,8 @@ import pyomo.environ as pyo
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.error_weights import (
-    fewest_errors,
-    tree_errors,
-    weight_tolerance,
-)
-from octcore.formulations.shared.rows import MergedRows, linear
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear
 from octcore.formulations.shared.univariate import weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import topology
@@ -111,8 +105,8 @@ def build(problem: Problem) -> Program:
         granularity=weight_unit(problem.weights),
         span=float(problem.weights.sum()),
         starts=lambda _: greedy_starts(problem, 0.0),
-        bound=fewest_errors(problem),
-        feasibility=weight_tolerance(problem),
+        bound=terminals.fewest_errors(problem),
+        feasibility=terminals.weight_tolerance(problem),
     )
 
 
@@ -212,7 +206,7 @@ class BinOCT:
 
     def evaluate(self, tree: Tree) -> float | None:
         """Weight misclassified, by routing; None for a tree that breaks a side constraint."""
-        return tree_errors(self.problem, tree) if self.problem.admits(tree) else None
+        return terminals.tree_errors(self.problem, tree) if self.problem.admits(tree) else None
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""

@@ -27,15 +27,8 @@ import pyomo.environ as pyo
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.error_weights import (
-    fewest_errors,
-    majority_errors,
-    tree_errors,
-    weight_tolerance,
-)
-from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
@@ -109,8 +102,8 @@ def build(problem: Problem) -> Program:
         shift=-problem.surplus / model.majority_errors,
         granularity=smallest_step(unit, steps),
         starts=lambda _: greedy_starts(problem, model.split_price),
-        bound=fewest_errors(problem) / model.majority_errors,
-        feasibility=weight_tolerance(problem, model.split_price),
+        bound=terminals.fewest_errors(problem) / model.majority_errors,
+        feasibility=terminals.weight_tolerance(problem, model.split_price),
         claims=(
             f"Thresholds lie between values of a scaled column that differ by {SMALLEST_GAP:g} "
             "at least; closer rows count as inseparable.",
@@ -140,7 +133,7 @@ class OCT:
     @cached_property
     def majority_errors(self) -> float:
         """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
-        return majority_errors(self.problem)
+        return terminals.majority_errors(self.problem)
 
     @cached_property
     def alpha(self) -> Fraction:
@@ -171,7 +164,7 @@ class OCT:
         problem = self.problem
         if not problem.admits(tree):
             return None
-        wrong = tree_errors(problem, tree) / self.majority_errors
+        wrong = terminals.tree_errors(problem, tree) / self.majority_errors
         return wrong + float(self.alpha) * tree.n_splits
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:

@@ -28,10 +28,8 @@ import pyomo.environ as pyo
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.error_weights import weight_tolerance
-from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import (
     REGULARISERS,
     UnivariateObjective,
@@ -89,7 +87,7 @@ def build(problem: Problem) -> Program:
         shift=objective.from_count(objective.weight_right - objective.penalty),
         starts=lambda _: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
-        feasibility=weight_tolerance(problem, objective.penalty),
+        feasibility=terminals.weight_tolerance(problem, objective.penalty),
     )
 
 

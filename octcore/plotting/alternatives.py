@@ -11,8 +11,7 @@ from octcore.plotting import text
 from octcore.plotting.layout import base_layout, curve
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis
-from octcore.selection.alternatives import Alternative, Alternatives
-from octcore.selection.model_reliance import FeatureUse
+from octcore.selection.alternatives import Alternative, Alternatives, FeatureUse
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 

@@ -22,7 +22,7 @@ from octcore.bench.profiles import (
     parse_bench,
     solved_against_time,
 )
-from octcore.bench.published_figures import number
+from octcore.bench.suite import number
 from octcore.engines.events import relative_gap
 from octcore.errors import DataError
 from octcore.plotting import text

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.palette import Palette
-from octcore.tree.polygons import Point, Polygon, Segment
+from octcore.tree.geometry import Point, Polygon, Segment
 from octcore.tree.wording import format_number
 
 Scale = Literal["linear", "log", "rank", "levels"]

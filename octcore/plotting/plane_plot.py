@@ -14,10 +14,8 @@ from octcore.plotting import text
 from octcore.plotting.layout import BREAK, area, base_layout, curve, mark
 from octcore.plotting.palette import Palette, translucent
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis, plane_columns
-from octcore.tree.geometry import Region, leaf_regions, node_cells
+from octcore.tree.geometry import PlaneView, Polygon, Region, Segment, leaf_regions, node_cells
 from octcore.tree.margins import NodeMargin, SplitLines, node_margins, split_lines
-from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import Polygon, Segment
 from octcore.tree.tree import Tree
 
 MOST_POINTS = 2000

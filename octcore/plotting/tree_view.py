@@ -13,9 +13,8 @@ from octcore.plotting import text
 from octcore.plotting.palette import Palette
 from octcore.serial import jsonable
 from octcore.tree import metrics
-from octcore.tree.conditions import Numbers
 from octcore.tree.margins import node_margins
-from octcore.tree.raw_units import left_condition
+from octcore.tree.raw_units import Numbers, left_condition
 from octcore.tree.tree import Tree
 from octcore.tree.wording import asks_for_right, split_words
 

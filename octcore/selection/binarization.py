@@ -16,8 +16,7 @@ from octcore.serial import Record, jsonable
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.solving.telling import compiling_told
-from octcore.tree.conditions import Numbers
-from octcore.tree.raw_units import left_condition
+from octcore.tree.raw_units import Numbers, left_condition
 from octcore.tree.tree import Tree
 
 FAMILIES = ("QB", "QT")

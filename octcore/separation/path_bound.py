@@ -1,4 +1,4 @@
-"""Path bound cuts: what the rows of a path can gain at most below its end.
+"""What the rows of a path can gain at most below its end: path bounds, value rows, probing.
 
 A path fixes the splits from the root to a node u.  ``relax`` is 0 iff a tree takes that path and
 has depth two at most below u, and at least 1 otherwise::
@@ -16,16 +16,33 @@ The first three may cut off optimal trees, but never the canonical one; they nee
 "correct rows minus price per leaf" and independent subtrees.  The objective form holds for every
 tree.
 
+At a node u of height three the best tree that starts with feature g has an exact value, two optima
+of depth two::
+
+    V_g = v(rows of the path, g = 0) + v(rows of the path, g = 1)
+
+and a leaf at u has a value too.  One equation says that u takes one of these splits or is a leaf,
+so ``sum_{rows} theta - a sum_{below u} p <= sum_g V_g b[u, g] + V_leaf p[u] + M relax`` holds for
+every tree, also at lower nodes: the *value rows*.  With them depth three closes within a few nodes
+and depth four comes down to an enumeration of root features.  They are ours; a proof that uses them
+rests on the depth-two search as well as on the linear programs.
+
+*Probing* writes no row.  Where the bounds of a search node decide the path to u, it tries the
+splits of u one by one, as a solver probes the binaries of such an equation: those that cannot
+improve on the best tree are fixed at zero, and the best of the others bounds what the part below u
+gains.  Parts below different nodes share no row of the data, so their bounds add up.
+
 References
 ----------
 Keegan, Forbes, "Accelerated BendOCT": relax (23), basic (24), negative samples (25) and
 structure (26).  The objective form is ours.
+Savelsbergh, "Preprocessing and probing techniques for mixed integer programming problems", 1994.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +56,8 @@ if TYPE_CHECKING:  # its kernels take a while to import
 
 LIFE = 200
 """Path bound rows pay off late: they are kept for this many linear programs without effect."""
+REACH = 3
+"""Height up to which values by split are exact: one split above two subtrees of depth two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,52 +157,35 @@ class PathBoundCuts:
 
     def rows(self, paths: Iterable[TreePath]) -> list[Cuts]:
         """Write the rows of some paths; paths without rows say nothing."""
-        builder = RowBuilder(self.layout)
+        layout, instance, forms = self.layout, self.instance, self.forms
+        builder = RowBuilder(layout)
         for path in paths:
             if not path.rows.any():
                 continue
-            best = self.subtree(path.rows)
-            relax = relaxation_terms(path, self.layout, 2)
-            if self.forms.objective or not path.steps:
-                self._objective(builder, path, best, relax)
-            if self.forms.negative:
-                self._negative(builder, best, relax)
-            if self.forms.basic:
-                self._basic(builder, path, best, relax)
-            if self.forms.structure:
-                self._structure(builder, path.end, best.tree, relax)
+            best, hits = self.subtree(path.rows), np.flatnonzero(path.rows)
+            weight, of_wrong = instance.weight[hits], instance.weight[best.wrong]
+            total, wrong = float(weight.sum()), float(of_wrong.sum())
+            relax = relaxation_terms(path, layout, 2)
+            if forms.objective or not path.steps:
+                row = open_relaxed(builder, best.value, total - best.value, relax)
+                builder.add(row, layout.hit(hits), weight)
+                builder.add(row, layout.leaf(layout.below(path.end)), -self.penalty)
+            if forms.negative and len(best.wrong):
+                row = open_relaxed(builder, 0.0, wrong, relax)
+                builder.add(row, layout.hit(best.wrong), of_wrong)
+            if forms.basic:
+                row = open_relaxed(builder, total - wrong, wrong, relax)
+                builder.add(row, layout.hit(hits), weight)
+            if forms.structure:
+                nodes = list(_walk(best.tree, path.end))
+                row = open_relaxed(builder, 0.0, float(len(nodes)), relax)
+                for m, part in nodes:
+                    builder.add(row, *self._deviation(m, part))
             if len(builder.pictures) < 2:
-                builder.pictures.append(self._picture(path, best))
+                samples = np.unique(instance.sample[instance.pattern[path.rows]])[:50].tolist()
+                picture = {"value": best.value, "samples": samples}
+                builder.pictures.append(path.picture(instance) | picture)
         return builder.finish(self.kind, LIFE)
-
-    def _objective(
-        self, builder: RowBuilder, path: TreePath, best: BestSubtree, relax: tuple
-    ) -> None:
-        hits = np.flatnonzero(path.rows)
-        total = float(self.instance.weight[hits].sum())
-        row = open_relaxed(builder, best.value, total - best.value, relax)
-        builder.add(row, self.layout.hit(hits), self.instance.weight[hits])
-        builder.add(row, self.layout.leaf(self.layout.below(path.end)), -self.penalty)
-
-    def _negative(self, builder: RowBuilder, best: BestSubtree, relax: tuple) -> None:
-        if not len(best.wrong):
-            return
-        weight = self.instance.weight[best.wrong]
-        row = open_relaxed(builder, 0.0, float(weight.sum()), relax)
-        builder.add(row, self.layout.hit(best.wrong), weight)
-
-    def _basic(self, builder: RowBuilder, path: TreePath, best: BestSubtree, relax: tuple) -> None:
-        hits = np.flatnonzero(path.rows)
-        weight = self.instance.weight[hits]
-        wrong = float(self.instance.weight[best.wrong].sum())
-        row = open_relaxed(builder, float(weight.sum()) - wrong, wrong, relax)
-        builder.add(row, self.layout.hit(hits), weight)
-
-    def _structure(self, builder: RowBuilder, end: int, tree: PathTree, relax: tuple) -> None:
-        nodes = list(_walk(tree, end))
-        row = open_relaxed(builder, 0.0, float(len(nodes)), relax)
-        for m, part in nodes:
-            builder.add(row, *self._deviation(m, part))
 
     def _deviation(self, m: int, part: PathTree) -> tuple[np.ndarray, np.ndarray]:
         """Terms that are 0 iff node m is as in the subtree (given that it exists), else 1."""
@@ -196,14 +198,6 @@ class PathBoundCuts:
             places.append(layout.mass(m))
             values.append(1.0)
         return np.array(places), np.array(values)
-
-    def _picture(self, path: TreePath, best: BestSubtree) -> dict[str, object]:
-        samples = np.unique(self.instance.sample[self.instance.pattern[path.rows]])
-        return {
-            **path.picture(self.instance),
-            "value": best.value,
-            "samples": samples[:50].tolist(),
-        }
 
     # -- finding -------------------------------------------------------------------------------
 
@@ -293,3 +287,132 @@ def _walk(tree: PathTree, node: int) -> Iterable[tuple[int, PathTree]]:
     if isinstance(tree, Branch):
         yield from _walk(tree.left, 2 * node)
         yield from _walk(tree.right, 2 * node + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRows:
+    """Writes the value row of every node that the search has come to."""
+
+    layout: TreeLayout
+    instance: Instance
+    values: Callable[[np.ndarray, int], np.ndarray]
+    """``(mask, height) -> array`` of the best value with every feature at the root of a subtree of
+    that height on the hits of a boolean mask."""
+    penalty: float
+    """Price of a leaf on the scale of the weights."""
+    _done: set[tuple[tuple[int, int, int], ...]] = field(default_factory=set)
+    kind = "value-row"
+    DECIDED = 0.9
+    """Mass of a feature above which its path counts as chosen."""
+
+    def separate(self, point: TreePoint) -> list[Cuts]:
+        """Return the rows of all paths that a point has chosen and that have none yet."""
+        return self._along(lambda m: np.flatnonzero(point.branch[m - 1] > self.DECIDED))
+
+    def decided(self, upper: np.ndarray) -> list[Cuts]:
+        """Return the rows of all paths that upper bounds (flat order) leave no choice about."""
+        return self._along(lambda m: decided(self.layout, m, upper))
+
+    def _along(self, features: Callable[[int], Iterable[int]]) -> list[Cuts]:
+        builder = RowBuilder(self.layout)
+        for path in paths_along(self.layout, self.instance, REACH, features):
+            is_new = path.steps not in self._done and path.rows.any()
+            if self.layout.height(path.end) <= REACH and is_new:
+                self._done.add(path.steps)
+                self._write(builder, path)
+        return builder.finish(self.kind, None)
+
+    def _write(self, builder: RowBuilder, path: TreePath) -> None:
+        layout, weight, m = self.layout, self.instance.weight, path.end
+        hits = np.flatnonzero(path.rows)
+        height = layout.height(m)
+        tally = np.bincount(self.instance.target[hits], weight[hits])
+        leaf = float(tally.max()) - self.penalty
+        values = self.values(path.rows, height) if height else np.zeros(0)
+        total = float(weight[hits].sum())
+        # Where the path is not taken the left side is at most the weight of the rows, and the
+        # values on the right side may be negative.
+        big = total - min(0.0, leaf, float(values.min(initial=0.0)))
+        row = open_relaxed(builder, 0.0, big, relaxation_terms(path, layout, height))
+        builder.add(row, layout.hit(hits), weight[hits])
+        builder.add(row, layout.leaf(layout.below(m)), -self.penalty)
+        if height:
+            builder.add(row, layout.branch(m, np.arange(layout.n_features)), -values)
+        builder.add(row, layout.leaf(m), -leaf)
+        best = max(leaf, float(values.max(initial=-np.inf)))
+        builder.pictures.append({**path.picture(self.instance), "best_value": best})
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A subtree that the bounds leave open, and what its first decision can gain."""
+
+    node: int
+    features: np.ndarray
+    """Splits that are allowed at its root."""
+    values: np.ndarray
+    """What is gained at most with each of them."""
+    otherwise: float
+    """What is gained at most without a split of `features`."""
+
+    @property
+    def best(self) -> float:
+        """What is gained at most."""
+        return max(self.otherwise, float(self.values.max(initial=-np.inf)))
+
+
+@dataclass(frozen=True, eq=False)
+class PathProbe:
+    """Probes the nodes whose path is decided."""
+
+    layout: TreeLayout
+    instance: Instance
+    value: Callable[[np.ndarray], float]
+    """That of the best subtree of depth two on the hits of a boolean mask."""
+    penalty: float
+    """Price of a leaf on the scale of the weights."""
+
+    def __call__(self, upper: np.ndarray, needed: float) -> tuple[float, np.ndarray]:
+        """Bound the value of all trees that upper bounds (flat order) allow.
+
+        Returns the bound, infinite while the root is undecided, and the flat positions of splits
+        that no tree takes whose value is larger than `needed`.
+        """
+        if not decided(self.layout, 1, upper):
+            return np.inf, np.zeros(0, np.int64)
+        parts = self._parts(upper)
+        bound = sum(part.best for part in parts)
+        if not np.isfinite(bound):
+            return -np.inf, np.zeros(0, np.int64)
+        refused = [
+            self.layout.branch(part.node, part.features[bound - part.best + part.values <= needed])
+            for part in parts
+        ]
+        return bound, np.concatenate(refused)
+
+    def _parts(self, upper: np.ndarray) -> list[Part]:
+        def only(node: int) -> list[int]:
+            return decided(self.layout, node, upper)
+
+        return [
+            self._part(path, upper)
+            for path in paths_along(self.layout, self.instance, REACH, only)
+            if self.layout.height(path.end) <= REACH or not only(path.end)
+        ]
+
+    def _part(self, path: TreePath, upper: np.ndarray) -> Part:
+        layout, rows, none = self.layout, path.rows, np.zeros(0, np.int64)
+        height = layout.height(path.end)
+        if height < REACH:
+            return Part(path.end, none, np.zeros(0), self.value(rows))
+        tally = np.bincount(self.instance.target[rows], self.instance.weight[rows])
+        if height > REACH:
+            return Part(path.end, none, np.zeros(0), float(tally.sum()) - self.penalty)
+        start = layout.branch(path.end, 0)
+        features = np.flatnonzero(upper[start : start + layout.n_features] > 0.5)
+        right = self.instance.is_one[:, features].T
+        values = np.array([self.value(rows & ~one) + self.value(rows & one) for one in right])
+        leaf = -np.inf
+        if upper[layout.leaf(path.end)] > 0.5:
+            leaf = float(tally.max(initial=0.0)) - self.penalty
+        return Part(path.end, features, values, leaf)

@@ -16,11 +16,9 @@ from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
 from octcore.serial import jsonable, versions
 from octcore.tree.export.code import DIALECTS, to_code
-from octcore.tree.export.dot import to_graphviz
+from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
-from octcore.tree.export.svg import to_svg
-from octcore.tree.export.text import to_text
 from octcore.tree.wording import Rule, rules
 
 if TYPE_CHECKING:

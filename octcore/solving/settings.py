@@ -13,7 +13,7 @@ from octcore.capabilities import Capability
 from octcore.constraints import FAIRNESS, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
-from octcore.encoding.keys import parse_encoding_key
+from octcore.encoding.fit import parse_encoding_key
 from octcore.errors import SettingsError
 from octcore.formulations.base import (
     COMMON_OBJECTIVE,

@@ -6,9 +6,13 @@ The module is not called ``solve``: the package would show the module instead of
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,15 +21,21 @@ from octcore import kernels
 from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.engines.base import Attempt, Engine, Outcome, StopReason, TimeUpError
+from octcore.engines.base import (
+    Attempt,
+    Cancel,
+    Engine,
+    Outcome,
+    StopReason,
+    TimeUpError,
+    get_engine,
+)
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
-from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.program import Patience, Program
 from octcore.solving.finish import finish, named
-from octcore.solving.interrupt import interruptible
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, Settings, check_settings
@@ -38,6 +48,8 @@ BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.C
 CONFLICT_CLAIM = (
     "proven without search: identical rows with different classes allow no better objective"
 )
+AGAIN_SECONDS = 3.0
+"""An interrupt so soon after another one means the whole program, such as a loop of solves."""
 
 
 def solve(
@@ -294,3 +306,36 @@ def _closed(outcome: Outcome, recorder: Recorder, may_have_gap: bool) -> Outcome
         unclosed = StopReason.GAP_LIMIT if may_have_gap else StopReason.ERROR
         return replace(outcome, stop_reason=unclosed)
     return outcome
+
+
+_last = -AGAIN_SECONDS
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[Cancel]:
+    """A flag that the first interrupt sets; a second one raises `KeyboardInterrupt` as usual.
+
+    So Ctrl-C keeps the best tree that is known.  Outside the main thread, and where somebody else
+    listens to interrupts, nothing changes.
+    """
+    flag = Cancel()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        global _last
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        before, _last = _last, time.monotonic()
+        if _last - before < AGAIN_SECONDS:
+            raise KeyboardInterrupt
+        flag.set()
+
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if is_ours:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        yield flag
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

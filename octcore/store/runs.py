@@ -4,39 +4,125 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
 import json
 import logging
+import os
 import sqlite3
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
-from octcore.engines.events import Event
+from octcore.engines.events import Event, relative_gap
 from octcore.errors import ModelFileError, OctError, StoreError
 from octcore.serial import default_path, jsonable
-from octcore.solving.recover import read_back, run_from_incumbent
+from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.store.database import Database
-from octcore.store.owner import is_alive, this_process
-from octcore.store.records import RunInfo, StoreSize, StoreState, event_summary, run_summary
 
 SILENCE_SECONDS = 30.0
 """After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
 
 INTERRUPTED = "The program ended during this solve; the tree is the last incumbent."
-
 INFO_COLUMNS = (
     "id, name, session, state, created, finished, settings, summary, rows_hash, "
     "(SELECT length(body) FROM rows WHERE hash = rows_hash), error"
 )
+SUMMARY = (
+    "status", "stop_reason", "objective", "bound", "gap", "accuracy", "test_accuracy",
+    "majority_accuracy", "n_train", "n_test",
+)  # fmt: skip
+START_TOLERANCE = 1.0
+"""Seconds by which two readings of a process's start may differ."""
 
 logger = logging.getLogger(__name__)
+
+
+class StoreState(StrEnum):
+    """How a stored run stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    """Its program died; the last incumbent is what there is."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a live program works on it."""
+        return self in (StoreState.QUEUED, StoreState.RUNNING)
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One line of the history."""
+
+    id: str
+    name: str
+    """`id`, `name`: full UUID; the user's name for it."""
+    session: str
+    """Who started it, as the program chose to say."""
+    state: StoreState
+    created: float
+    finished: float | None
+    """`created`, `finished`: seconds since 1970."""
+    settings: Mapping[str, Any]
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    """Status, objective, bound, gap, accuracies and counts, as far as there are any."""
+    rows_hash: str = ""
+    """Content hash of its rows; runs on the same rows share it."""
+    rows_bytes: int = 0
+    error: str = ""
+    """Why it failed, in one sentence."""
+
+
+@dataclass(frozen=True)
+class StoreSize:
+    """How much is kept: number of runs, bytes of their rows, bytes of the file."""
+
+    n_runs: int
+    rows_bytes: int
+    file_bytes: int
+
+
+def run_summary(run: Run) -> dict[str, Any]:
+    """What a list says of a run."""
+    return {
+        **{name: getattr(run, name) for name in SUMMARY},
+        "seconds": run.timings.get("total"),
+        "n_leaves": None if run.tree is None else run.tree.n_leaves,
+        "badge": run.badge,
+        "data": run.about_data.get("name"),
+    }
+
+
+@functools.cache
+def _host() -> str:
+    """Name this boot of this machine and its space of process ids."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return f"{os.uname().nodename if hasattr(os, 'uname') else 'host'} {psutil.boot_time():.0f}"
+
+
+def this_process() -> str:
+    """Describe this process; equal texts mean the same process."""
+    own = psutil.Process()
+    record = {"host": _host(), "pid": own.pid, "start": round(own.create_time(), 2)}
+    return json.dumps(record, sort_keys=True)
 
 
 class RunStore:
@@ -348,11 +434,19 @@ def _complete_events(connection: sqlite3.Connection, run_id: str, run: Run) -> N
 
 
 def _is_dead(owner: str, heartbeat: float) -> bool:
+    """Whether the process of a run is gone; silence tells where it cannot be seen from here."""
     try:
-        alive = is_alive(owner)
+        record = json.loads(owner)
+        if record["host"] == _host():
+            started = psutil.Process(record["pid"]).create_time()
+            return abs(started - record["start"]) > START_TOLERANCE
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.AccessDenied:
+        return False
     except (ValueError, KeyError, TypeError):
-        alive = None
-    return time.time() - heartbeat > SILENCE_SECONDS if alive is None else not alive
+        logger.debug("An owner that cannot be read: %.60s", owner)
+    return time.time() - heartbeat > SILENCE_SECONDS
 
 
 def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) -> None:
@@ -363,7 +457,15 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
     if row is not None:
         # An event that cannot be read is said by whoever opens the run, not by the whole history.
         with contextlib.suppress(ModelFileError), _broken_in_words(run_id):
-            summary = event_summary(Event.from_dict(json.loads(row[0])))
+            event = Event.from_dict(json.loads(row[0]))
+            summary = {
+                "status": "no_solution" if event.incumbent is None else "feasible",
+                "stop_reason": "error",
+                "objective": event.incumbent,
+                "bound": event.bound,
+                "gap": relative_gap(event.incumbent, event.bound),
+                "seconds": event.seconds,
+            }
     connection.execute(
         "UPDATE run SET state = 'interrupted', finished = ?, summary = ?, error = ? WHERE id = ?",
         (heartbeat, _json(summary), INTERRUPTED, run_id),

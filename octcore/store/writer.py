@@ -24,8 +24,7 @@ from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import StoreError
 from octcore.solving.run import Run
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 
 BATCH_SECONDS = 1.0
 BEAT_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""Exact regions of a tree in a plane: convex polygons by clipping a box down the tree.
+"""A tree in the plane of two raw columns: exact regions, by clipping a box down the tree.
 
 A split on scaled numbers cuts a cell by one line.  Binary columns cut it into strips first; inside
 a strip they are constant, so what remains of the split is again a line, or nothing.
@@ -6,14 +6,208 @@ a strip they are constant, so what remains of the split is again a line, or noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import THIN, Line, Polygon, area, box, centre, clip
-from octcore.tree.tree import Tree
+import numpy as np
+import numpy.typing as npt
+
+from octcore.data.findings import quote
+from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.errors import SettingsError
+from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import class_name
+
+Point = tuple[float, float]
+Polygon = tuple[Point, ...]
+Segment = tuple[Point, Point]
+Range = tuple[float, float]
+
+THIN = 1e-12
+"""Polygons with less than this share of the box are rounding, not regions."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line ``a x + b y = c``; ``a x + b y <= c`` is its low side."""
+
+    a: float
+    b: float
+    c: float
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether neither coordinate matters."""
+        return self.a == 0.0 and self.b == 0.0
+
+    def flipped(self) -> Line:
+        """Return the same line with its sides exchanged."""
+        return Line(-self.a, -self.b, -self.c)
+
+    def excess(self, point: Point) -> float:
+        """``a x + b y - c`` of a point."""
+        return self.a * point[0] + self.b * point[1] - self.c
+
+
+def box(x: tuple[float, float], y: tuple[float, float]) -> Polygon:
+    """Return a rectangle, counter-clockwise."""
+    return ((x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1]))
+
+
+def clip(polygon: Polygon, line: Line) -> Polygon:
+    """Keep the part of a convex polygon on the low side of a line; empty if there is none."""
+    kept: list[Point] = []
+    for start, end in zip(polygon, polygon[1:] + polygon[:1], strict=True):
+        here, there = line.excess(start), line.excess(end)
+        if here <= 0:
+            kept.append(start)
+        if (here < 0 < there) or (there < 0 < here):
+            kept.append(_between(start, end, here / (here - there)))
+    return tuple(kept) if len(kept) >= 3 else ()
+
+
+def clip_segment(polygon: Polygon, line: Line) -> Segment | None:
+    """Return the part of a line inside a convex polygon, None if it misses it."""
+    touched: list[Point] = []
+    for start, end in zip(polygon, polygon[1:] + polygon[:1], strict=True):
+        here, there = line.excess(start), line.excess(end)
+        if here == 0:
+            touched.append(start)
+        if (here < 0 < there) or (there < 0 < here):
+            touched.append(_between(start, end, here / (here - there)))
+    if len(touched) < 2:
+        return None
+    along = sorted(touched, key=lambda p: line.a * p[1] - line.b * p[0])
+    return None if along[0] == along[-1] else (along[0], along[-1])
+
+
+def area(polygon: Sequence[Point]) -> float:
+    """Area of a polygon given counter-clockwise."""
+    if len(polygon) < 3:
+        return 0.0
+    x0, y0 = polygon[0]
+    total = 0.0
+    for (x1, y1), (x2, y2) in pairwise(polygon[1:]):
+        total += (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
+    return total / 2
+
+
+def centre(polygon: Sequence[Point]) -> Point:
+    """Mean of the corners: a point inside a convex polygon."""
+    n = len(polygon)
+    return math.fsum(p[0] for p in polygon) / n, math.fsum(p[1] for p in polygon) / n
+
+
+def _between(start: Point, end: Point, share: float) -> Point:
+    return (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
+
+
+@dataclass(frozen=True)
+class PlaneView:
+    """The plane of two raw columns to look at, the others held at given values."""
+
+    encoding: Encoding
+    x: str
+    y: str
+    """`x`, `y`: raw columns on the axes."""
+    x_range: Range
+    y_range: Range
+    """`x_range`, `y_range`: the visible box in raw units; on an axis of categories their positions,
+    from 0."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Value of every other raw column that the tree may use, raw units."""
+    levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Categories of an axis that has such, in order; each takes the strip of width 1 around its
+    position.  Other axes must hold numbers."""
+
+    def __post_init__(self) -> None:
+        """Check that the axes are two columns that can be axes and the box has an inside."""
+        for axis in (self.x, self.y):
+            own = [column for column in self.encoding.columns if column.raw == axis]
+            if axis not in self.encoding.raw_features:
+                raise SettingsError("UNKNOWN_COLUMN", f"There is no column {quote(axis)}.", axis)
+            if axis not in self.levels and any(c.kind == "level" for c in own):
+                raise SettingsError(
+                    "AXIS_NOT_NUMERIC",
+                    f"Column {quote(axis)} is split by single values; state its levels.",
+                    axis,
+                )
+        if self.x == self.y:
+            raise SettingsError("SAME_AXES", f"Both axes show {quote(self.x)}; choose two columns.")
+        for name, (low, high) in (("x_range", self.x_range), ("y_range", self.y_range)):
+            if not (np.isfinite(low) and np.isfinite(high) and low < high):
+                raise SettingsError(
+                    "BAD_RANGE", f"{name} must go from low to high, but ({low}, {high}) came.", name
+                )
+
+    def axis_of(self, column: EncodedColumn) -> int | None:
+        """0 or 1 for a column on an axis, None for one that is held fixed."""
+        return {self.x: 0, self.y: 1}.get(column.raw)
+
+    def fixed_value(self, column: EncodedColumn) -> float:
+        """Encoded value of a column that is held fixed; `SettingsError` if none is given."""
+        if column.raw not in self.fixed:
+            raise SettingsError(
+                "NOT_FIXED",
+                f"The tree also uses {quote(column.raw)}; give the value at which to hold it.",
+                column.raw,
+            )
+        value = self.fixed[column.raw]
+        return float(column.encode(np.array([value], dtype=object))[0])
+
+    def is_stepwise(self, column: EncodedColumn) -> bool:
+        """Whether a column is constant between its cuts."""
+        return column.is_binary or column.raw in self.levels
+
+    def cuts(self, split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Values of x and y at which a stepwise column of a split may change."""
+        found: tuple[set[float], set[float]] = (set(), set())
+        for column in (self.encoding.columns[j] for j in split.features):
+            axis = self.axis_of(column)
+            if axis is None or not self.is_stepwise(column):
+                continue
+            if column.raw in self.levels:
+                steps = np.flatnonzero(np.diff(self._at_levels(column)))
+                found[axis].update(float(k) + 0.5 for k in steps)
+            else:
+                found[axis].update(e for e in (column.lower, column.upper) if e is not None)
+        return tuple(sorted(found[0])), tuple(sorted(found[1]))
+
+    def _at_levels(self, column: EncodedColumn) -> npt.NDArray[np.float64]:
+        """Encoded value of a column at every category of its axis."""
+        return column.encode(np.array(self.levels[column.raw], dtype=object))
+
+    def _value_at(self, column: EncodedColumn, value: float) -> float:
+        """Encoded value of a stepwise column at a place of its axis."""
+        if column.raw in self.levels:
+            values = self._at_levels(column)
+            return float(values[np.clip(int(np.ceil(value - 0.5)), 0, len(values) - 1)])
+        lower = -np.inf if column.lower is None else column.lower
+        upper = np.inf if column.upper is None else column.upper
+        return float(lower < value <= upper)
+
+    def score_line(self, split: Split, level: float, inside: Point) -> Line:
+        """Return where ``w.x`` equals a level, as a line in raw units.
+
+        Stepwise columns on the axes are constant between their cuts; they take the values they have
+        at the point `inside`.  Columns that are scaled give ``w' = w / scale`` and move the level
+        by ``w shift / scale``.
+        """
+        slope = [0.0, 0.0]
+        for j, weight in split.weights:
+            column = self.encoding.columns[j]
+            axis = self.axis_of(column)
+            if axis is None:
+                level -= weight * self.fixed_value(column)
+            elif self.is_stepwise(column):
+                level -= weight * self._value_at(column, inside[axis])
+            else:
+                slope[axis] += weight / column.scale
+                level += weight * column.shift / column.scale
+        return Line(slope[0], slope[1], level)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from octcore.tree.geometry import axis_line, node_cells, strips
-from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import Polygon, Segment, area, centre, clip, clip_segment
+from octcore.tree.geometry import (
+    PlaneView,
+    Polygon,
+    Segment,
+    area,
+    axis_line,
+    centre,
+    clip,
+    clip_segment,
+    node_cells,
+    strips,
+)
 from octcore.tree.tree import Split, Tree
 
 Floats = npt.NDArray[np.float64]

@@ -20,6 +20,8 @@ FORMAT = "octcore-tree"
 VERSION = 1
 Place = TypeVar("Place")
 Test = TypeVar("Test")
+SCORE_TOLERANCE = 1e-12
+"""A score of exactly 0 goes right; rounding must not send it left."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class Tree:
     def _repr_html_(self) -> str:
         """Picture for notebooks, in encoded columns; that of a `Run` words them."""
         from octcore.encoding.base import EncodedColumn, Encoding
-        from octcore.tree.export.svg import to_svg
+        from octcore.tree.export.drawings import to_svg
 
         names = self.features or tuple(f"column {j}" for j in range(self.n_features))
         columns = tuple(EncodedColumn(name, "value") for name in names)
@@ -391,3 +393,62 @@ def grown(
         else:
             labels[node] = found
     return tests, labels
+
+
+def tree_from_planes(
+    planes: Mapping[int, tuple[np.ndarray, float]],
+    labels: Mapping[int, int],
+    X: np.ndarray,
+    n_classes: int,
+    unit_margin: bool = False,
+    tolerance: float = SCORE_TOLERANCE,
+) -> Tree:
+    """Make a tree from planes with the convention "right when ``w.x + b >= 0``".
+
+    The routing threshold is put between the nearest training rows of the two sides, so that the
+    package's rule (``w.x <= t`` goes left) routes every training row alike.  `planes` are weights
+    of shape ``(n_features,)`` and offset by node; scores of at least ``-tolerance`` go right.
+    """
+    splits: dict[int, Split] = {}
+    rows = {1: np.arange(len(X))}
+    for node in sorted(planes):
+        weights, offset = planes[node]
+        split = Split.on_plane(weights, offset, unit_margin)
+        here = rows[node]
+        values = split.project(X[here])
+        right = values + offset >= -tolerance
+        threshold = _between(values[~right], values[right], -float(offset))
+        splits[node] = Split(split.weights, threshold, float(offset), unit_margin)
+        left_child, right_child = topology.children(node)
+        rows[left_child], rows[right_child] = here[~right], here[right]
+    return Tree(splits, labels, X.shape[1], n_classes)
+
+
+def _between(left: np.ndarray, right: np.ndarray, plane: float) -> float:
+    """Threshold with all of `left` at most and all of `right` above it, near the plane."""
+    low = float(left.max()) if len(left) else -np.inf
+    high = float(right.min()) if len(right) else np.inf
+    if np.isfinite(low) and np.isfinite(high):
+        return midpoint(low, high)
+    step = 1e-9 * max(1.0, abs(plane))
+    if np.isfinite(high):
+        return min(plane, high - step)
+    return max(plane, low) if np.isfinite(low) else plane
+
+
+def drop_pass_through(tree: Tree) -> Tree:
+    """Replace every branch node without weights by the child that all rows take.
+
+    Models that keep a perfect tree mark an unused branch node by a zero plane; the result routes
+    alike and has no such node.
+    """
+
+    def part(node: int) -> int | tuple[Split, int, int]:
+        while node in tree.splits and not tree.splits[node].weights:
+            node = 2 * node + int(tree.splits[node].threshold < 0)
+        if node in tree.labels:
+            return tree.labels[node]
+        return tree.splits[node], 2 * node, 2 * node + 1
+
+    splits, labels = grown(1, part)
+    return replace(tree, splits=splits, labels=labels)

@@ -17,14 +17,20 @@ from octcore.data.findings import count
 from octcore.data.text import clean_text
 from octcore.encoding.base import Encoding
 from octcore.tree import topology
-from octcore.tree.conditions import BOTTOM, TOP, Condition, Cut, Levels, Numbers, meet
 from octcore.tree.metrics import node_summaries
 from octcore.tree.raw_units import (
     ANY_ROW,
+    BOTTOM,
     THRESHOLD_DIGITS,
+    TOP,
+    Condition,
+    Cut,
+    Levels,
+    Numbers,
     RawPlane,
     RawTerm,
     left_condition,
+    meet,
     raw_plane,
 )
 from octcore.tree.tree import Split, Tree

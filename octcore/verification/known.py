@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from octcore.verification import chains, margot_claim, oblique, optimum, value
+from octcore.verification import chains, margot, oblique, optimum, value
 from octcore.verification.base import Guard, Proven
 from octcore.verification.claim import FAIRNESS, Claim, Routed
 
@@ -97,8 +97,8 @@ def _of_margot(*params: str, switches: Collection[str] = ("big_m",), **others: A
     return Known(
         frozenset({"C_upper", "C_last", "epsilon", *params}),
         frozenset(switches),
-        worth=margot_claim.worth,
-        proofs=(margot_claim.by_conflicts, margot_claim.by_states),
+        worth=margot.worth,
+        proofs=(margot.by_conflicts, margot.by_states),
         closed=1e-4,
         **others,
     )

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from octcore.verification import value
 from octcore.verification.again import found_again
 from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, scores
-from octcore.verification.value import (
-    conflict_errors,
-    node_gaps,
-    refuse_thin_gaps,
-    weight_of_minorities,
-)
 
 STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9
 """Of SVM1-ODT: distance of right-goers, rows from which on it shrinks, its least; without strict
@@ -125,7 +120,7 @@ def svm1_by_counts(claim: Claim, guard: Guard) -> Proven:
     """Bound by conflicting rows and by classes that no leaf can name."""
     sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
     unnamed = float(sizes[: max(0, len(sizes) - 2**claim.depth)].sum())
-    conflicts = conflict_errors(claim.X, claim.of_rows, guard)
+    conflicts = value.conflict_errors(claim.X, claim.of_rows, guard)
     return Proven(max(conflicts, unnamed), COUNTS)
 
 
@@ -139,7 +134,7 @@ def svm1_slack(claim: Claim, objective: float) -> float:
 
 def oct_h_worth(claim: Claim, routed: Routed) -> float:
     """Errors and features of the claimed tree of OCT-H, whose splits leave strips empty."""
-    refuse_thin_gaps(claim, node_gaps(claim, routed, lambda weights: weights >= 0))
+    value.refuse_thin_gaps(claim, value.node_gaps(claim, routed, lambda weights: weights >= 0))
     sizes = np.bincount(routed.leaf, minlength=max(claim.tree.labels) + 1)
     if sizes[list(claim.tree.labels)].min() < leaf_rows(claim):
         raise WrongError("a leaf holds too few rows")
@@ -156,7 +151,7 @@ def leaf_rows(claim: Claim) -> int:
 
 def _majority_errors(claim: Claim) -> float:
     """Weight that the majority rule gets wrong, 1 if there is none: the unit of the objective."""
-    return weight_of_minorities(claim) or 1.0
+    return value.weight_of_minorities(claim) or 1.0
 
 
 def oct_h_by_counts(claim: Claim, guard: Guard) -> Proven:
@@ -166,7 +161,7 @@ def oct_h_by_counts(claim: Claim, guard: Guard) -> Proven:
     """
     sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
     price = float(claim.params["alpha"]) * _majority_errors(claim)
-    conflicts = conflict_errors(claim.X, claim.of_rows, guard)
+    conflicts = value.conflict_errors(claim.X, claim.of_rows, guard)
     leaves = max(1, min(claim.leaf_limit, len(claim.y) // max(1, leaf_rows(claim))))
     best = float(sizes[:-1].sum())
     for k in range(1, max(leaves - 1, 2) + 1 if leaves > 1 else 1):

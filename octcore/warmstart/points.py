@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from octcore.data.distinct import distinct_rows
 from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
-from octcore.tree.planes import drop_pass_through, tree_from_planes
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, drop_pass_through, tree_from_planes
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

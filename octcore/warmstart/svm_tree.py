@@ -1,19 +1,21 @@
 """First trees for oblique formulations: descent, greedy SVM trees, alternating search, restarts.
 
 Trees of a gradient descent (see `descent`) and greedy trees come first.  The alternating search
-improves one plane at a time against the labels that the rest of the tree gives; soft trees (see
-`soft_tree`) then trade errors for margins; and both start again from trees of new descents.  All
-of it optimises correct rows minus a price per split over trees whose node gaps reach epsilon.
+improves one plane at a time against the labels that the rest of the tree gives; soft trees then
+trade errors for margins; and both start again from trees of new descents.  All of it optimises
+correct rows minus a price per split over trees whose node gaps reach epsilon.
 What each part buys stands in `octcore/bench/RESULTS.md`.
 """
 
 from __future__ import annotations
 
+import heapq
 import time
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from octcore.numerics.hulls import soft_margin_plane
 from octcore.program import ENDLESS, Patience
@@ -26,12 +28,12 @@ from octcore.warmstart.points import (
     IntArray,
     PlaneTree,
     centred_planes,
+    leaf_counts,
+    leaf_labels,
     node_sides,
     soft_plane,
     to_tree,
 )
-from octcore.warmstart.soft_tree import SoftTrees
-from octcore.warmstart.svm_greedy import GreedySvmTrees, fit_machine
 from octcore.warmstart.tree_gaps import (
     SOFT_MARGIN_SIZE,
     GapRepair,
@@ -47,6 +49,172 @@ STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
 DESCENDED = 8
 """Trees of a batch of the descent that are gone on with, the best ones."""
+PENALTIES = tuple(2.0**k for k in range(11))
+"""C of the candidate support vector machines, as published."""
+ROUNDS = 30
+"""Turns of routing and planes of a soft tree."""
+NORM_SLACK = 1e-4
+"""Relative: gaps are to reach epsilon in spite of a solver's tolerance."""
+TROUBLE = 1e-7
+"""Cost that counts as none."""
+
+
+def svm_planes(X: FloatArray, counts: FloatArray) -> list[Plane]:
+    """Candidate planes of a node: one-vs-rest and one-vs-one linear machines for every C."""
+    at, label = np.nonzero(counts)
+    weight = counts[at, label]
+    found: list[Plane] = []
+    for C in PENALTIES:
+        for machine in (LinearSVC(C=C, random_state=0), SVC(C=C, kernel="linear", max_iter=1000)):
+            found += machine_planes(machine, X[at], label, weight)
+    return found
+
+
+def machine_planes(
+    machine: LinearSVC | SVC, X: FloatArray, label: IntArray, weight: FloatArray
+) -> list[Plane]:
+    """Planes of a machine fitted to weighted points; one that stops early still has them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine.fit(X, label, sample_weight=weight / weight.mean())
+    offsets = np.atleast_1d(np.asarray(machine.intercept_)).tolist()
+    return list(zip(np.asarray(machine.coef_, float), offsets, strict=True))
+
+
+def impurity(counts: FloatArray, criterion: str) -> float:
+    """Weighted impurity of class weights; for "error" the weight outside the majority."""
+    total = counts.sum()
+    if total <= 0:
+        return 0.0
+    share = counts / total
+    if criterion == "error":
+        return float(total - counts.max())
+    if criterion == "gini":
+        return float(total * (1 - (share**2).sum()))
+    share = share[share > 0]
+    return float(-total * (share * np.log2(share)).sum())
+
+
+class GreedySvmTrees:
+    """Greedy trees by criterion, the warm start of S-OCT.
+
+    Every split is one of the linear support vector machines of the node's rows, chosen by the
+    errors, the Gini impurity or the entropy that it leaves.  The candidates of a node are computed
+    once for all criteria.
+    """
+
+    def __init__(self, goal: TreeGoal) -> None:
+        self.goal = goal
+        self._candidates: dict[bytes, list[Plane]] = {}
+
+    def grow(self, criterion: str) -> PlaneTree:
+        """Grow best-first by the decrease of impurity until the limit of splits is reached."""
+        goal, points = self.goal, self.goal.points
+        planes = PlaneTree.empty(goal.depth, points.X.shape[1])
+        queue: list[tuple[float, int, IntArray, Plane]] = []
+
+        def offer(node: int, rows: IntArray) -> None:
+            if node.bit_length() <= goal.depth:
+                found = self._best_split(rows, criterion)
+                if found is not None:
+                    heapq.heappush(queue, (-found[0], node, rows, found[1]))
+
+        offer(1, np.arange(len(points)))
+        for _ in range(goal.split_limit):
+            if not queue:
+                break
+            _, node, rows, plane = heapq.heappop(queue)
+            planes.set(node, *plane)
+            right = points.X[rows] @ plane[0] + plane[1] >= 0
+            offer(2 * node, rows[~right])
+            offer(2 * node + 1, rows[right])
+        return planes
+
+    def _best_split(self, rows: IntArray, criterion: str) -> tuple[float, Plane] | None:
+        X, counts = self.goal.points.X[rows], self.goal.points.counts[rows]
+        if np.count_nonzero(counts.sum(axis=0)) < 2 or len(rows) < 2:
+            return None
+        key = rows.tobytes()
+        if key not in self._candidates:
+            self._candidates[key] = svm_planes(X, counts)
+        before, best = impurity(counts.sum(axis=0), criterion), None
+        for plane in self._candidates[key]:
+            right = X @ plane[0] + plane[1] >= 0
+            if right.all() or not right.any():
+                continue
+            after = sum(impurity(counts[side].sum(axis=0), criterion) for side in (right, ~right))
+            if best is None or before - after > best[0] + 1e-9:
+                best = (before - after, plane)
+        return best
+
+
+class SoftTrees:
+    """Trees of planes with slack: routing and planes by turns, each the best for the other.
+
+    Planes have a 1-norm of 2 / epsilon at most and scores of -1 and 1 at the margins.  Every point
+    pays for the margins it misses on its way (its slack, as in a support vector machine) and for a
+    wrong label at its leaf.  Given the planes, the cheapest leaf of every point follows bottom-up;
+    given the leaves, every plane is one linear program of its own.  Taking turns never raises the
+    cost, and cost 0 means: no error, and all gaps reach epsilon.
+    """
+
+    def __init__(self, goal: TreeGoal) -> None:
+        self.goal = goal
+        self.norm = largest_norm(goal.epsilon) * (1 - NORM_SLACK)
+        self._weight = goal.points.counts.sum(axis=1)
+
+    def settle(self, planes: PlaneTree, deadline: float) -> PlaneTree:
+        """Take turns from given planes until the cost no longer falls."""
+        planes, depth = planes.copy(), self.goal.depth
+        leaf, fitted = planes.descend(self.goal.points.X), dict[int, bytes]()
+        best, least = planes.copy(), np.inf
+        for _ in range(ROUNDS):
+            labels = leaf_labels(leaf_counts(self.goal.points, leaf, depth), depth)
+            self._refit(planes, leaf, fitted)
+            leaf, cost = self._cheapest(planes, labels)
+            if cost >= least - TROUBLE:
+                break
+            best, least = planes.copy(), cost
+            if least <= TROUBLE or time.perf_counter() > deadline:
+                break
+        return best
+
+    def _refit(self, planes: PlaneTree, leaf: IntArray, fitted: dict[int, bytes]) -> None:
+        """Give every node whose points have changed the plane of least slack, in place."""
+        depth = self.goal.depth
+        for node in range(1, 2**depth):
+            left, right = node_sides(leaf, node, depth)
+            key = left.tobytes() + b"|" + right.tobytes()
+            if fitted.get(node) == key:
+                continue
+            fitted[node] = key
+            if not len(left) or not len(right):
+                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
+            else:
+                planes.set(node, *soft_plane(self.goal.points, left, right, self.norm))
+
+    def _cheapest(self, planes: PlaneTree, labels: IntArray) -> tuple[IntArray, float]:
+        """Cheapest leaf of every point, bottom-up, and the cost of all."""
+        points, depth = self.goal.points, self.goal.depth
+        n, first = len(points), 2**depth
+        scores = points.X @ planes.weights.T + planes.offsets
+        cost = np.zeros((n, 2 * first))
+        leaf = np.tile(np.arange(2 * first), (n, 1))
+        right_label = points.counts[:, labels[first:]]
+        cost[:, first:] = points.counts.max(axis=1)[:, None] - right_label
+        splitting = planes.splitting
+        for node in range(first - 1, 0, -1):
+            children = (2 * node, 2 * node + 1)
+            if not splitting[node]:
+                child = children[int(planes.offsets[node] >= 0)]
+                cost[:, node], leaf[:, node] = cost[:, child], leaf[:, child]
+                continue
+            go_left = cost[:, children[0]] + self._weight * np.maximum(0.0, 1 + scores[:, node])
+            go_right = cost[:, children[1]] + self._weight * np.maximum(0.0, 1 - scores[:, node])
+            goes_left = go_left <= go_right
+            cost[:, node] = np.where(goes_left, go_left, go_right)
+            leaf[:, node] = np.where(goes_left, leaf[:, children[0]], leaf[:, children[1]])
+        return leaf[:, 1], float(cost[:, 1].sum())
 
 
 class TreeSearch(LocalSearch):
@@ -193,13 +361,7 @@ class TreeSearch(LocalSearch):
         found = [(planes.weights[node], float(planes.offsets[node]))]
         for C in REFIT_PENALTIES:
             machine = LinearSVC(C=C, random_state=0, max_iter=300)
-            fit_machine(machine, X, (gains > 0).astype(int), np.abs(gains))
-            found.append(
-                (
-                    np.asarray(machine.coef_)[0],
-                    float(np.atleast_1d(np.asarray(machine.intercept_))[0]),
-                )
-            )
+            found += machine_planes(machine, X, (gains > 0).astype(int), np.abs(gains))
         if X.size <= SOFT_MARGIN_SIZE:
             found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._norm))
         worth = [float(gains[X @ w + b >= 0].sum()) for w, b in found]

@@ -21,14 +21,7 @@ import psutil
 
 from octcore import kernels
 from octcore.errors import CancelledError, OctError
-from octcore.worker.protocol import (
-    HEARTBEAT_SECONDS,
-    PROTOCOL,
-    WORKING,
-    ProtocolError,
-    error_fields,
-    memory_error,
-)
+from octcore.worker import protocol
 
 if TYPE_CHECKING:
     from octcore.engines.events import Event
@@ -144,8 +137,8 @@ class Watch:
             rss = self._process.memory_info().rss
             if self._limit is not None and rss > self._limit:
                 text = f"it needed more than {self._limit / 2**30:.2f} GiB of memory"
-                self._channel.end(EXIT_MEMORY, **memory_error(text))
-            if time.monotonic() - beat >= HEARTBEAT_SECONDS:
+                self._channel.end(EXIT_MEMORY, **protocol.memory_error(text))
+            if time.monotonic() - beat >= protocol.HEARTBEAT_SECONDS:
                 beat = time.monotonic()
                 self._channel.send("heartbeat", rss=rss)
             time.sleep(MEMORY_CHECK_SECONDS)
@@ -163,7 +156,7 @@ def main(
     a request imports what it needs.
     """
     channel = Channel()
-    channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
+    channel.send("hello", pid=os.getpid(), protocol=protocol.PROTOCOL)
     _end_before_the_server()
     inbox = Inbox()
     watch = Watch(channel)
@@ -173,13 +166,13 @@ def main(
         request = inbox.request()
         record = _answer(solve, request, warmer, watch, channel, inbox.cancel.is_set)
         channel.send("done", result=record)
-    except ProtocolError as error:
-        channel.end(EXIT_ERROR, **error_fields(error) | {"message": str(error)})
+    except protocol.ProtocolError as error:
+        channel.end(EXIT_ERROR, **protocol.error_fields(error) | {"message": str(error)})
     except OctError as error:
-        channel.end(EXIT_ERROR, **error_fields(error))
+        channel.end(EXIT_ERROR, **protocol.error_fields(error))
     except BaseException as error:
         traceback.print_exc()
-        channel.end(EXIT_ERROR, **error_fields(error))
+        channel.end(EXIT_ERROR, **protocol.error_fields(error))
     # Without the interpreter's own shutdown: threads of native libraries may hang in it.
     os._exit(EXIT_DONE)
 
@@ -264,7 +257,7 @@ def _answer(
         warmer.ready()
 
         def tell_preparing(words: str) -> None:
-            channel.send("warming", what=WORKING if words == kernels.PREPARED else words)
+            channel.send("warming", what=protocol.WORKING if words == kernels.PREPARED else words)
 
         def tell_part(part: Mapping[str, Any]) -> None:
             channel.send("part", part=dict(part))

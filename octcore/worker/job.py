@@ -15,7 +15,7 @@ from octcore.engines.base import StopReason
 from octcore.engines.events import Event
 from octcore.errors import DataError, EngineError, OctError, SettingsError
 from octcore.kernels import PREPARING, PREPARING_AGAIN
-from octcore.solving.recover import read_back, run_from_incumbent
+from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import EVENT_KINDS, WORKING, make_error

@@ -12,8 +12,7 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.solving.solve import solve
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from octcore.worker.client import WorkerPool
 
 APP = str(Path(dashboard.__file__).parent / "app.py")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octcore.docs import library
+from octcore.docs import generated
 from tests.app.history_case import open_page, shown
 
 
@@ -11,7 +11,7 @@ def test_every_page_of_the_documentation_can_be_read_in_the_app() -> None:
     app.session_state["about_tabs"] = "Documentation"
     app.run()
     pages = next(s for s in app.selectbox if s.label == "Page")
-    titles = {library.title_of(text) for text in library.written_pages().values()}
+    titles = {generated.title_of(text) for text in generated.written_pages().values()}
     assert titles <= set(pages.options)
     for name in ("reference.md", "tutorials/good-trees.md", "measured.md"):
         next(s for s in app.selectbox if s.label == "Page").set_value(name).run()

@@ -8,7 +8,7 @@ import pytest
 
 from octcore.data.samples import load_sample
 from octcore.solving.solve import solve
-from octcore.store.records import StoreState
+from octcore.store.runs import StoreState
 from tests.app.history_case import open_page, shown
 
 

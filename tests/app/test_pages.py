@@ -17,7 +17,7 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import list_samples, load_sample
 from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations
-from octcore.solving.recover import run_from_incumbent
+from octcore.solving.finish import run_from_incumbent
 from octcore.solving.settings import FORMULATION
 from octcore.solving.solve import solve
 

@@ -12,10 +12,9 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
 from octcore.engines.events import Event
-from octcore.solving.recover import run_from_incumbent
+from octcore.solving.finish import run_from_incumbent
 from octcore.solving.solve import solve
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from octcore.verification import Verification
 from octcore.worker.client import WorkerPool
 from tests.app.history_case import APP, PATIENCE, button, open_page, shown

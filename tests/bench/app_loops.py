@@ -19,8 +19,7 @@ import numpy as np
 import psutil
 
 import dashboard
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from tests.bench.app_session import AppSession
 from tests.bench.figures import Figure, spread
 

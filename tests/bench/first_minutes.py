@@ -25,8 +25,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import octcore
 from octcore.data.samples import sample_bytes
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from tests.browser.conftest import ARGUMENTS, running_app
 
 PATIENCE = 120_000

@@ -17,8 +17,7 @@ import pytest
 
 import dashboard
 import octcore
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 
 APP = Path(dashboard.__file__).parent / "app.py"
 ARGUMENTS = [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from octcore.cli import main
-from octcore.docs.library import (
+from octcore.docs.generated import (
     FOLDER,
     made_pages,
     public_objects,
@@ -64,7 +64,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_reference_has_every_public_name() -> None:
     page = (FOLDER / "reference.md").read_text(encoding="utf-8")
-    assert refresh_reference(page) == page, "run python -m octcore.docs.library"
+    assert refresh_reference(page) == page, "run python -m octcore.docs.generated README.md"
     assert set(re.findall(r"^## (\S+)$", page, flags=re.MULTILINE)) == set(public_objects())
     for path in re.findall(r"^::: (\S+)$", page, flags=re.MULTILINE):
         assert pydoc.locate(path).__doc__, path

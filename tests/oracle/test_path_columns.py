@@ -10,8 +10,7 @@ import pytest
 import octcore
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.path_columns.search import ColumnsSearch, _optimum
-from octcore.formulations.path_columns.space import ColumnsProblem
+from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch, _optimum
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.columns import pair_scores, whole_leaf
 from tests.brute import best_objective, make_problem, random_rows, run

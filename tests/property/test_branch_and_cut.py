@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut import search
-from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
+from octcore.engines.branch_and_cut.search import BranchAndCutEngine
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.program import (
     Capability,

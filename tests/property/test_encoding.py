@@ -58,7 +58,7 @@ def test_thresholds_are_nested_and_buckets_partition(data: Dataset, q: int) -> N
         if thresholds.columns[positions[0]].kind == "above":
             assert len(positions) <= max(q, FEW_NUMBERS) - 1
             assert (np.diff(cells[:, positions], axis=1) <= 0).all()
-    buckets = fit_encoding(f"QB-{q}", data, keep_constant=True, few=0)
+    buckets = fit_encoding(f"QB-{q}", data, few=0)
     cells = buckets.transform(data.frame)
     for positions in group_slices(buckets).values():
         if buckets.columns[positions[0]].kind == "bucket":

@@ -8,14 +8,14 @@ import pytest
 from octcore import kernels
 from octcore.engines.base import Outcome
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.fixing import (
+from octcore.formulations.shared.root_values import (
     SEARCH_SECONDS,
     SLACK,
     Fixing,
+    RootValues,
     find_fixing,
     pair_values,
 )
-from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
 from octcore.search.univariate.warm_up import ALL

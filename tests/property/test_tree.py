@@ -18,19 +18,14 @@ from octcore.encoding.base import Encoding, as_numbers
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError
 from octcore.tree import topology
-from octcore.tree.conditions import Condition, Levels, meet
 from octcore.tree.export.code import to_code
-from octcore.tree.export.dot import to_graphviz
+from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
 from octcore.tree.export.records import node_records
-from octcore.tree.export.svg import to_svg
-from octcore.tree.export.text import to_text
-from octcore.tree.geometry import leaf_regions
+from octcore.tree.geometry import PlaneView, area, leaf_regions
 from octcore.tree.margins import node_margins, split_lines
-from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import area
-from octcore.tree.raw_units import left_condition, raw_plane
+from octcore.tree.raw_units import Condition, Levels, left_condition, meet, raw_plane
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import RawTerm, rules, split_words
 from tests.regions import contains

@@ -29,9 +29,7 @@ from octcore.models.file import model_to_dict
 from octcore.solving.report import EXPORTS, export_file, run_report
 from octcore.solving.run import Run
 from octcore.store.runs import RunStore
-from octcore.tree.export.dot import to_graphviz
-from octcore.tree.export.svg import to_svg
-from octcore.tree.export.text import to_text
+from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 
 ROOT = Path(octcore.__file__).parents[1]
 HOSTILE = (

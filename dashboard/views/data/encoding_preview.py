@@ -13,7 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
-from octcore.encoding.keys import encoding_keys
+from octcore.encoding.fit import encoding_keys
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.price_paths import LEVELS, MEASURES, binarization_data, binarization_figure

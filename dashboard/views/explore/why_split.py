@@ -26,8 +26,7 @@ from octcore.plotting import text
 from octcore.plotting.root_values import first_split_words, node_values_data, root_values_figure
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import ordered_columns, own_column, sides
-from octcore.tree.conditions import BOTTOM, TOP, Condition, Numbers
-from octcore.tree.raw_units import left_condition
+from octcore.tree.raw_units import BOTTOM, TOP, Condition, Numbers, left_condition
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:

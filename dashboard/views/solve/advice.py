@@ -8,8 +8,7 @@ from typing import Any
 
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
-from octcore.encoding.fit import fit_encoding
-from octcore.encoding.keys import parse_encoding_key
+from octcore.encoding.fit import fit_encoding, parse_encoding_key
 from octcore.errors import OctError
 from octcore.formulations.base import (
     COMMON_OBJECTIVE,

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
-from octcore.bench.instance import Instance, Published
-from octcore.bench.published_figures import encoded_sets, number, published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Published, Suite, encoded_sets, number, published
 
 Settings = Mapping[str, Any]
 Plans = Mapping[str, tuple[str, Settings]]

@@ -16,10 +16,8 @@ from pathlib import Path
 
 import octcore
 from octcore.bench.data_files import data_folder, encoded
-from octcore.bench.instance import Instance, Line
 from octcore.bench.machine import cpu_seconds
-from octcore.bench.published_figures import encoded_sets
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Line, Suite, encoded_sets
 from octcore.data.dataset import Dataset
 from octcore.data.samples import list_samples, load_sample
 from octcore.errors import OctError

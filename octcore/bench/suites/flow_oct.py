@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
-from octcore.bench.instance import Instance, Published
-from octcore.bench.published_figures import published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Published, Suite, published
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import get_protocol
 

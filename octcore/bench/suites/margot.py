@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from octcore.bench.data_files import table
-from octcore.bench.instance import Instance, Published
-from octcore.bench.published_figures import published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Published, Suite, published
 from octcore.data.dataset import Dataset
 from octcore.selection.protocols import cut, ordered
 

@@ -12,9 +12,7 @@ from pathlib import Path
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from octcore.bench.data_files import table
-from octcore.bench.instance import Instance, Published
-from octcore.bench.published_figures import number, published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Published, Suite, number, published
 from octcore.data.dataset import Dataset
 
 FILES = {

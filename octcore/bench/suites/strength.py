@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
-from octcore.bench.instance import Instance, Published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Published, Suite
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 

@@ -23,10 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from octcore.bench.data_files import table
-from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Line, Published
 from octcore.bench.machine import cpu_seconds
-from octcore.bench.published_figures import published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import SELECTION_TEST_SIZE, Instance, Line, Published, Suite, published
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
 from octcore.formulations.base import get_formulation
@@ -99,7 +97,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
             for make in (_on_selected_rows, _on_all_rows)[: 1 + (n <= MOST_WHOLE)]
         ]
     if study == "proofs":
-        return [_on_whole_set(folder, name, key) for name in PROVEN for key in formulations]
+        load = {n: loader(folder, n) if n in FILES else four_parts for n in PROVEN}
+        return [OfDepth(n, formulation=key, load=load[n]) for n in PROVEN for key in formulations]
     figures = {
         (row["dataset"], row["model"]): float(row["value"]) / 100
         for row in published("svm1-odt")
@@ -158,13 +157,6 @@ def tuned_machine(instance: Instance, line: Line, limit: float) -> Line:
         cpu_seconds=round(cpu_seconds() - before, 3),
         note=f"chosen: {words}",
     )
-
-
-def _on_whole_set(folder: Path, dataset: str, formulation: str) -> Instance:
-    load: Callable[[], Dataset] = four_parts
-    if dataset in FILES:
-        load = loader(folder, dataset)
-    return OfDepth(dataset=dataset, formulation=formulation, load=load)
 
 
 def four_parts() -> Dataset:

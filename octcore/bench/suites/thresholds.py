@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from octcore.bench.instance import Instance, Published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Published, Suite
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 

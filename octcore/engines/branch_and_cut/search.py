@@ -1,4 +1,9 @@
-"""The tree of an LP-based branch and cut; knows no formulation.
+"""LP-based branch and cut on one warm HiGHS LP.
+
+HiGHS takes neither lazy constraints nor user cuts inside its own tree (measured with 1.15), so
+programs whose rows arrive from separators are solved by this engine: it owns the tree, HiGHS solves
+the linear programs.  Cuts, branching, rounding and tree reading come with the program; the engine
+knows no formulation.
 
 Everything is minimised here: the value of a node is the value of its LP.  A node is closed when its
 value shows that it holds nothing better than the incumbent by at least the granularity.
@@ -6,19 +11,21 @@ value shows that it holds nothing better than the incumbent by at least the gran
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import highspy
 import numpy as np
 
-from octcore.engines.base import Attempt, StopReason, TimeUpError
-from octcore.engines.branch_and_cut.branching import default_children, fixings
-from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
-from octcore.engines.branch_and_cut.nodes import Node, OpenNodes
-from octcore.engines.branch_and_cut.rows import CutPool
+from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
+from octcore.engines.branch_and_cut.lp import Basis, LpStatus, PersistentLp
+from octcore.engines.compile import CompiledModel
 from octcore.engines.events import Recorder
+from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.errors import CancelledError
-from octcore.program import Child, Columns, Point, PyomoModel, SearchState
+from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState, Sense
 from octcore.tree.tree import Tree
 
 INTEGRAL = 1e-6
@@ -27,6 +34,175 @@ ROOT_ROUNDS, NODE_ROUNDS = 50, 3
 """Most separation rounds at fractional points."""
 ROOT_STALLS = 4
 """Rounds with little progress after which the root is left."""
+KEEP = np.iinfo(np.int64).max
+PICTURES_PER_FAMILY = 6
+"""Teaching views need a few examples of each family, not all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A part of the search space."""
+
+    bound: float
+    """No solution in it has a smaller value."""
+    depth: int
+    """Number of branchings that lead to it."""
+    changes: tuple[Child, ...] = ()
+    """Bounds that differ from those of the whole problem."""
+    basis: Basis | None = None
+    separates: bool = True
+    """Whether cuts are worth their time here."""
+
+    def tightened(
+        self, lower: np.ndarray, upper: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Bounds of the columns at this node; None if they contradict each other."""
+        lower, upper = lower.copy(), upper.copy()
+        for columns, low, high in self.changes:
+            lower[columns] = np.maximum(lower[columns], low)
+            upper[columns] = np.minimum(upper[columns], high)
+        return None if (lower > upper).any() else (lower, upper)
+
+
+@dataclass(eq=False)
+class OpenNodes:
+    """Nodes that wait, the best first, and the bounds of those that were given up unsolved."""
+
+    unresolved: list[float] = field(default_factory=list)
+    _heap: list[tuple[float, int, Node]] = field(default_factory=list)
+    _pushed: int = 0
+
+    def __len__(self) -> int:
+        """Number of nodes that wait."""
+        return len(self._heap)
+
+    def push(self, nodes: Iterable[Node]) -> None:
+        """Let nodes wait; of two with the same bound the earlier one comes first."""
+        for node in nodes:
+            self._pushed += 1
+            heapq.heappush(self._heap, (node.bound, self._pushed, node))
+
+    def pop(self, cutoff: float) -> Node | None:
+        """Take the node with the best bound; None, and nothing left, once it reaches the cutoff."""
+        if not self._heap or self._heap[0][0] >= cutoff:
+            self._heap.clear()
+            return None
+        return heapq.heappop(self._heap)[2]
+
+    def give_up(self, bound: float) -> None:
+        """Remember a part of the search space that stays unsolved."""
+        self.unresolved.append(bound)
+
+    def least(self, current: float | None = None) -> float:
+        """Smallest bound of all that is not solved; `current` is that of the node in hand."""
+        values = [*self.unresolved, *(entry[0] for entry in self._heap[:1])]
+        return min(values if current is None else [*values, current], default=np.inf)
+
+
+def fixings(
+    value: float,
+    costs: np.ndarray,
+    cutoff: float,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    integer: np.ndarray,
+) -> tuple[Child, ...]:
+    """Bounds of binaries whose reduced cost alone would carry the LP value past the cutoff.
+
+    `value`, `cutoff`: value of the LP, and the value from which nothing is worth having.
+    `costs`, `lower`, `upper`: reduced costs and bounds of the columns, shape ``(n_columns,)``.
+    """
+    free = integer[upper[integer] - lower[integer] > 0.5]
+    slack = cutoff - value
+    if not len(free) or not np.isfinite(slack):
+        return ()
+    down, up = free[costs[free] > slack + 1e-6], free[costs[free] < -slack - 1e-6]
+    return tuple(
+        (columns, fixed[columns], fixed[columns])
+        for columns, fixed in ((down, lower), (up, upper))
+        if len(columns)
+    )
+
+
+def default_children(
+    x: np.ndarray, integer: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> list[Child]:
+    """Branch on the most fractional integer column; the rounded side comes first.
+
+    `x`, `lower`, `upper`: point and bounds of the columns, shape ``(n_columns,)``.
+    `integer`: columns that must be integral; one at least is fractional at `x`.
+    """
+    values = x[integer]
+    fraction = np.abs(values - np.rint(values))
+    column = integer[int(fraction.argmax())]
+    floor = np.floor(x[column])
+    one = np.array([column])
+    down = (one, lower[one], np.array([floor]))
+    up = (one, np.array([floor + 1]), upper[one])
+    return [up, down] if x[column] - floor > 0.5 else [down, up]
+
+
+class CutPool:
+    """Rows that separators added to an LP: how long they have been idle, which may go.
+
+    Keeping every cut makes each LP slow, so rows whose dual value stayed zero for as many LPs as
+    their family allows are deleted.  Rows age only when the LP value changed; otherwise a plateau
+    would drop and find the same rows for ever.
+
+    `least`: no purge while fewer cuts than this are in the LP.
+    """
+
+    DUAL_TOLERANCE = 1e-9
+    LEAST_SHARE = 0.2
+    """A purge costs a refactorisation: only when this share of the cuts goes."""
+
+    def __init__(self, lp: PersistentLp, least: int) -> None:
+        self.lp, self.least = lp, least
+        self.added: Counter[str] = Counter()
+        self.purged = 0
+        self._age = np.zeros(0, np.int64)
+        self._life = np.zeros(0, np.int64)
+        self._pictured: Counter[str] = Counter()
+        self._new_counts: Counter[str] = Counter()
+        self._new_pictures: list[object] = []
+
+    def add(self, found: list[Cuts]) -> int:
+        """Add all rows and return how many there were."""
+        total = 0
+        for cuts in found:
+            count = len(cuts.rhs)
+            if not count:
+                continue
+            self.lp.add_rows(cuts.matrix, cuts.rhs)
+            life = KEEP if cuts.life is None else cuts.life
+            self._age = np.concatenate([self._age, np.zeros(count, np.int64)])
+            self._life = np.concatenate([self._life, np.full(count, life)])
+            self.added[cuts.kind] += count
+            self._new_counts[cuts.kind] += count
+            room = max(0, PICTURES_PER_FAMILY - self._pictured[cuts.kind])
+            pictures = [{"kind": cuts.kind, **picture} for picture in cuts.pictures[:room]]
+            self._new_pictures += pictures
+            self._pictured[cuts.kind] += len(pictures)
+            total += count
+        return total
+
+    def age_and_purge(self) -> None:
+        """Count one more LP for idle rows and delete those that were idle for too long."""
+        duals = self.lp.row_duals()[self.lp.n_base :]
+        idle = np.abs(duals) < self.DUAL_TOLERANCE
+        self._age = np.where(idle[: len(self._age)], self._age + 1, 0)
+        old = np.flatnonzero(self._age >= self._life)
+        if len(self._age) < self.least or len(old) <= self.LEAST_SHARE * len(self._age):
+            return
+        self.lp.delete_rows(old + self.lp.n_base)
+        self._age, self._life = np.delete(self._age, old), np.delete(self._life, old)
+        self.purged += len(old)
+
+    def news(self) -> tuple[dict[str, int], tuple[object, ...]]:
+        """Counts by family and pictures since the last call."""
+        counts, pictures = dict(self._new_counts), tuple(self._new_pictures)
+        self._new_counts, self._new_pictures = Counter(), []
+        return counts, pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +353,13 @@ class BranchAndCut:
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
             point = Point(self.relaxation.columns, x)
-            self._round(point)
+            rounded = None if self.model.rounding is None else self.model.rounding(point)
+            if rounded is not None:
+                self._offer(rounded, "rounding")
             if bound >= self.cutoff:
                 return None
-            integral = self._is_integral(x)
+            binaries = x[self.relaxation.integer]
+            integral = np.abs(binaries - np.rint(binaries)).max(initial=0.0) <= INTEGRAL
             if not integral:
                 limit = ROOT_ROUNDS if is_root else NODE_ROUNDS
                 stalls = stalls + 1 if self._stalled(value, last) else 0
@@ -189,7 +368,7 @@ class BranchAndCut:
                 if stalls >= (ROOT_STALLS if is_root else 1):
                     break
             last = value
-            state = SearchState(is_root, integral, rounds)
+            state = SearchState(is_root, bool(integral), rounds)
             separators = self.model.separators
             found = self.pool.add([c for sep in separators for c in sep.separate(point, state)])
             rounds += 1
@@ -223,10 +402,6 @@ class BranchAndCut:
         bound = max(node.bound, self.relaxation.value(reach))
         return replace(node, bound=bound, changes=(*node.changes, kept))
 
-    def _is_integral(self, x: np.ndarray) -> bool:
-        values = x[self.relaxation.integer]
-        return bool(np.abs(values - np.rint(values)).max(initial=0.0) <= INTEGRAL)
-
     def _stalled(self, value: float, last: float) -> bool:
         if not np.isfinite(last):
             return False
@@ -235,12 +410,6 @@ class BranchAndCut:
         return value - last < 2e-3 * max(self.step, 1e-9, abs(self.cutoff - value))
 
     # -- incumbents --------------------------------------------------------------------------
-
-    def _round(self, point: Point) -> None:
-        if self.model.rounding is not None:
-            tree = self.model.rounding(point)
-            if tree is not None:
-                self._offer(tree, "rounding")
 
     def _offer(self, tree: Tree, source: str) -> None:
         if tree in self._seen:
@@ -302,3 +471,50 @@ class BranchAndCut:
             self.lp.value, self.lp.reduced_costs(), self.cutoff + self.tolerance,
             self.lp.lower, self.lp.upper, self.relaxation.integer,
         )  # fmt: skip
+
+
+@dataclass(eq=False)
+class _SearchRun(ModelRun):
+    """State of one solve."""
+
+    def supervise(self) -> Outcome:
+        """Say first what is not obeyed."""
+        self.say_one_thread("Branch and cut")
+        return super().supervise()
+
+    def solve(self) -> Outcome:
+        self.build()
+        self.compile()
+        relaxation = relax(self.compiled, self.program)
+        with self.phase("solve"):
+            search = BranchAndCut(relaxation, self.built, self)
+            reason = search.run()
+        self.recorder.progress(search.nodes)
+        if search.root_value is not None:
+            self.root_bound = relaxation.objective(search.root_value)
+        self.values |= {
+            "nodes": search.nodes,
+            "linear_programs": search.lp.solves,
+            "cuts_by_family": dict(search.pool.added),
+            "cuts_purged": search.pool.purged,
+        }
+        return self.outcome(reason)
+
+
+class BranchAndCutEngine(ModelEngine):
+    """Solves mixed-integer linear programs whose rows arrive from separators."""
+
+    key = "branch-and-cut"
+    run = _SearchRun
+
+
+def relax(compiled: CompiledModel, program: Program) -> Relaxation:
+    """Drop the integrality and turn the model into a minimisation."""
+    sign = -1.0 if compiled.sense is Sense.MAXIMISE else 1.0
+    return Relaxation(
+        compiled.linear(sign),
+        compiled.columns,
+        np.flatnonzero(compiled.integer),
+        program.scale * sign,
+        program.scale * compiled.offset + program.shift,
+    )

@@ -1,3 +1,3 @@
-"""path-columns: its declaration, model and the parts that only it has."""
+"""path-columns: its columns and searches, its program and model."""
 
-from octcore.formulations.path_columns import declaration as declaration
+from octcore.formulations.path_columns import model as model

@@ -1,4 +1,4 @@
-"""The master problem of BendOCT and everything that belongs to it except the cuts.
+"""The master problem of BendOCT, and how an engine works with it: separators, branching, trees.
 
 Sets: branch nodes B, all nodes N of the perfect tree, features F, classes K, hits H (groups of
 rows with equal features and class).  Variables (letters of the paper): ``b[m, f]`` node m tests f,
@@ -19,20 +19,20 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from scipy.sparse import csr_matrix
 
 from octcore.constraints import Constraints
 from octcore.data.distinct import distinct_rows
+from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.constraint_kinds import PREDICTION, recall_floors
-from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.side_constraints import (
-    FullRouting,
-    add_parity_rows,
-    add_structural_rows,
-    routing_size,
-)
-from octcore.program import Columns, ModelSize, Point, Problem
+from octcore.formulations.shared.tree_model import linear
+from octcore.formulations.shared.univariate import read_splits
+from octcore.program import Child, Columns, Cuts, ModelSize, Point, Problem, SearchState
 from octcore.search.univariate.bit_table import reduce_columns
+from octcore.separation.max_flow import BendersCuts
 from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
+from octcore.tree import topology
+from octcore.tree.tree import Tree
 
 NAMES_FEATURES = frozenset(
     {"max_features", "forbidden_pairs", "root_feature", "feature_once_per_path"}
@@ -156,11 +156,11 @@ def make_master(
     )
     # Data changes such as class weights are done; the other side constraints are rows.
     problem, smallest = reduced.problem, reduced.problem.constraints.min_samples_leaf
-    add_structural_rows(model, problem, model.b, variables.features)
+    side.add_structural_rows(model, problem, model.b, variables.features)
     if smallest is not None:
         # Only correct rows flow in the master, so the leaf sizes need rows for all of them.
         only_size = replace(problem, constraints=Constraints(min_samples_leaf=smallest))
-        FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
+        side.FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
     if reduced.all_pairs:
         _add_prediction_rows(model, reduced)
     return model, variables
@@ -209,7 +209,7 @@ def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
         doc="enough rows of a class are classified correctly",
     )
     positive = problem.context.positive_class
-    add_parity_rows(
+    side.add_parity_rows(
         model, problem, reduced.pattern_of_row, lambda i: theta[i * n_classes + positive]
     )
 
@@ -231,7 +231,7 @@ def estimate_size(reduced: ReducedProblem) -> ModelSize:
     layout = reduced.layout
     rows, columns, nonzeros = (0, 0, 0)
     if reduced.problem.constraints.min_samples_leaf is not None:
-        rows, columns, nonzeros = routing_size(reduced.problem)
+        rows, columns, nonzeros = side.routing_size(reduced.problem)
     own = layout.n_branch + 2 * layout.n_nodes
     entries = layout.mass_start + layout.n_nodes * (layout.n_classes + 4)
     cuts = layout.n_hits * (layout.n_nodes + layout.mass_start // 2)
@@ -241,3 +241,137 @@ def estimate_size(reduced: ReducedProblem) -> ModelSize:
         layout.mass_start + layout.n_nodes,
         nonzeros + entries + cuts,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedSeparator:
+    """Hands points to a separator of tree rows and gives its rows to the engine."""
+
+    variables: TreeVariables
+    find: Callable[[TreePoint, SearchState], list[Cuts]]
+    """``(point, state) -> rows``."""
+
+    def separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        """Return violated inequalities; empty when there are none."""
+        found = self.find(self.variables.read(point), state)
+        return renumbered(found, self.variables.positions(point.columns), len(point.x))
+
+
+def renumbered(found: list[Cuts], columns: np.ndarray, n_columns: int) -> list[Cuts]:
+    """Rows over the variables in flat order as rows over the columns of the compiled model."""
+
+    def matrix(cuts: Cuts) -> csr_matrix:
+        entries, shape = cuts.matrix.tocoo(), (len(cuts.rhs), n_columns)
+        return csr_matrix((entries.data, (entries.row, columns[entries.col])), shape)
+
+    return [replace(cuts, matrix=matrix(cuts)) for cuts in found]
+
+
+INTEGRAL_TOLERANCE, ROOT_TOLERANCE, NODE_TOLERANCE = 1e-6, 1e-3, 1e-2
+"""Violations worth a row: all of them where the model would be wrong, clear ones elsewhere."""
+
+
+def cut_tolerance(state: SearchState) -> float:
+    """Smallest violation that counts at a node."""
+    if state.is_integral:
+        return INTEGRAL_TOLERANCE
+    return ROOT_TOLERANCE if state.is_root else NODE_TOLERANCE
+
+
+def benders_separator(variables: TreeVariables, instance: Instance) -> LinkedSeparator:
+    """Benders cuts at every point, as the engine asks for them."""
+    cuts = BendersCuts(variables.layout, instance)
+
+    def find(point: TreePoint, state: SearchState) -> list[Cuts]:
+        return cuts.separate(point, cut_tolerance(state), state.is_integral)
+
+    return LinkedSeparator(variables, find)
+
+
+class TreeReader:
+    """Reads trees from points and writes trees as starting values."""
+
+    def __init__(self, reduced: ReducedProblem, variables: TreeVariables) -> None:
+        self.reduced, self.variables = reduced, variables
+
+    def read(self, point: Point) -> Tree:
+        """Tree of any point: from the root, a node branches if most of its mass does."""
+        layout, instance = self.variables.layout, self.reduced.instance
+        values = self.variables.read(point)
+
+        def feature_of(m: int) -> int | None:
+            if m > layout.n_branch or values.mass[m - 1] <= 0.5:
+                return None
+            return int(instance.feature[int(values.branch[m - 1].argmax())])
+
+        return read_splits(
+            feature_of, lambda m: int(values.label[m - 1].argmax()), self.reduced.problem
+        )
+
+    def start_values(self, tree: Tree) -> list[tuple[pyo.Var, np.ndarray]]:
+        """Values of the variables at a tree, by component."""
+        layout, instance = self.variables.layout, self.reduced.instance
+        place = {int(column): f for f, column in enumerate(instance.feature)}
+        flat = np.zeros(layout.n_variables)
+        for m, split in tree.splits.items():
+            feature = place.get(split.features[0])
+            if feature is None:
+                return []
+            flat[layout.branch(m, feature)] = flat[layout.mass(m)] = 1.0
+        for m, k in tree.labels.items():
+            flat[layout.leaf(m)] = flat[layout.label(m, k)] = 1.0
+        predicted = tree.predict_codes(self.reduced.problem.X[instance.sample])
+        flat[layout.hit_start :] = predicted[instance.pattern] == instance.target
+        ends = [layout.mass_start, layout.leaf_start, layout.label_start, layout.hit_start]
+        return list(zip(self.variables.components, np.split(flat, ends), strict=True))
+
+
+class TopDownBranching:
+    """Branches at the shallowest fractional node: its heaviest decision, yes or no.
+
+    Plain most-fractional branching fails on tree models (measured): a decision far down means
+    little while those above it are open.
+    """
+
+    TOLERANCE = 1e-6
+
+    def __init__(self, variables: TreeVariables) -> None:
+        self.variables, self.layout = variables, variables.layout
+
+    def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
+        """Children of a node: the decision is taken, or it is forbidden."""
+        values = self.variables.read(point)
+        node = self._node(values)
+        if node is None:
+            return []
+        columns = self.variables.positions(point.columns)
+        weights = values.branch[node - 1]
+        feature = int(weights.argmax()) if len(weights) else -1
+        if not len(weights) or values.leaf[node - 1] > weights[feature]:
+            feature = -1
+        zeros = [columns[flat] for flat in self._zeros(node, feature)]
+        return [(fixed, lower[fixed], np.zeros(len(fixed))) for fixed in zeros]
+
+    def _node(self, values: TreePoint) -> int | None:
+        """Shallowest node with a fractional decision; the most fractional one of its level."""
+        branch, leaf = values.branch, values.leaf[: self.layout.n_branch]
+        distance = np.minimum(branch, 1 - branch).sum(axis=1) + np.minimum(leaf, 1 - leaf)
+        for level in range(self.layout.depth):
+            nodes = np.arange(2**level, 2 ** (level + 1))
+            best = int(nodes[distance[nodes - 1].argmax()])
+            if distance[best - 1] > self.TOLERANCE:
+                return best
+        return None
+
+    def _zeros(self, node: int, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """Flat variables that vanish when the decision is taken, and when it is refused."""
+        layout = self.layout
+        features = np.arange(layout.n_features)
+        above = [layout.leaf(a) for a in topology.ancestors(node)]
+        others = layout.branch(node, features[features != feature])
+        if feature < 0:
+            return np.array([*above, *others]), np.array([layout.leaf(node)])
+        # A second test of the same feature further down separates nothing.
+        below = [layout.branch(m, feature) for m in layout.below(node, 1) if m <= layout.n_branch]
+        taken = np.array([*above, layout.leaf(node), *others, *below])
+        return taken, np.array([layout.branch(node, feature)])

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
 from octcore.constraints import violations
-from octcore.formulations.shared.rows import linear
-from octcore.formulations.shared.tree_equations import add_within
+from octcore.formulations.shared.tree_model import add_within, linear
 from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
-from octcore.parameters import FloatRange
-from octcore.program import Problem, Sense
+from octcore.parameters import Flag, FloatRange
+from octcore.program import Columns, Problem, Sense
+from octcore.separation.shattering import Routing, ShatteringSeparator
 from octcore.tree import metrics, topology
-from octcore.tree.planes import drop_pass_through, tree_from_planes
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, drop_pass_through, tree_from_planes
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     ClassCounts,
@@ -59,6 +59,15 @@ START_SECONDS = FloatRange(
 )
 SEPARABLE_GAP = 1e-4
 """Gaps below this are flagged: a slightly different data file may have none."""
+FloatArray = NDArray[np.float64]
+SHATTERING = Flag(
+    "shattering_cuts",
+    False,
+    help="Add shattering inequalities at the root: few rows that no hyperplane divides like this.",
+    advanced=True,
+)
+CUTS_PER_NODE = 5
+ROUNDS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,3 +310,80 @@ def least(evaluate: Callable[[Tree], float | None], *trees: Tree) -> Tree:
     """The tree of least objective, the first one where all are outside the model."""
     judged = [(value, k) for k, tree in enumerate(trees) if (value := evaluate(tree)) is not None]
     return trees[min(judged)[1]] if judged else trees[0]
+
+
+def unnamed_classes(shares: FloatArray, leaves: int) -> float:
+    """Weight of the rows whose class no leaf can name, when there are fewer leaves than classes."""
+    return float(np.sort(shares)[: max(0, len(shares) - leaves)].sum())
+
+
+def best_stump_errors(X: FloatArray, y: NDArray[np.int64], weights: FloatArray) -> float:
+    """Errors of the best tree with one split on one column."""
+    table = np.zeros((len(y), int(y.max(initial=0)) + 1))
+    table[np.arange(len(y)), y] = weights
+    total = table.sum(axis=0)
+    best = float(total.max(initial=0.0))
+    for column in X.T:
+        order = np.argsort(column, kind="stable")
+        below = np.cumsum(table[order], axis=0)
+        cut = np.append(np.diff(column[order]) > 0, False)
+        if cut.any():
+            right = below[cut].max(axis=1) + (total - below[cut]).max(axis=1)
+            best = max(best, float(right.max()))
+    return float(weights.sum()) - best
+
+
+def priced_bound(
+    shares: FloatArray,
+    least_errors: float,
+    stump_errors: float,
+    price: float,
+    max_splits: int,
+) -> float:
+    """Least errors plus price of the features, over the number of features in splits.
+
+    With k features there are at most k splits and k + 1 leaves, and with one feature it is a stump;
+    beyond as many features as splits only the price grows.
+
+    `least_errors`: errors that identical rows of different classes make unavoidable.
+    `stump_errors`: errors of the best tree with one split on one column.
+    `price`: of a feature in a split, in errors.
+    """
+    best = unnamed_classes(shares, 1)
+    for k in range(1, max(max_splits, 2) + 1 if max_splits > 0 else 1):
+        errors = max(least_errors, unnamed_classes(shares, min(k, max_splits) + 1))
+        if k == 1:
+            errors = max(errors, stump_errors)
+        best = min(best, errors + price * k)
+    return best
+
+
+def shattering_at_leaves(
+    X: np.ndarray, routed: Any, depth: int, epsilon: float
+) -> ShatteringSeparator:
+    """Make the separator for a model with one binary per row and leaf.
+
+    `routed`: ``routed[i, leaf]``, row i ends at a leaf.
+    `epsilon`: gap that every split must leave, for weights of 1-norm 1.
+    """
+    leaves = topology.terminal_nodes(depth)
+
+    def routing(columns: Columns) -> Routing:
+        table = columns.of(routed).reshape(len(X), len(leaves))
+        below = {
+            child: [leaf - leaves[0] for leaf in topology.terminals_below(child, depth)]
+            for child in topology.all_nodes(depth)
+        }
+        return {
+            node: (table[:, below[2 * node]], table[:, below[2 * node + 1]])
+            for node in topology.branch_nodes(depth)
+        }
+
+    return ShatteringSeparator(
+        X,
+        routing,
+        topology.branch_nodes(depth),
+        epsilon,
+        CUTS_PER_NODE,
+        rounds=ROUNDS,
+    )

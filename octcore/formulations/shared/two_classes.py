@@ -12,13 +12,22 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.formulations.shared.rows import MergedRows, merge_rows
+from octcore.formulations.shared.tree_model import MergedRows, merge_rows
 from octcore.numerics.node_qp.plane import solve_node_plane
+from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.tree import topology
-from octcore.tree.planes import tree_from_planes
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, tree_from_planes
 
+EPSILON = FloatRange(
+    "epsilon",
+    1e-3,
+    r"\varepsilon",
+    "Width of the strip left of every upper plane that holds no row.",
+    low=1e-5,
+    high=1.0,
+    advanced=True,
+)
 GAP = 1e-4
 """Relative gap that counts as closed: norms are solved, or bounded by tangents, up to rounding."""
 STRIP_TOLERANCE = 1e-7

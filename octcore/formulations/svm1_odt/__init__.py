@@ -1,3 +1,3 @@
-"""svm1-odt: its declaration, model and the parts that only it has."""
+"""SVM1-ODT: its trees, its program and model."""
 
-from octcore.formulations.svm1_odt import declaration as declaration
+from octcore.formulations.svm1_odt import model as model

@@ -13,18 +13,12 @@ import numpy as np
 from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.oblique import labelled_tree, least
-from octcore.formulations.shared.tree_sets import TreeSets
-from octcore.formulations.svm1_odt.split_space import SplitSpace
+from octcore.formulations.shared.tree_model import TreeSets
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Patience, Problem
-from octcore.search.assignment.search import (
-    AssignmentProblem,
-    AssignmentTask,
-    Planes,
-    can_search,
-)
+from octcore.search.assignment import search as assignment
 from octcore.tree import topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, grown
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch
 from octcore.warmstart.points import PlaneTree, count_classes
@@ -50,8 +44,68 @@ POLISH_SECONDS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
+class SplitSpace:
+    """Which columns planes may use, and which belong to categorical raw columns."""
+
+    X: np.ndarray
+    """Rows as numbers, shape ``(n_samples, n_features)``."""
+    groups: tuple[tuple[int, ...], ...]
+    """Indicator columns of every categorical raw column."""
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """Columns of planes: numeric and not constant."""
+        grouped = {j for group in self.groups for j in group}
+        X = self.X
+        return [j for j in range(X.shape[1]) if j not in grouped and np.ptp(X[:, j]) > 0]
+
+    def values(self, X: np.ndarray) -> np.ndarray:
+        """Value of every row in every group, -1 for none; shape ``(n_rows, n_groups)``."""
+        found = np.full((len(X), len(self.groups)), -1)
+        for g, group in enumerate(self.groups):
+            part = X[:, list(group)]
+            found[:, g] = np.where(part.any(axis=1), part.argmax(axis=1), -1)
+        return found
+
+    def subset_plane(self, columns: list[int]) -> tuple[np.ndarray, float]:
+        """Plane that sends the rows of some values left, all others and unseen ones right."""
+        weights = np.zeros(self.X.shape[1])
+        weights[columns] = -1.0
+        return weights, 0.5
+
+    def group_of(self, split: Split) -> int | None:
+        """Group whose values a split tests; None for a plane."""
+        for g, group in enumerate(self.groups):
+            if split.weights and set(split.features) <= set(group):
+                return g
+        return None
+
+    def is_subset(self, split: Split) -> bool:
+        """Whether a split tests a set of values of one categorical column."""
+        return (
+            self.group_of(split) is not None
+            and all(value == -1.0 for _, value in split.weights)
+            and -1.0 <= split.threshold < 0.0
+        )
+
+    def with_subsets(self, tree: Tree) -> Tree:
+        """Same tree with every test of a single indicator written as a subset, mirrored."""
+
+        def part(node: int) -> int | tuple[Split, int, int]:
+            if node in tree.labels:
+                return tree.labels[node]
+            split = tree.splits[node]
+            if self.group_of(split) is not None and split.is_univariate:
+                plane = self.subset_plane([split.features[0]])
+                return Split.on_plane(*plane), 2 * node + 1, 2 * node
+            return split, 2 * node, 2 * node + 1
+
+        return Tree(*grown(1, part), tree.n_features, tree.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
 class SVM1Trees:
-    """How trees are judged, found and polished; the mixed-integer model is in `svm1_model`."""
+    """How trees are judged, found and polished; the mixed-integer model is in `model`."""
 
     problem: Problem
 
@@ -191,7 +245,7 @@ class SVM1Trees:
     # --- the exact search ------------------------------------------------------------------
 
     @property
-    def task(self) -> AssignmentTask | None:
+    def task(self) -> assignment.AssignmentTask | None:
         """Problem of the exact search; None with subsets of values, which are no planes.
 
         Nor with very many labels.  Only where a row on a plane costs less than an error the
@@ -200,11 +254,11 @@ class SVM1Trees:
         problem, prices, unit = self.problem, self.prices, self._unit
         columns = self.space.columns
         clearance = prices.right / unit if self._margin_price < 1 else 0.0
-        if self.space.groups or not can_search(problem, not clearance):
+        if self.space.groups or not assignment.can_search(problem, not clearance):
             return None
         rows, reach = self.sets.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
-        return AssignmentTask(
-            AssignmentProblem(
+        return assignment.AssignmentTask(
+            assignment.AssignmentProblem(
                 rows.X[:, columns],
                 rows.y,
                 rows.weights,
@@ -227,7 +281,7 @@ class SVM1Trees:
         """Score that is 1 in the search: the margin, or the distance where margins are free."""
         return self.prices.margin if self.prices.missing else self.prices.right
 
-    def _of_search(self, planes: Planes) -> Tree:
+    def _of_search(self, planes: assignment.Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
         found = PlaneTree.empty(self.problem.depth, len(self.space.columns))
         for node, (weights, offset) in planes.items():

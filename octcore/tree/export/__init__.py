@@ -1,1 +1,1 @@
-"""Exports of a tree, each by a module of its own: some libraries take a second to import."""
+"""Exports of a tree, by modules of their own where libraries take a second to import."""

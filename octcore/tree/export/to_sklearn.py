@@ -19,8 +19,7 @@ from sklearn.tree._tree import Tree as SklearnTree
 
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
-from octcore.tree.conditions import Numbers
-from octcore.tree.raw_units import left_condition
+from octcore.tree.raw_units import Numbers, left_condition
 from octcore.tree.tree import Tree
 from octcore.tree.wording import condition_words
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from octcore.bench.instance import Instance, Line
+from octcore.bench.suite import Instance, Line
 from tests.bench.rivals.child import ask_child, isolate
 
 MEGABYTE = 2.0**20

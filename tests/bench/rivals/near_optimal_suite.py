@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from octcore.bench.data_files import encoded, encoded_file
-from octcore.bench.instance import Instance
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Suite
 from tests.bench.rivals.counters import COUNTERS, run_counter
 
 CASES = (

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from octcore.bench.instance import Instance, Line
+from octcore.bench.suite import Instance, Line
 from octcore.engines.events import relative_gap
 from tests.bench.rivals import programs
 from tests.bench.rivals.child import ask_child, isolate

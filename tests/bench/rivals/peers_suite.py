@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
-from octcore.bench.instance import Instance
-from octcore.bench.published_figures import published
-from octcore.bench.suite import Suite
+from octcore.bench.suite import Instance, Suite, published
 from octcore.data.dataset import Dataset
 from tests.bench.rivals.peers import PEERS, run_peer
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from octcore.bench.instance import Instance
+from octcore.bench.suite import Instance
 from octcore.bench.suites import thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding

@@ -13,7 +13,7 @@ import pytest
 
 from octcore.bench import suite
 from octcore.bench.data_files import data_folder
-from octcore.bench.instance import Instance, Line
+from octcore.bench.suite import Instance, Line
 from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from octcore.bench.instance import COLUMNS, Line
 from octcore.bench.profiles import curve_name
+from octcore.bench.suite import COLUMNS, Line
 from octcore.cli import main
 from octcore.plotting.bench_plot import (
     MOST_ROWS,

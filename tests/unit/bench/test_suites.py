@@ -12,20 +12,29 @@ import numpy as np
 import pytest
 
 from octcore.bench.data_files import check_files, data_folder, encoded, table
-from octcore.bench.instance import COLUMNS, CONTRACT, Instance, Line, Published
 from octcore.bench.profiles import (
     common_lines,
     instances_against_gap,
     read_bench,
     solved_against_time,
 )
-from octcore.bench.published_figures import published
 from octcore.bench.runner import existing_keys, in_this_process, run_suite
-from octcore.bench.suite import get_suite, list_suites, of_datasets, pick
+from octcore.bench.suite import (
+    COLUMNS,
+    CONTRACT,
+    Instance,
+    Line,
+    Published,
+    get_suite,
+    list_suites,
+    of_datasets,
+    pick,
+    published,
+    summary,
+)
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
 from octcore.bench.suites.flow_oct import grid
-from octcore.bench.summary import summary
 from octcore.cli import main
 from octcore.cli.benching import _seeded
 from octcore.data.dataset import Dataset

@@ -214,8 +214,7 @@ def test_runs_are_listed_shown_exported_and_deleted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from octcore import load_sample, solve
-    from octcore.store.records import StoreState
-    from octcore.store.runs import RunStore
+    from octcore.store.runs import RunStore, StoreState
 
     path = str(tmp_path / "runs.db")
     data, settings = load_sample("iris"), {"formulation": "cart", "depth": 2}

@@ -103,12 +103,10 @@ def test_none_takes_numbers_from_0_to_1_only(mixed: Dataset) -> None:
     np.testing.assert_array_equal(encoding.transform(frame), frame[["share", "on"]])
 
 
-def test_constant_bucket_is_kept_on_request_only() -> None:
+def test_a_constant_bucket_is_left_out() -> None:
     data = Dataset.from_arrays(np.array([0.0] * 98 + [1.0, 2.0])[:, None])
     assert fit_encoding("QB-5", data, few=0).columns == ()
     assert "No split is possible" in fit_encoding("QB-5", data, few=0).findings[-1]
-    kept = fit_encoding("QB-5", data, keep_constant=True, few=0)
-    assert kept.transform(data.frame).tolist() == [[1.0]] * 100
 
 
 def test_collapsed_quantiles_are_noted() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from octcore.encoding.keys import encoding_keys, parse_encoding_key
+from octcore.encoding.fit import encoding_keys, parse_encoding_key
 from octcore.errors import SettingsError
 
 

@@ -13,10 +13,13 @@ from scipy.sparse import csr_matrix
 from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut import lp as lp_module
 from octcore.engines.branch_and_cut import search
-from octcore.engines.branch_and_cut.branching import default_children, fixings
-from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
 from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
-from octcore.engines.branch_and_cut.rows import CutPool
+from octcore.engines.branch_and_cut.search import (
+    BranchAndCutEngine,
+    CutPool,
+    default_children,
+    fixings,
+)
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import EngineError
 from octcore.numerics.linear import linear_program

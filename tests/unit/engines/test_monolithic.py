@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from octcore.engines.base import Attempt
+from octcore.engines.base import Attempt, get_engine
 from octcore.engines.events import Clock, Recorder
 from octcore.engines.model_run import check_size
 from octcore.engines.monolithic import HighsEngine
-from octcore.engines.registry import get_engine
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import ModelSize

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -341,6 +342,27 @@ def test_a_stored_model_holds_no_training_row(rows) -> None:
     assert again.run_.verify().status == "not verified"
     with pytest.raises(octcore.errors.ModelFileError, match="training rows"):
         again.to_sklearn(encoded=True)
+
+
+def test_what_stored_models_consist_of_stays_at_home(rows) -> None:
+    """A class that moves to another module makes models unreadable that were stored before."""
+    stored = pickle.dumps(octcore.OptimalTreeClassifier("cart", max_depth=1).fit(*rows), protocol=3)
+    named = re.findall(rb"c(octcore[\w.]*)\n(\w+)\n", stored)
+    assert {f"{module.decode()}.{name.decode()}" for module, name in named} == {
+        "octcore.data.columns.Column",
+        "octcore.encoding.base.EncodedColumn",
+        "octcore.encoding.base.Encoding",
+        "octcore.engines.events.Event",
+        "octcore.engines.trace.Trace",
+        "octcore.estimator.classifier.OptimalTreeClassifier",
+        "octcore.estimator.tables.Gaps",
+        "octcore.solving.run.Certificate",
+        "octcore.solving.run.Run",
+        "octcore.tree.tree.Split",
+        "octcore.tree.tree.Tree",
+        "octcore.verification.base.Verdict",
+        "octcore.verification.base.Verification",
+    }
 
 
 @pytest.mark.parametrize("name", ["_columns", "_gaps", "_read", "_shares"])

@@ -10,9 +10,8 @@ from octcore.engines.base import StopReason, TimeUpError
 from octcore.engines.compile import compile_model
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.flow_oct import FlowOCT
-from octcore.formulations.shared.class_cuts import ClassCuts
-from octcore.formulations.shared.rows import merge_rows
+from octcore.formulations.flow_oct import ClassCuts, FlowOCT
+from octcore.formulations.shared.tree_model import merge_rows
 from octcore.formulations.shared.univariate import (
     UnivariateObjective,
     drop_idle_splits,

@@ -11,7 +11,7 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
+from octcore.formulations.mm_svm_oct import MMSVMTrees
 from octcore.program import ENDLESS
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree

@@ -9,7 +9,7 @@ import pytest
 
 import octcore
 from octcore.formulations.base import get_formulation, objective_words
-from octcore.formulations.shared.oblique_bounds import (
+from octcore.formulations.shared.oblique import (
     best_stump_errors,
     priced_bound,
     unnamed_classes,

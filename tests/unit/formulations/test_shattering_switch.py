@@ -6,7 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.engines.compile import compile_model
-from octcore.formulations.shared.shattering_switch import shattering_at_leaves
+from octcore.formulations.shared.oblique import shattering_at_leaves
 from octcore.program import Point, SearchState
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

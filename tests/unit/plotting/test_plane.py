@@ -16,7 +16,7 @@ from octcore.plotting.plane_plot import (
     plane_figure,
     typical_values,
 )
-from octcore.tree.polygons import area
+from octcore.tree.geometry import area
 from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Split, Tree
 from tests.regions import region_of

@@ -8,7 +8,7 @@ from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_axes import MOST_LEVELS, Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import default_axes, has_equal_units, plane_data, plane_figure
 from octcore.reports.charts import figure_svg
-from octcore.tree.polygons import area
+from octcore.tree.geometry import area
 from octcore.tree.tree import Split, Tree
 from tests.regions import region_of
 

@@ -13,8 +13,8 @@ import pytest
 from joblib import delayed
 
 import octcore
-from octcore.bench.instance import Instance, Published
 from octcore.bench.runner import in_this_process, run_suite
+from octcore.bench.suite import Instance, Published
 from octcore.errors import EngineError
 from octcore.selection.comparing import compare
 from octcore.selection.fits import in_parallel

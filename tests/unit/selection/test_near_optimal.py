@@ -19,8 +19,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError, TooLargeError
 from octcore.search.near_optimal import ground
-from octcore.selection.alternatives import alternatives, meeting
-from octcore.selection.model_reliance import model_reliance, tree_reliance
+from octcore.selection.alternatives import alternatives, meeting, model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.prepare import prepare

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from octcore.program import Cuts
-from octcore.separation.equivalent_points import EquivalentForm
-from octcore.separation.equivalent_sets import EquivalentSets
+from octcore.separation.equivalent_points import EquivalentForm, EquivalentSets
 from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout
 
 

@@ -9,8 +9,12 @@ import pytest
 from scipy.optimize import linprog, milp
 from scipy.sparse import csr_matrix, vstack
 
-from octcore.separation.equivalent_points import EquivalentForm, EquivalentPointCuts
-from octcore.separation.equivalent_sets import conflict_groups, find_sets
+from octcore.separation.equivalent_points import (
+    EquivalentForm,
+    EquivalentPointCuts,
+    conflict_groups,
+    find_sets,
+)
 from octcore.separation.tree_rows import TreePoint
 from tests.enumeration import all_trees
 from tests.unit.separation.explicit_rows import explicit_rows

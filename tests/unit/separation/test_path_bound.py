@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.tree import Branch, Leaf, count_leaves, predict
-from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePath
+from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePath, ValueRows
 from octcore.separation.tree_rows import TreePoint
-from octcore.separation.value_rows import ValueRows
 from octcore.warmstart.polishing import SubtreeCache
 from tests.unit.separation.tree_cases import (
     flat_point,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.tree import Branch
-from octcore.separation.probing import PathProbe
+from octcore.separation.path_bound import PathProbe
 from tests.unit.separation.test_path_bound import cache_of, canonical, value_of
 from tests.unit.separation.tree_cases import random_instance, random_tree
 

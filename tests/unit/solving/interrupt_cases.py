@@ -16,14 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
-from octcore.solving import interrupt
+from octcore.solving import solve as solving
 
 
 @pytest.fixture(autouse=True)
 def hears() -> Iterator[None]:
     """Processes of tests may ignore interrupts."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupt._last = -interrupt.AGAIN_SECONDS
+    solving._last = -solving.AGAIN_SECONDS
     yield
     signal.signal(signal.SIGINT, before)
 
@@ -76,8 +76,8 @@ def test_a_fit_says_that_it_was_interrupted() -> None:
 
 
 def test_the_second_interrupt_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupt, "AGAIN_SECONDS", 60.0)  # however busy the machine is
-    interrupt._last = -60.0
+    monkeypatch.setattr(solving, "AGAIN_SECONDS", 60.0)  # however busy the machine is
+    solving._last = -60.0
     X, y = hard()
     data = Dataset.from_arrays(X, y)
     listen = press_once_there_is("phase")

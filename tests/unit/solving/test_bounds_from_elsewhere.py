@@ -11,9 +11,8 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event, relative_gap
 from octcore.formulations.base import get_formulation
-from octcore.solving.finish import REACHED
+from octcore.solving.finish import REACHED, run_from_incumbent
 from octcore.solving.prepare import prepare
-from octcore.solving.recover import run_from_incumbent
 from octcore.solving.settings import check_settings, question
 from octcore.solving.solve import solve
 from octcore.tree.tree import Tree

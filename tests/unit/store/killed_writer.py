@@ -9,8 +9,7 @@ import sys
 import time
 
 from octcore.engines.events import Event
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from octcore.tree.tree import Split, Tree
 from tests.unit.worker.case import SETTINGS, rows
 

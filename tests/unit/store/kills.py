@@ -10,8 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 
 WRITER = Path(__file__).with_name("killed_writer.py")
 

@@ -12,8 +12,7 @@ from octcore.errors import ModelFileError, StoreError
 from octcore.serial import default_path
 from octcore.solving.solve import solve
 from octcore.store import database as database_module
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from octcore.store.writer import RunWriter
 from tests.unit.store.kills import kill_writers, start_writer
 from tests.unit.worker.case import SETTINGS, rows

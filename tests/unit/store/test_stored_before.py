@@ -17,12 +17,11 @@ from octcore.data.packing import unpack
 from octcore.data.samples import load_sample, sample_folder
 from octcore.engines.events import Event
 from octcore.models.file import load_model
+from octcore.solving.finish import read_back
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
-from octcore.solving.recover import read_back
 from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 
 DUMP = Path(__file__).with_name("runs_november_2026.sql")
 ACCURACY = {"old path-search": 0.8271604938271605, "old flow-oct": 0.6851851851851852}

@@ -12,10 +12,8 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.data.text import clean_text
 from octcore.encoding.fit import fit_encoding
-from octcore.tree.export.dot import to_graphviz
+from octcore.tree.export.drawings import layout, to_graphviz, to_svg, to_text
 from octcore.tree.export.records import node_records
-from octcore.tree.export.svg import layout, to_svg
-from octcore.tree.export.text import to_text
 from octcore.tree.tree import Split, Tree
 
 HOSTILE = [

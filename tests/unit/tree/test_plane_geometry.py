@@ -10,10 +10,17 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
-from octcore.tree.geometry import leaf_regions, node_cells
+from octcore.tree.geometry import (
+    Line,
+    PlaneView,
+    area,
+    box,
+    clip,
+    clip_segment,
+    leaf_regions,
+    node_cells,
+)
 from octcore.tree.margins import node_margins, split_lines
-from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import Line, area, box, clip, clip_segment
 from octcore.tree.tree import Split, Tree
 from tests.regions import contains, region_of
 

@@ -8,7 +8,7 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.encoding.fit import fit_encoding
-from octcore.tree.conditions import Levels, condition_of
+from octcore.tree.raw_units import Levels, condition_of
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import (
     asks_for_right,

@@ -11,7 +11,7 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.solving.run import Run
-from octcore.verification import margot_claim
+from octcore.verification import margot
 from octcore.verification.base import Guard
 from octcore.verification.checking import claim_of
 from octcore.verification.oblique import oct_h_by_counts
@@ -27,11 +27,11 @@ def solved(X: Any, y: Any, key: str, depth: int, **params: Any) -> Run:
 def test_equal_rows_of_both_classes_pay_twice_their_penalty_on_every_level() -> None:
     run = solved([[0], [0], [0], [1]], [0, 0, 1, 1], "margot", 2, C_upper=1.0, C_last=10.0)
     claim = claim_of(run, Guard(60.0))
-    assert margot_claim.by_conflicts(claim, Guard(60.0)).bound == pytest.approx(2 * (1 + 10))
+    assert margot.by_conflicts(claim, Guard(60.0)).bound == pytest.approx(2 * (1 + 10))
     heavy = replace(claim, weights=np.array([0.5, 0.25, 3.0, 1.0]))
-    assert margot_claim.by_conflicts(heavy, Guard(60.0)).bound == pytest.approx(2 * 0.75 * 11)
+    assert margot.by_conflicts(heavy, Guard(60.0)).bound == pytest.approx(2 * 0.75 * 11)
     apart = replace(claim, X=np.arange(4.0)[:, None])
-    assert margot_claim.by_conflicts(apart, Guard(60.0)).bound == 0.0
+    assert margot.by_conflicts(apart, Guard(60.0)).bound == 0.0
     assert run.objective is not None
     assert run.objective >= 2 * (1 + 10)
 

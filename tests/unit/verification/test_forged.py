@@ -15,7 +15,7 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
-from octcore.solving.recover import read_back
+from octcore.solving.finish import read_back
 from octcore.solving.run import Run
 from octcore.solving.verified import verified_record
 from octcore.verification.known import KNOWN

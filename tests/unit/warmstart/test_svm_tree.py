@@ -16,8 +16,7 @@ from octcore.warmstart.points import (
     node_gaps,
     tree_leaves,
 )
-from octcore.warmstart.svm_greedy import GreedySvmTrees, impurity
-from octcore.warmstart.svm_tree import TreeSearch
+from octcore.warmstart.svm_tree import GreedySvmTrees, TreeSearch, impurity
 from octcore.warmstart.tree_gaps import GAP_SLACK
 
 

@@ -15,8 +15,7 @@ import pytest
 
 from dashboard.server.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
 from octcore.errors import SettingsError, StoreError
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 from octcore.worker.client import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import octcore
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.widgets.proofs import can_be_verified
-from octcore.store.records import StoreState
-from octcore.store.runs import RunStore
+from octcore.store.runs import RunStore, StoreState
 
 
 def test_a_stored_run_is_verified_at_a_wish_and_keeps_the_answer(tmp_path: Path) -> None:

@@ -16,18 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingText, formulation
-from octcore.formulations.shared import constraint_kinds
-from octcore.formulations.shared.benders import (
-    ReducedProblem,
-    estimate_size,
-    make_master,
-    reduce_problem,
-)
-from octcore.formulations.shared.benders_search import (
-    TopDownBranching,
-    TreeReader,
-    benders_separator,
-)
+from octcore.formulations.shared import benders, constraint_kinds
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program, PyomoModel
 from octcore.warmstart.greedy import greedy_starts
@@ -76,9 +65,9 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the program."""
     objective = UnivariateObjective(problem)
-    reduced = reduce_problem(problem)
+    reduced = benders.reduce_problem(problem)
     return objective.program(
-        size=estimate_size(reduced),
+        size=benders.estimate_size(reduced),
         build=lambda guard: build_model(reduced, objective, guard),
         bound=objective.ceiling,
         starts=lambda _: greedy_starts(problem, objective.penalty),
@@ -86,16 +75,16 @@ def build(problem: Problem) -> Program:
 
 
 def build_model(
-    reduced: ReducedProblem, objective: UnivariateObjective, guard: Callable[[], None]
+    reduced: benders.ReducedProblem, objective: UnivariateObjective, guard: Callable[[], None]
 ) -> PyomoModel:
     """Build the master problem with its cuts."""
-    model, variables = make_master("BendOCT", reduced, objective.penalty, guard)
-    reader = TreeReader(reduced, variables)
+    model, variables = benders.make_master("BendOCT", reduced, objective.penalty, guard)
+    reader = benders.TreeReader(reduced, variables)
     return PyomoModel(
         model=model,
         read_tree=reader.read,
         start_values=reader.start_values,
-        separators=(benders_separator(variables, reduced.instance),),
-        branching=TopDownBranching(variables),
+        separators=(benders.benders_separator(variables, reduced.instance),),
+        branching=benders.TopDownBranching(variables),
         rounding=reader.read,
     )

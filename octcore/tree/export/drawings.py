@@ -1,4 +1,4 @@
-"""A tree as one self-contained SVG picture, laid out here: no program and no font file needed."""
+"""A tree drawn: as indented text, in Graphviz's DOT language, as an SVG picture."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+import graphviz
 import numpy as np
 import numpy.typing as npt
 
@@ -28,8 +29,83 @@ CHARACTER = 6.6
 LINE, PADDING, GAP, RISE = 15.0, 8.0, 14.0, 54.0
 WIDEST = 26
 """Longest line in a box, in characters."""
+WIDE_NAME = 60
+"""Characters of a name; a terminal has room for more than a picture."""
 
-_BOLD = ' font-weight="bold"'
+
+def to_text(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+) -> str:
+    """Draw a tree with characters, one line per node.
+
+    Parameters are those of `octcore.tree.export.records.node_records`.
+    """
+    records = {r.node: r for r in node_records(tree, encoding, X, y, WIDE_NAME)}
+    classes = ", ".join(shorten(name, WIDE_NAME) for name in tree.classes[: tree.n_targets])
+    lines = [f"classes: {classes}"] if classes and X is not None else []
+    lines.append(("all rows" + _text_end(records[1])).strip())
+    _text_below(1, "", records, lines)
+    return "\n".join(lines) + "\n"
+
+
+def _text_below(node: int, indent: str, records: dict[int, NodeRecord], lines: list[str]) -> None:
+    if 2 * node not in records:
+        return
+    marks = (("|-- ", "|   "), ("`-- ", "    "))
+    for child, (mark, further) in zip(yes_first(records, node), marks, strict=True):
+        record = records[child]
+        lines.append(f"{indent}{mark}{record.arrival}{_text_end(record)}")
+        _text_below(child, indent + further, records, lines)
+
+
+def _text_end(record: NodeRecord) -> str:
+    """Class and counts behind the condition that leads to a node."""
+    text = f"  ->  {shorten(record.label, WIDE_NAME)}" if record.kind == "leaf" else ""
+    if record.n_samples is None:
+        return text
+    counts = "/".join(map(str, record.class_counts))
+    wrong = f", {count(record.errors, 'error')}" if record.errors and record.kind == "leaf" else ""
+    return f"{text}  ({count(record.n_samples, 'row')}: {counts}{wrong})"
+
+
+def to_graphviz(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+) -> graphviz.Digraph:
+    """Make a Graphviz graph; its ``source`` is DOT text, with every name escaped.
+
+    Parameters are those of `octcore.tree.export.records.node_records`.
+    """
+    graph = graphviz.Digraph("tree", node_attr={"fontname": "sans-serif", "shape": "box"})
+    graph.attr("edge", fontname="sans-serif", fontsize="11")
+    graph.attr(ordering="out")  # children stand in the order of the edges: yes, then no
+    records = node_records(tree, encoding, X, y, MAX_NAME, MAX_TERMS)
+    by_node = {record.node: record for record in records}
+    for record in records:
+        name = str(record.node)
+        if record.kind == "leaf":
+            colour = leaf_colour(tree, record.node)
+            graph.node(name, _dot_label(record), style="filled,rounded", fillcolor=colour)
+        else:
+            graph.node(name, _dot_label(record))
+            for child, answer in zip(yes_first(by_node, record.node), ("yes", "no"), strict=True):
+                graph.edge(name, str(child), label=answer)
+    return graph
+
+
+def _dot_label(record: NodeRecord) -> str:
+    lines = [shorten(record.label, MAX_NAME) if record.kind == "leaf" else record.words]
+    if record.n_samples is not None:
+        lines.append(count(record.n_samples, "row"))
+        lines.append("/".join(map(str, record.class_counts)))
+    # one escape per line, then DOT's own line break; never an HTML-like label; quotes are the
+    # graphviz package's own work
+    return graphviz.nohtml("\\n".join(graphviz.escape(line) for line in lines))
 
 
 @dataclass(frozen=True)
@@ -50,10 +126,10 @@ def to_svg(
     X: npt.NDArray[np.float64] | None = None,
     y: npt.NDArray[np.int64] | None = None,
 ) -> str:
-    """Draw a tree, the answer yes on the left; every name is escaped.
+    """Draw a tree as SVG, laid out here, the answer yes on the left; every name is escaped.
 
     Parameters are those of `octcore.tree.export.records.node_records`. The picture grows with the
-    number of leaves.
+    number of leaves, and needs no program and no font file.
     """
     boxes = layout(node_records(tree, encoding, X, y, MAX_NAME, MAX_TERMS))
     width = max(box.x + box.width / 2 for box in boxes.values()) + PADDING
@@ -130,10 +206,11 @@ def _lines(record: NodeRecord) -> tuple[str, ...]:
 
 
 def _box(box: Box, fill: str) -> str:
-    round_corners = ' rx="8"' if box.record.kind == "leaf" else ""
+    is_leaf = box.record.kind == "leaf"
+    corners, bold = (' rx="8"', ' font-weight="bold"') if is_leaf else ("", "")
     lines = [
         f'<text x="{box.x:.1f}" y="{box.y + PADDING + LINE * (i + 0.8):.1f}" '
-        f'text-anchor="middle"{_BOLD if i == 0 and box.record.kind == "leaf" else ""}>'
+        f'text-anchor="middle"{"" if i else bold}>'
         f"{_escape(line)}</text>"
         for i, line in enumerate(box.lines)
     ]
@@ -141,7 +218,7 @@ def _box(box: Box, fill: str) -> str:
     return (
         f'<g data-node="{box.record.node}"><title>node {box.record.node}{_escape(arrival)}</title>'
         f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
-        f'height="{box.height:.1f}"{round_corners} fill="{_escape(fill)}" stroke="#333"/>'
+        f'height="{box.height:.1f}"{corners} fill="{_escape(fill)}" stroke="#333"/>'
         f"{''.join(lines)}</g>"
     )
 
