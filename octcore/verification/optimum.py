@@ -11,7 +11,7 @@ import numpy as np
 
 from octcore.verification.base import Guard, NotProvenError, Proven
 from octcore.verification.claim import Array, Claim
-from octcore.verification.coupled import coupled_optimum, coupled_seconds, make_sums
+from octcore.verification.coupled import coupled_optimum, make_sums
 from octcore.verification.least import ROUNDING, Task, by_column, expected_seconds, least_cost
 from octcore.verification.sheet import Sheet, make_sheet, needed_bytes
 from octcore.verification.value import TOLERANCE, Value, value_of_gains
@@ -119,9 +119,7 @@ def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
         method += f" for each of {n_sets:,} sets of features"
     for number, (_, chosen) in enumerate(_feature_sets(claim)):
         guard()
-        sums = make_sums(claim, _columns(claim, chosen), guard)
-        if not number:
-            guard.expects(n_sets * coupled_seconds(sums, claim.depth))
+        sums = make_sums(claim, _columns(claim, chosen), guard, n_sets - number)
         best = min(best, coupled_optimum(sums, claim, value.price, guard))
     return best, method
 
