@@ -45,7 +45,7 @@ from octcore.formulations.shared.univariate import weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 INFO = FormulationInfo(
     key="bin-oct",
@@ -110,7 +110,7 @@ def build(problem: Problem) -> Program:
         shift=-problem.surplus,
         granularity=weight_unit(problem.weights),
         span=float(problem.weights.sum()),
-        starts=lambda _: greedy_starts(problem, 0.0),
+        starts=partial(first_trees, problem, 0.0),
         bound=fewest_errors(problem),
         feasibility=weight_tolerance(problem),
     )

@@ -49,7 +49,7 @@ from octcore.parameters import Flag
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 INFO = FormulationInfo(
     key="flow-oct",
@@ -109,7 +109,7 @@ def build(problem: Problem) -> Program:
         build=flow.build,
         scale=flow.scale,
         shift=objective.scale * problem.offset,
-        starts=lambda _: greedy_starts(problem, objective.penalty),
+        starts=partial(first_trees, problem, objective.penalty),
         bound=objective.ceiling,
         method=proof_method(problem),
     )

@@ -87,7 +87,7 @@ def build(problem: Problem) -> Program:
         size=estimate_size(reduced),
         build=lambda guard: build_model(tools, guard),
         bound=objective.ceiling,
-        starts=lambda _: tools.starts(),
+        starts=tools.starts,
         improve=tools.polisher.improve if problem.params["solution_polishing"] else None,
         method=proof_method(problem),
     )

@@ -27,7 +27,7 @@ from octcore.formulations.shared.fixing import FIXING
 from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.program import Child, Columns, Cuts, PyomoModel, SearchState
+from octcore.program import ENDLESS, Child, Columns, Cuts, Patience, PyomoModel, SearchState
 from octcore.separation.equivalent_points import EquivalentForm, EquivalentPointCuts
 from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.max_flow import BendersCuts
@@ -36,6 +36,7 @@ from octcore.separation.probing import PathProbe
 from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.separation.value_rows import ValueRows
 from octcore.tree.tree import Tree
+from octcore.warmstart.amending import amended
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.polishing import Polisher, SubtreeCache
 
@@ -70,8 +71,8 @@ class Tools:
         X = problem.X[instance.sample[instance.pattern]]
         return Polisher(self.cache, X, instance.feature, problem.depth)
 
-    def starts(self) -> Iterator[tuple[str, Tree]]:
-        """Yield greedy trees, then polished ones where that is on."""
+    def starts(self, patience: Patience = ENDLESS) -> Iterator[tuple[str, Tree]]:
+        """Yield greedy trees, then polished ones where that is on, and amended ones."""
         greedy: list[Tree] = []
         for source, tree in greedy_starts(self.reduced.problem, self.objective.penalty):
             greedy.append(tree)
@@ -79,6 +80,8 @@ class Tools:
         # Polishing may have to load compiled kernels first, so the quick trees are out by then.
         for tree in greedy if self.params["solution_polishing"] else ():
             yield "polish", self.polisher.improve(tree)
+        for tree in amended(self.reduced.problem, self.objective.penalty, greedy, patience):
+            yield "warm start", tree
 
 
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
