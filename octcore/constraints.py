@@ -138,6 +138,17 @@ built from a `Problem` never sees it there, only the weights."""
 
 ACCEPTED = (*SIDE_CONSTRAINTS, CLASS_WEIGHT)
 FAIRNESS = tuple(p.name for p in SIDE_CONSTRAINTS if isinstance(p, ParityLimit))
+BY_SUBTREE = frozenset(
+    {
+        "max_leaves",
+        "max_splits",
+        "min_samples_leaf",
+        "forbidden_features",
+        "root_feature",
+        "class_weight",
+    }
+)
+"""Constraints that tie no two subtrees together: these can be searched, or counted, apart."""
 _BY_NAME = {parameter.name: parameter for parameter in ACCEPTED}
 
 
@@ -280,15 +291,20 @@ def parity_cells(
     return pairs
 
 
-def violations(constraints: Constraints, tree: Tree, context: ConstraintContext) -> tuple[str, ...]:
-    """Say in words which constraints a tree breaks on the training rows; empty if none."""
+def violations(
+    constraints: Constraints, tree: Tree, context: ConstraintContext, of_shape: bool = False
+) -> tuple[str, ...]:
+    """Say in words which constraints a tree breaks on the training rows; empty if none.
+
+    `of_shape`: whether those on recalls and between groups are left out.
+    """
     found = list(_size_violations(constraints, tree, context))
     found += _feature_violations(constraints, tree, context)
     for name, way in (constraints.monotone or {}).items():
         if not is_monotone(tree, context, name, way):
             wrong = "falls" if way == "up" else "rises"
             found.append(f"the prediction {wrong} somewhere where {name} rises")
-    if constraints.min_recall or constraints.fairness:
+    if not of_shape and (constraints.min_recall or constraints.fairness):
         found += _prediction_violations(constraints, tree, context)
     return tuple(found)
 

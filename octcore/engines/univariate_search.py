@@ -9,7 +9,7 @@ import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
-from octcore.program import Program, root_record
+from octcore.program import Patience, Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
@@ -159,6 +159,10 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         floors, cheapest = _at_prices(attempt, found)
         if floors.price and recorder.is_closed:
             return StopReason.OPTIMAL, (PRICED_CLAIM,)
+        recorder.phase("amend")
+        patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
+        for tree in listing.starts(cheapest, patience):
+            attempt.offer(tree, "search")
         recorder.phase("list")
         subtrees = recorder.state.nodes or 0
         instance = listing.make(FIRST_TOLERANCE, floors)

@@ -33,10 +33,12 @@ from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Choice, Flag, IntRange
 from octcore.program import (
+    ENDLESS,
     Capability,
     Child,
     Columns,
     Cuts,
+    Patience,
     Problem,
     Program,
     PyomoModel,
@@ -46,6 +48,7 @@ from octcore.separation import equivalent_points, path_bound
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.tree.tree import Tree
+from octcore.warmstart.amending import amended
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.polishing import Polisher, SubtreeCache
 
@@ -183,7 +186,7 @@ def build(problem: Problem) -> Program:
         size=benders.estimate_size(reduced),
         build=lambda guard: build_model(tools, guard),
         bound=objective.ceiling,
-        starts=lambda _: tools.starts(),
+        starts=tools.starts,
         improve=tools.polisher.improve if problem.params["solution_polishing"] else None,
         method=proof_method(problem),
     )
@@ -261,8 +264,8 @@ class Tools:
         X = problem.X[instance.sample[instance.pattern]]
         return Polisher(self.cache, X, instance.feature, problem.depth)
 
-    def starts(self) -> Iterator[tuple[str, Tree]]:
-        """Yield greedy trees, then polished ones where that is on."""
+    def starts(self, patience: Patience = ENDLESS) -> Iterator[tuple[str, Tree]]:
+        """Yield greedy trees, then polished ones where that is on, and amended ones."""
         greedy: list[Tree] = []
         for source, tree in greedy_starts(self.reduced.problem, self.objective.penalty):
             greedy.append(tree)
@@ -270,6 +273,8 @@ class Tools:
         # Polishing may have to load compiled kernels first, so the quick trees are out by then.
         for tree in greedy if self.params["solution_polishing"] else ():
             yield "polish", self.polisher.improve(tree)
+        for tree in amended(self.reduced.problem, self.objective.penalty, greedy, patience):
+            yield "warm start", tree
 
 
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:

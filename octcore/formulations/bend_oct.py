@@ -14,12 +14,13 @@ fractional points too, by the minimum cut on the tree.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import benders, constraint_kinds
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program, PyomoModel
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 INFO = FormulationInfo(
     key="bend-oct",
@@ -70,7 +71,7 @@ def build(problem: Problem) -> Program:
         size=benders.estimate_size(reduced),
         build=lambda guard: build_model(reduced, objective, guard),
         bound=objective.ceiling,
-        starts=lambda _: greedy_starts(problem, objective.penalty),
+        starts=partial(first_trees, problem, objective.penalty),
     )
 
 

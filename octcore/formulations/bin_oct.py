@@ -39,7 +39,7 @@ from octcore.formulations.shared.univariate import weight_unit
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 INFO = FormulationInfo(
     key="bin-oct",
@@ -104,7 +104,7 @@ def build(problem: Problem) -> Program:
         shift=-problem.surplus,
         granularity=weight_unit(problem.weights),
         span=float(problem.weights.sum()),
-        starts=lambda _: greedy_starts(problem, 0.0),
+        starts=partial(first_trees, problem, 0.0),
         bound=terminals.fewest_errors(problem),
         feasibility=terminals.weight_tolerance(problem),
     )

@@ -51,7 +51,7 @@ from octcore.program import (
 )
 from octcore.tree import topology
 from octcore.tree.tree import Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 VIOLATION = 1e-4
 """Smaller violations cost more rows than they gain."""
@@ -114,7 +114,7 @@ def build(problem: Problem) -> Program:
         build=flow.build,
         scale=flow.scale,
         shift=objective.scale * problem.offset,
-        starts=lambda _: greedy_starts(problem, objective.penalty),
+        starts=partial(first_trees, problem, objective.penalty),
         bound=objective.ceiling,
         method=root_values.proof_method(problem),
     )

@@ -33,7 +33,7 @@ from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree.tree import Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 SMALLEST_GAP = 1e-4
 """Rows closer than this cannot be separated: it must stay well above the solver's tolerance."""
@@ -101,7 +101,7 @@ def build(problem: Problem) -> Program:
         scale=1 / model.majority_errors,
         shift=-problem.surplus / model.majority_errors,
         granularity=smallest_step(unit, steps),
-        starts=lambda _: greedy_starts(problem, model.split_price),
+        starts=partial(first_trees, problem, model.split_price),
         bound=terminals.fewest_errors(problem) / model.majority_errors,
         feasibility=terminals.weight_tolerance(problem, model.split_price),
         claims=(

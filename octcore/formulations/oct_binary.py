@@ -37,7 +37,7 @@ from octcore.formulations.shared.univariate import (
 from octcore.parameters import Flag
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
 from octcore.tree.tree import Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 INFO = FormulationInfo(
     key="oct-binary",
@@ -85,7 +85,7 @@ def build(problem: Problem) -> Program:
         size=oct_binary.size,
         build=oct_binary.build,
         shift=objective.from_count(objective.weight_right - objective.penalty),
-        starts=lambda _: greedy_starts(problem, objective.penalty),
+        starts=partial(first_trees, problem, objective.penalty),
         bound=objective.ceiling,
         feasibility=terminals.weight_tolerance(problem, objective.penalty),
     )

@@ -124,9 +124,7 @@ def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
         method += f" for each of {n_sets:,} sets of features"
     for number, (_, chosen) in enumerate(_feature_sets(claim)):
         guard()
-        sums = make_sums(claim, _columns(claim, chosen), guard)
-        if not number:
-            guard.expects(n_sets * coupled_seconds(sums, claim.depth))
+        sums = make_sums(claim, _columns(claim, chosen), guard, n_sets - number)
         best = min(best, coupled_optimum(sums, claim, value.price, guard))
     return best, method
 
@@ -193,8 +191,11 @@ class Sums:
         return kept
 
 
-def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
-    """Count what the limits of a claim look at on merged rows, for tests of some columns."""
+def make_sums(claim: Claim, columns: Array, guard: Guard, times: int = 1) -> Sums:
+    """Count what the limits of a claim look at on merged rows, for tests of some columns.
+
+    `times`: how often an optimum like that will be derived; announced before rows are parted.
+    """
     sheet, merged = make_sheet(claim.X, claim.gains, columns, claim.group, guard)
     n_distinct, n_tests = len(sheet.number), len(sheet.cuts)
     guard.needs(float(n_distinct) * n_tests)
@@ -224,20 +225,21 @@ def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
                 known[key] = add(group, claim.positive_class)
             at += [known[key], float(group.sum())]
         gaps.append((int(at[0]), at[1], int(at[2]), at[3], gap))
+    shape = n_tests, len(wrong), 1 + len(blocks)
+    guard.expects(times * coupled_seconds(*shape, claim.depth))
     right = ~sheet.sides(np.arange(n_tests))
     group = claim.group[sheet.cuts.column]
     return Sums(right, group, sheet.counts, np.stack(blocks, axis=2), floors, gaps)
 
 
-def coupled_seconds(sums: Sums, depth: int) -> float:
+def coupled_seconds(n_tests: int, n_classes: int, width: int, depth: int) -> float:
     """Seconds of `coupled_optimum` at most: no two vectors are taken to be equal."""
-    (n_tests, _), n_classes = sums.right.shape, len(sums.of_label)
     vectors, work = float(n_classes), 0.0
     for level in range(depth):
         nodes = (2.0 * n_tests) ** (depth - 1 - level)
         work += nodes * n_tests * vectors**2
         vectors = n_classes + n_tests * vectors**2
-    return SUM_SECONDS * sums.width * work
+    return SUM_SECONDS * width * work
 
 
 def coupled_optimum(sums: Sums, claim: Claim, price: float, guard: Guard) -> float:

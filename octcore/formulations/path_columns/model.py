@@ -102,7 +102,7 @@ def build(problem: Problem) -> Program:
     assembly = _Assembly(problem, objective)
     return objective.program(
         build=assembly.build,
-        starts=lambda _: assembly.search.trees(),
+        starts=lambda patience: assembly.search.trees(patience=patience),
         describe=assembly.describe,
         method="mip+path-search",
     )

@@ -20,7 +20,7 @@ from octcore.formulations.shared.constraint_kinds import recall_floors
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.side_constraints import allowed_columns, parity_limits
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.program import Problem
+from octcore.program import ENDLESS, Patience, Problem
 from octcore.search.univariate.columns import (
     Channel,
     ColumnSpace,
@@ -33,7 +33,7 @@ from octcore.search.univariate.question import Answer
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap, map_features
 from octcore.tree.tree import Tree
-from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.amending import first_trees
 
 SEARCH_SECONDS = 10.0
 """Depth three takes two seconds at most on the published sets; a bound is left in any case."""
@@ -263,9 +263,11 @@ class ColumnsSearch:
         objective = self.columns.objective
         return objective.from_count(found.objective * objective.weight_right)
 
-    def trees(self, guard: Callable[[], None] = lambda: None) -> Iterator[tuple[str, Tree]]:
+    def trees(
+        self, guard: Callable[[], None] = lambda: None, patience: Patience = ENDLESS
+    ) -> Iterator[tuple[str, Tree]]:
         """Yield feasible trees, each better than the one before, and sharpen the bounds."""
-        for source, tree in greedy_starts(self.problem, self.columns.objective.penalty):
+        for source, tree in first_trees(self.problem, self.columns.objective.penalty, patience):
             if self.offer(tree):
                 yield source, tree
         guard()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from octcore.constraints import FAIRNESS
+from octcore.constraints import BY_SUBTREE, FAIRNESS
 from octcore.errors import SettingsError
 from octcore.program import Problem
 
@@ -31,19 +31,6 @@ ALL = STRUCTURAL | ROUTED | PREDICTION
 """What a model with one column per split can express."""
 OF_COLUMNS = frozenset({"max_features", "forbidden_pairs", "feature_once_per_path", "monotone"})
 """Constraints that look at which columns are tested where."""
-BY_SUBTREE = frozenset(
-    {
-        "max_leaves",
-        "max_splits",
-        "min_samples_leaf",
-        "forbidden_features",
-        "root_feature",
-        "class_weight",
-    }
-)
-"""Constraints that tie no two subtrees together: these can be searched, or counted, apart."""
-
-
 BY_ORDER = ALL | {"monotone"}
 """What can be tested on a whole tree, when trees come in the order of their cost."""
 

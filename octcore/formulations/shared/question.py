@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE, OF_COLUMNS, recall_floors
+from octcore.constraints import BY_SUBTREE
+from octcore.formulations.shared.constraint_kinds import OF_COLUMNS, recall_floors
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Listing, Problem
@@ -19,6 +20,7 @@ from octcore.search.near_optimal.floors import FREE, Floors
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
+from octcore.warmstart.amending import amended
 
 EXACT_ROOT_VALUES = Flag(
     "exact_root_values",
@@ -130,6 +132,7 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
         lambda tolerance, floors: instance_of(problem, objective, tolerance, floors),
         by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
         by_columns=bool(coupled & OF_COLUMNS),
+        starts=lambda tree, patience: amended(problem, objective.penalty, [tree], patience),
         sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
         floors=recall_floors(problem) if problem.copies is None else {},
     )

@@ -8,12 +8,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from octcore.verification.optimum import make_sums
 
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.solving.run import Run
 from octcore.solving.verified import AUTOMATIC_LIMIT, AUTOMATIC_MEMORY, after_solve
 from octcore.verification.base import WALL_FACTOR, Guard, NotProvenError
+from octcore.verification.checking import claim_of
 
 
 @cache
@@ -88,3 +90,14 @@ def test_a_busy_machine_loses_no_verification() -> None:
     for start in ((now[0], now[1] - 1.1 * WALL_FACTOR * 10.0), (now[0] - 10.1, now[1])):
         with pytest.raises(NotProvenError, match="not done in 10 s"):
             Guard(10.0, start=start)()
+
+
+def test_rows_are_not_parted_for_a_check_that_would_take_too_long() -> None:
+    """All tests of all rows took seconds, and a bit each, before the estimate said no."""
+    claim = claim_of(solved(3_000, 3, 12), Guard(60.0))
+    tracemalloc.start()
+    with pytest.raises(NotProvenError, match="estimated"):
+        make_sums(claim, claim.columns, Guard(60.0, longest=1.0))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3_000 * 9_000
