@@ -18,8 +18,14 @@ from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.serial import Record
-from octcore.solving import threshold_span
 from octcore.solving.prepare import problem_of
+from octcore.solving.threshold_span import (
+    ORDERED,
+    ThresholdValue,
+    ordered_columns,
+    own_column,
+    span_at,
+)
 from octcore.tree.tree import Tree, midpoint
 
 if TYPE_CHECKING:
@@ -122,7 +128,7 @@ def threshold_values(
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     node: int = 1,
-) -> tuple[threshold_span.ThresholdValue, ...]:
+) -> tuple[ThresholdValue, ...]:
     """Search the best tree below every threshold of a raw column at a node.
 
     The sides of a split are searched one after the other, as neither ties the other.
@@ -156,7 +162,7 @@ def threshold_values(
         allowed &= np.isin(np.arange(len(allowed)), asked.roots)
     if asked.forbidden is not None:
         allowed &= ~asked.forbidden
-    found: dict[tuple[float, float], threshold_span.ThresholdValue] = {}
+    found: dict[tuple[float, float], ThresholdValue] = {}
     for j in np.flatnonzero(allowed) if asked.depth else ():
         raw = _raw_values(run, problem, int(j))
         if raw is None:
@@ -183,9 +189,7 @@ def threshold_values(
                 continue
             lost = sum(cost for cost, _ in sides if cost is not None)
             value = objective.from_count((rest - lost) * objective.weight_right)
-            found[span] = threshold_span.ThresholdValue(
-                *span, value, all(exact for _, exact in sides)
-            )
+            found[span] = ThresholdValue(*span, value, all(exact for _, exact in sides))
     return tuple(found[span] for span in sorted(found))
 
 
@@ -198,11 +202,11 @@ def threshold_spans(
     the rest of the tree kept.  Raises as `threshold_values`.
     """
     clock, found = Clock(time_limit), {}
-    ordered = threshold_span.ordered_columns(run)
+    ordered = ordered_columns(run)
     for node in sorted(run.tree.splits) if run.tree.is_univariate else ():
-        if (column := threshold_span.own_column(run, node)) in ordered:
+        if (column := own_column(run, node)) in ordered:
             points = threshold_values(run, column, clock.remaining, node=node)
-            span = threshold_span.span_at(run, column, node, points)
+            span = span_at(run, column, node, points)
             if not all(point.is_exact for point in points):
                 found[node] = None
             elif span is not None:
@@ -275,7 +279,7 @@ def _interval(
 def _raw_values(run: Run, problem: Problem, j: int) -> np.ndarray | None:
     """Raw values of the rows of a problem in an encoded column; None where it has no order."""
     column = run.encoding.columns[j]
-    if column.kind not in threshold_span.ORDERED or column.levels:
+    if column.kind not in ORDERED or column.levels:
         return None
     values = run.needed.train.frame[column.raw].to_numpy(float)
     return values if problem.copies is None else values[problem.copies.row]
