@@ -70,11 +70,6 @@ class State:
     playing: dict[str, tuple[int, float]] = field(default_factory=dict)
     """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
     compared: tuple[str, ...] = ()
-    repeats: dict[tuple[str, ...], tuple[float, tuple[tuple[str, ...], ...]]] = field(
-        default_factory=dict
-    )
-    """By compared runs: held-out share and runs on further splits of the rows, one tuple for every
-    compared run; those not started yet are empty."""
     tuning: str | None = None
     tunings: tuple[str, ...] = ()
     """Model selections that were started or opened, newest first."""

@@ -1,7 +1,7 @@
 """Accuracy over splits of the rows: of several runs, and of the candidates of a model selection."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,11 @@ from octcore.plotting.layout import BREAK, base_layout, curve, mark, silent
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import SHAPES
 from octcore.selection.tuning import Candidate, Fit
-from octcore.solving.run import Run
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One run and its repetitions: accuracies on training and on held-out rows."""
+    """One run, or its repetitions on further splits: accuracies on training and held-out rows."""
 
     label: str
     training: tuple[float, ...]
@@ -37,16 +36,11 @@ class Spread:
         return f"{self.label}: {text.percent(mean)} {name} on average of {len(values)}, {span}"
 
 
-def spread_data(runs: Sequence[Sequence[Run]], labels: Sequence[str]) -> tuple[Spread, ...]:
-    """Collect accuracies; every entry of `runs` holds a run and its repetitions."""
-    return tuple(
-        Spread(
-            label,
-            tuple(run.accuracy for run in group if run.accuracy is not None),
-            tuple(run.test_accuracy for run in group if run.test_accuracy is not None),
-        )
-        for group, label in zip(runs, labels, strict=True)
-    )
+def spread_data(pairs: Iterable[tuple[float | None, float | None]], label: str) -> Spread:
+    """Collect accuracies of trainings, on training and on held-out rows."""
+    training, held_out = zip(*pairs, strict=True)
+    kept = (tuple(v for v in values if v is not None) for values in (training, held_out))
+    return Spread(label, *kept)
 
 
 def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:

@@ -17,7 +17,7 @@ from dashboard.views.compare.presets import (
     start_order,
 )
 from dashboard.views.data import column_editor
-from dashboard.views.runs.history_table import SPLIT, name_of, when
+from dashboard.views.runs.history_table import name_of, when
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -155,12 +155,7 @@ def choose() -> None:
     found = inputs.tried(lambda: history.entries(jobs.supervisor(), session.token()))
     if found is None:
         return
-    known = {
-        line.id: line
-        for line in found
-        # Repetitions on other splits belong to the run that they repeat.
-        if line.summary.get("objective") is not None and not SPLIT.search(line.title)
-    }
+    known = {line.id: line for line in found if line.summary.get("objective") is not None}
     for run_id in (*session.state().runs, *session.compared()):
         line = history.entry(jobs.supervisor(), run_id)
         if run_id not in known and line is not None and line.is_final:

@@ -76,8 +76,7 @@ def test_heat_map_puts_all_runs_on_the_same_rows(univariate, oblique):
 
 
 def test_spread_has_every_split_and_the_mean(runs):
-    parts = [replace(runs[0], test_accuracy=value) for value in (0.5, 0.7, 0.9)]
-    (record,) = spread_data([parts], ["a"])
+    record = spread_data([(runs[0].accuracy, value) for value in (0.5, 0.7, 0.9)], "a")
     assert record.held_out == (0.5, 0.7, 0.9)
     assert "70.0 % held out on average of 3, 50.0 % to 90.0 %" in record.words
     figure = spread_figure([record], LIGHT)
