@@ -1,6 +1,11 @@
-"""Where the root of a better tree may still cut a column, while the exact search goes on."""
+"""Where the root of a better tree may still cut, while the exact search goes on and afterwards.
 
-from collections.abc import Mapping, Sequence
+A moment of the search is told as ``open``, spans of thresholds by encoded column, ``root``, column
+and threshold of the best tree, ``seconds``, ``value`` and ``bound``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,74 +17,15 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, ruler
 from octcore.plotting.palette import Palette
-from octcore.plotting.rows_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
 
-OPEN_OPACITY = 0.22
+MOST_COLUMNS = 8
 LINE_HEIGHT, LEAST_WIDTH = 28, 0.006
-"""Pixels of a column in the live picture; width of a single threshold, as a share of it."""
+"""Pixels of a column in the picture; width of a single threshold, as a share of it."""
 
 
 @dataclass(frozen=True)
-class OpenMoment:
-    """One column at one moment of the search."""
-
-    seconds: float
-    value: float
-    bound: float
-    """`value`, `bound`: objective of the best tree, and its bound."""
-    open: tuple[tuple[float, float], ...]
-    """Between which thresholds, both included, the root of a better tree may still lie."""
-    root: float | None
-    """Threshold of the best tree's root, where it tests this column."""
-
-
-@dataclass(frozen=True)
-class OpenThresholds:
-    """A numeric column over the course of a search."""
-
-    rows: EncodingPlot
-    """The training rows by class along the column."""
-    moments: tuple[OpenMoment, ...]
-
-
-def open_columns(values: Mapping[str, Any], encoding: Encoding, data: Dataset) -> tuple[str, ...]:
-    """Numeric raw columns whose thresholds a search looked into, those open longest first.
-
-    `values`: `Run.values` of the search over all thresholds: ``open_thresholds``.
-    """
-    moments: dict[str, int] = {}
-    for moment in values.get("open_thresholds", ()):
-        for j in moment["open"]:
-            column = encoding.columns[int(j)]
-            if column.kind == "value" and data.column(column.raw).kind == "numeric":
-                moments[column.raw] = moments.get(column.raw, 0) + 1
-    return tuple(sorted(moments, key=lambda raw: -moments[raw]))
-
-
-def open_thresholds_data(
-    values: Mapping[str, Any], encoding: Encoding, data: Dataset, column: str
-) -> OpenThresholds:
-    """Collect the moments of one raw column."""
-    own = next(j for j, c in enumerate(encoding.columns) if c.raw == column)
-    moments = []
-    for moment in values["open_thresholds"]:
-        runs = tuple((float(low), float(high)) for low, high in moment["open"].get(str(own), ()))
-        root = moment["root"]
-        moments.append(
-            OpenMoment(
-                float(moment["seconds"]),
-                float(moment["value"]),
-                float(moment["bound"]),
-                runs,
-                float(root[1]) if root is not None and root[0] == own else None,
-            )
-        )
-    return OpenThresholds(encoding_plot_data(data, None, column), tuple(moments))
-
-
-@dataclass(frozen=True)
-class OpenNow:
-    """A numeric column in a search that goes on."""
+class OpenColumn:
+    """A numeric column at one moment of a search."""
 
     column: str
     shares: tuple[tuple[float, float], ...]
@@ -87,30 +33,51 @@ class OpenNow:
     root: float | None
     """Where the best tree begins, if with this column; as a share, too."""
     words: str
+    """What is open, in its own units."""
 
 
-def open_now(
-    told: Mapping[str, Any], encoding: Encoding, data: Dataset
-) -> tuple[OpenNow, ...] | None:
-    """Read what a running search tells of its numeric columns; None if of none.
+def open_columns(
+    moments: Iterable[Mapping[str, Any]], encoding: Encoding, data: Dataset
+) -> tuple[int, ...]:
+    """Encoded columns of numbers that were open at some moments, those open longest first."""
+    times = Counter(int(j) for moment in moments for j in moment["open"])
+    columns = {j: encoding.columns[j] for j, _ in times.most_common()}
+    found = (
+        j
+        for j, column in columns.items()
+        if column.kind == "value" and data.column(column.raw).kind == "numeric"
+    )
+    return tuple(found)[:MOST_COLUMNS]
 
-    `told`: ``details["open"]`` of a progress event of the search over all thresholds.
-    """
+
+def open_data(
+    moment: Mapping[str, Any], columns: Sequence[int], encoding: Encoding, data: Dataset
+) -> tuple[OpenColumn, ...]:
+    """Collect what is open of some columns at a moment."""
     found = []
-    root = told["root"]
-    for key, spans in told["open"].items():
-        column = encoding.columns[int(key)]
-        if column.kind != "value" or data.column(column.raw).kind != "numeric":
-            continue
-        values = data.frame[column.raw].to_numpy(dtype=float)
+    for j in columns:
+        spans, root, raw = moment["open"].get(str(j), ()), moment["root"], encoding.columns[j].raw
+        values = data.frame[raw].to_numpy(dtype=float)
         low, width = float(values.min()), float(np.ptp(values)) or 1.0
         shares = tuple(((a - low) / width, (z - low) / width) for a, z in spans)
-        start = (root[1] - low) / width if root is not None and root[0] == int(key) else None
-        found.append(OpenNow(text.printable(column.raw, 28), shares, start, _span_words(spans)))
-    return tuple(found) or None
+        start = (root[1] - low) / width if root is not None and root[0] == j else None
+        words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans]
+        named = text.minus(text.few(words, 3))
+        found.append(OpenColumn(text.printable(raw, 28), shares, start, named))
+    return tuple(found)
 
 
-def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
+def open_words(moment: Mapping[str, Any], record: Sequence[OpenColumn]) -> str:
+    """Say in a sentence what a moment shows."""
+    known = f"objective {text.number(moment['value'])}, bound {text.number(moment['bound'])}"
+    if not moment["open"]:
+        return f"No threshold can begin a better tree any more; {known}."
+    where = [f"{column.column} at {column.words}" for column in record if column.shares]
+    first = text.few(where, 3) or "another column"
+    return f"A better tree may still begin with {first}; {known}."
+
+
+def open_figure(record: Sequence[OpenColumn], palette: Palette) -> go.Figure:
     """Draw a bar for every column, its open parts coloured, the root of the best tree a line."""
     height = LINE_HEIGHT * len(record)
     figure = go.Figure(layout=base_layout(palette, height, has_legend=False))
@@ -131,37 +98,3 @@ def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
         tickvals=[k for k, _ in lines], ticktext=names, range=[len(record) - 0.5, -0.5]
     )
     return figure
-
-
-def _span_words(spans: Sequence[Sequence[float]]) -> str:
-    words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans]
-    return text.minus(text.few(words, 3))
-
-
-def open_thresholds_figure(record: OpenThresholds, position: int, palette: Palette) -> go.Figure:
-    """Draw the rows of the column, what is open at one moment shaded, the best root as a line."""
-    figure = encoding_plot_figure(record.rows, palette)
-    moment = record.moments[position]
-    figure.update_layout(uirevision=record.rows.column)
-    for low, high in moment.open:
-        # A single open threshold is a band without width, so it has an edge.
-        figure.add_vrect(
-            x0=low,
-            x1=high,
-            fillcolor=palette.incumbent,
-            opacity=OPEN_OPACITY,
-            line={"color": palette.incumbent, "width": 1.5},
-            layer="above",
-        )
-    if moment.root is not None:
-        figure.add_vline(x=moment.root, line={"color": palette.text, "width": 3})
-    return figure
-
-
-def open_words(record: OpenThresholds, position: int) -> str:
-    """Say in a sentence what a moment shows."""
-    moment, column = record.moments[position], record.rows.column
-    known = f"objective {text.number(moment.value)}, bound {text.number(moment.bound)}"
-    if not moment.open:
-        return f"No threshold of {column} can begin a better tree any more; {known}."
-    return f"A better tree may still begin with {column} at {_span_words(moment.open)}; {known}."

@@ -18,7 +18,7 @@ from octcore.plotting.accuracy_plot import spread_data, spread_figure
 from octcore.plotting.bench_plot import profile_data, profile_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.open_thresholds import OpenNow, open_now_figure
+from octcore.plotting.open_thresholds import OpenColumn, open_figure
 from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.race import Entrant, race_data, race_figure
@@ -205,10 +205,10 @@ def test_static_steps_stand_where_the_numbers_are(trace):
 
 def test_open_parts_are_drawn_where_they_are():
     record = (
-        OpenNow("a <b>", ((0.1, 0.3), (0.5, 0.5)), 0.2, "0.1 to 0.3, 0.5"),
-        OpenNow("c", ((0.0, 1.0),), None, "all"),
+        OpenColumn("a <b>", ((0.1, 0.3), (0.5, 0.5)), 0.2, "0.1 to 0.3, 0.5"),
+        OpenColumn("c", ((0.0, 1.0),), None, "all"),
     )
-    root = ElementTree.fromstring(figure_svg(open_now_figure(record, DARK), "open", 700))
+    root = ElementTree.fromstring(figure_svg(open_figure(record, DARK), "open", 700))
     paths = {p.attrib["stroke"]: p.attrib["d"] for p in root.iter() if p.tag.endswith("path")}
     assert set(paths) == {DARK.grid, DARK.incumbent, DARK.text}
     whole, spans, (best,) = (
