@@ -11,13 +11,13 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, inputs, live
 from octcore.plotting import text
-from octcore.plotting.open_thresholds import (
+from octcore.plotting.thresholds import (
+    curve_figure,
     open_columns,
     open_data,
     open_figure,
     open_words,
 )
-from octcore.plotting.root_values import curve_figure
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import (
     ThresholdValue,

@@ -15,7 +15,7 @@ from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
-from octcore.plotting.accuracy_plot import Spread
+from octcore.plotting.accuracy import Spread
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg

@@ -14,7 +14,7 @@ from dashboard.views.compare.report import COVERS, comparison_data, comparison_h
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.plotting import text
-from octcore.plotting.accuracy_plot import Spread, spread_data, spread_figure
+from octcore.plotting.accuracy import Spread, spread_data, spread_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (

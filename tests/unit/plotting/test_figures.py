@@ -7,7 +7,7 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting import text
-from octcore.plotting.confusion import confusion_data, confusion_figure
+from octcore.plotting.accuracy import confusion_data, confusion_figure
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
 from octcore.plotting.rows_plot import (

@@ -12,7 +12,7 @@ import octcore
 from octcore import kernels
 from octcore.engines import univariate_search as engine
 from octcore.engines.events import Event, Recorder
-from octcore.plotting.open_thresholds import (
+from octcore.plotting.thresholds import (
     open_columns,
     open_data,
     open_words,
