@@ -30,8 +30,8 @@ with st.expander("Compare others", icon=":material/checklist:") if views else st
 encoding_preview.price_link()
 if not views:
     st.info(
-        "Press **Start**: the runs solve the same rows side by side, their gaps close in one "
-        "chart, and then trees, planes and numbers stand beside each other.",
+        "Press **Start**: the runs solve the same rows, their gaps close in one chart, "
+        "and then trees, planes and numbers stand beside each other.",
         icon=":material/arrow_upward:",
     )
 else:

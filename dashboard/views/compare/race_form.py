@@ -70,11 +70,11 @@ def draw(data: Dataset) -> None:
     with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
         _keep(entrants, title if preset in own else "")
     cores = jobs.supervisor().cores
-    words = "All of them run side by side, each on a core of its own."
+    words = "There is a core for each: none waits for another."
     if len(entrants) > cores:
         words = (
-            f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others "
-            "wait in the queue and have a clock of their own."
+            f"This machine has {text.count(cores, 'core')}: {len(entrants) - cores} of the runs "
+            "wait in the queue until one is free. Each has a clock of its own."
         )
     note.caption(words)
 
