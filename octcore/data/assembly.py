@@ -20,6 +20,7 @@ from octcore.data.findings import (
     error,
     listing,
     of_column,
+    percent,
     quote,
     raise_if_unusable,
     warning,
@@ -253,7 +254,7 @@ class _Assembly:
         elif left:
             did.append(
                 f"{count(len(left), 'column')} left out, whose gaps would cost more than "
-                f"{MOST_LOST:.0%} of the rows ({listing(left)})"
+                f"{percent(MOST_LOST, 0)} of the rows ({listing(left)})"
             )
         if policy == "drop-rows" and (lean := self.price(*self.plan("auto"))) != price:
             cost = f"{count(lean.n_rows_lost, 'row')} and {count(len(lean.columns), 'column')}"

@@ -216,7 +216,7 @@ def _accuracy(repeats: Sequence[Spread], share: float) -> str:
     if not rows:
         return ""
     head = ("", "splits", "held out, mean", "deviation", "worst", "best", "training, mean")
-    words = f"Each split holds out {100 * share:.0f} % of the rows; the same splits for all."
+    words = f"Each split holds out {text.percent(share, 0)} of the rows; the same splits for all."
     return f"<h2>Accuracy on repeated splits</h2>{table(head, rows)}{weak(words)}"
 
 

@@ -234,10 +234,8 @@ def accuracy(runs: Sequence[Finished]) -> None:
         chart.show(figure, key="compare_accuracy", alt=f"Accuracy: {words}")
         st.caption(f"{text.markdown(words, 600)}.")
         if tasks:
-            st.caption(
-                f"Every mark is one split with {_share():.0%} held out; the upright line is the "
-                "mean."
-            )
+            held = text.percent(_share(), 0)
+            st.caption(f"Every mark is one split with {held} held out; upright lines are means.")
 
     live.until(lambda: live.all_final(map(jobs.task, tasks.values())), part)
 

@@ -370,7 +370,7 @@ def test_conflicting_rows_state_the_ceiling():
     blob = table(["1.5,1.5,a", "1.5,1.5,b", "1.5,1.5,b", "2.5,1.5,a"] * 5)
     data = read_csv(blob, target="y")
     (finding,) = [f for f in data.findings if f.code == "CONFLICTING_ROWS"]
-    assert "75.0%" in finding.message
+    assert "75.0 %" in finding.message
 
 
 def test_all_findings_travel_with_the_error():
@@ -456,7 +456,7 @@ def test_numbers_written_in_two_ways_are_no_look_alikes():
 def test_a_share_that_is_not_all_is_not_called_100_percent():
     lines = [f"{i},{'ab'[i % 2]}" for i in range(4000)]
     said = [f.message for f in read_csv(table([*lines, "0,b"], "x,y"), target="y").findings]
-    assert any("more accurate than 99.98% on these data" in message for message in said)
+    assert any("more accurate than 99.98 % on these data" in message for message in said)
 
 
 def test_what_repeats_or_decides_alone_is_said():

@@ -254,6 +254,13 @@ def test_numbers_are_short():
     assert text.number(None) == "–"
     assert text.number(0.123456) == "0.1235"
     assert text.percent(0.945) == "94.5 %"
+    assert [text.percent(v, 0) for v in (0, 0.004, 0.5, 0.9996, 1)] == [
+        "0 %",
+        "0.4 %",
+        "50 %",
+        "99.96 %",
+        "100 %",
+    ]
     assert text.gap(0.0) == "0 %"
     assert text.gap(0.1234) == "12 %"
     assert text.seconds(0.04) == "40 ms"
