@@ -206,12 +206,12 @@ def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
     yield of_column(name, "FEW_NUMBERS", words, "info")
 
 
-def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
-    """Say whether a text column is an id: (nearly) one value per row."""
-    if n_rows < FEW_ROWS or len(texts) < 0.9 * n_rows:
+def check_ids(name: str, noun: str, n_values: int, n_rows: int) -> Finding | None:
+    """Say whether a column, of texts or named as one, is an id: (nearly) one value per row."""
+    if n_rows < FEW_ROWS or n_values < 0.9 * n_rows:
         return None
     words = (
-        f"has {len(texts)} different texts in {n_rows} rows and looks like an id; it is left out. "
+        f"has {n_values} different {noun}s in {n_rows} rows and looks like an id; it is left out. "
         "Choose a kind for it to keep it."
     )
     return of_column(name, "ID_COLUMN", words)

@@ -201,6 +201,20 @@ def test_ids_and_row_numbers_are_left_out_unless_asked_for():
     assert kept.column("name").kind == "categorical"
 
 
+@pytest.mark.parametrize(
+    ("name", "repeated", "left_out"),
+    [("ID", 2, True), ("patient id", 2, True), ("ID", 4, False), ("number", 1, False),
+     ("number", 0, True), ("age", 0, False)],
+)  # fmt: skip
+def test_whole_numbers_named_as_ids_are_left_out_where_nearly_every_row_has_its_own(
+    name, repeated, left_out
+):
+    lines = [f"{100 + max(i, repeated)},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
+    data = read_csv(table(lines, f"{name},x,y"), target="y")
+    assert (name in data.feature_names) != left_out
+    assert ("ID_COLUMN" in codes(data)) == left_out
+
+
 def test_large_integers_that_collapse_are_said():
     lines = [f"{2**70 + i},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
     assert "PRECISION_LOST" in codes(read_csv(table(lines), target="y"))
