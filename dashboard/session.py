@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,6 +31,7 @@ FIRST_SAMPLE = "iris"
 
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
 NODE_PARAMETER, DATA_PARAMETER, ANSWER_PARAMETER = "node", "data", "answer"
+FORM_PARAMETER = "form"
 NODE, ROW, REPLAY = "node", "row", "replay"
 SOLVE, TUNE, COMPARE = "solve", "tune", "compare"
 TOKEN_COOKIE = "octcore_browser"
@@ -70,11 +72,6 @@ class State:
     playing: dict[str, tuple[int, float]] = field(default_factory=dict)
     """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
     compared: tuple[str, ...] = ()
-    repeats: dict[tuple[str, ...], tuple[float, tuple[tuple[str, ...], ...]]] = field(
-        default_factory=dict
-    )
-    """By compared runs: held-out share and runs on further splits of the rows, one tuple for every
-    compared run; those not started yet are empty."""
     tuning: str | None = None
     tunings: tuple[str, ...] = ()
     """Model selections that were started or opened, newest first."""
@@ -383,6 +380,14 @@ def offer(page: str, value: Any) -> None:
 def take_offer(page: str) -> Any:
     """What another page offers; None from then on."""
     return st.session_state.pop(f"offered_{page}", None)
+
+
+def link_form(settings: Mapping[str, Any]) -> None:
+    """Put settings of the Solve form into the URL; nothing of them where there are none."""
+    written = json.dumps(settings, default=str, separators=(",", ":")) if settings else ""
+    if written != st.query_params.get(FORM_PARAMETER, ""):
+        st.query_params.pop(FORM_PARAMETER, None)
+        st.query_params.update({FORM_PARAMETER: written} if written else {})
 
 
 def tuning_id() -> str | None:

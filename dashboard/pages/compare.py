@@ -22,16 +22,16 @@ with st.expander("Compare others", icon=":material/checklist:") if views else st
     lazy_tabs(
         {
             "Start new runs": lambda: race_form.draw(session.dataset()),
-            "From the history": race_form.choose,
             "Performance profile": profile_upload.draw,
         },
         key="compare_choice",
     )
+    st.page_link("pages/runs.py", label="Or tick runs of the history", icon=":material/history:")
 encoding_preview.price_link()
 if not views:
     st.info(
-        "Press **Start**: the runs solve the same rows side by side, their gaps close in one "
-        "chart, and then trees, planes and numbers stand beside each other.",
+        "Press **Start**: the runs solve the same rows, their gaps close in one chart, "
+        "and then trees, planes and numbers stand beside each other.",
         icon=":material/arrow_upward:",
     )
 else:

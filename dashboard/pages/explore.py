@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.views.explore import inside_search, linked_views, metrics_view, replay, scoring
+from dashboard.views.explore import linked_views, metrics_view, replay, scoring
 from dashboard.views.runs import exports
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title, stay_in_app
@@ -32,7 +32,7 @@ if picked is not None:
             "Model card": lambda: metrics_view.model_card(key, run),
             "Download": lambda: exports.draw(key, title, run, 3),
             "Convergence": lambda: replay.convergence(key, run),
-            "Inside the search": lambda: inside_search.draw(key, run),
+            "Inside the search": lambda: replay.inside(key, run),
         },
         key="explore_tabs",
     )

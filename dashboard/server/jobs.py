@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit import runtime
 
 from dashboard import views
 from dashboard.server import history
 from dashboard.server.families import Family
 from dashboard.server.job_view import JobView, title_of
+from dashboard.server.presses import outlive_redraws
 from dashboard.server.supervisor import Supervisor
 from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
@@ -52,6 +54,7 @@ def _load_libraries() -> None:
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Supervisor:
     """Start the idle worker, and load what other pages need before anybody asks for them."""
+    outlive_redraws(runtime.get_instance().media_file_mgr)
     threading.Thread(target=_load_libraries, name="load", daemon=True).start()
     return supervisor()
 

@@ -1,6 +1,7 @@
 """Placing a figure or a table: our own fonts and colours, and always a description."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pandas as pd
@@ -78,10 +79,18 @@ def table(
     alt: str,
     columns: Sequence[str] | None = None,
     wide: str = "",
+    shares: Collection[str] = (),
+    column_config: Mapping[str, Any] = MappingProxyType({}),
     **options: Any,
 ) -> Any:
-    """Place a table, given as `pandas.DataFrame` takes it; its column `wide` gets most room."""
-    if wide:
-        options["column_config"] = {wide: st.column_config.TextColumn(width="large")}
+    """Place a table, given as `pandas.DataFrame` takes it.
+
+    `wide`: the column that gets most room; `shares`: those of shares, which are told in percent.
+    """
     frame = pd.DataFrame(rows, columns=columns)  # pyright: ignore[reportArgumentType]
-    return st.dataframe(frame, hide_index=True, key=key, alt=alt, **options)
+    config: dict[str, Any] = {wide: st.column_config.TextColumn(width="large")} if wide else {}
+    for name in frame.columns.intersection([*shares]):
+        frame[name] = 100 * frame[name].astype(float)
+        config[name] = st.column_config.NumberColumn(format="%.1f %%")
+    config |= column_config
+    return st.dataframe(frame, hide_index=True, key=key, alt=alt, column_config=config, **options)

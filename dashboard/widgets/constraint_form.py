@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets.parameter_form import help_of, label_of, parameter_input
-from octcore.constraints import ACCEPTED, MAX_GAP, SIDE_CONSTRAINTS, ParityLimit
+from octcore.constraints import ACCEPTED, MAX_GAP, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.formulations.base import FormulationInfo
@@ -34,8 +34,6 @@ ORDER = "order"
 OWN_WEIGHTS = "one for every class"
 Key = Callable[..., str]
 """Makes the key of an input from the name of the constraint and further parts."""
-
-WHOLE_NUMBERS = tuple(p for p in SIDE_CONSTRAINTS if isinstance(p, IntRange))
 
 
 def constraint_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
@@ -158,12 +156,16 @@ def _numbers(
     }
 
 
+def _pairs(data: Dataset) -> list[tuple[str, str]]:
+    return list(combinations(data.feature_names[:MOST_PAIR_FEATURES], 2))
+
+
 DRAW: dict[type[Parameter], Callable[..., Any]] = {
     Names: _choice(st.multiselect, lambda data: data.feature_names, placeholder="none"),
     Column: _choice(st.selectbox, lambda data: data.feature_names, index=None, placeholder="free"),
     NamePairs: _choice(
         st.multiselect,
-        lambda data: list(combinations(data.feature_names[:MOST_PAIR_FEATURES], 2)),
+        _pairs,
         format_func=" with ".join,
         placeholder="none",
     ),
@@ -210,6 +212,49 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
             return {}
         asked["given"] = st.selectbox("Within every level of", others, key=key("given", stamp))
     return {limit.name: asked}
+
+
+def filled_in(offered: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+    """Values of the inputs by key for constraints that another page, or the link, offers."""
+    stamp, names = _columns_stamp(data), data.feature_names
+    values: dict[str, Any] = {input_key("fairness"): None}
+    for parameter in ACCEPTED:
+        name, given = parameter.name, offered.get(parameter.name)
+        own, stamped = input_key(name), input_key(name, stamp)
+        if isinstance(parameter, (IntRange, Flag)):
+            values[own] = bool(given) if isinstance(parameter, Flag) else given
+        elif isinstance(parameter, Column):
+            values[stamped] = given if given in names else None
+        elif isinstance(parameter, Names):
+            values[stamped] = [column for column in given or () if column in names]
+        elif isinstance(parameter, NamePairs):
+            asked = [set(pair) for pair in given or ()]
+            values[stamped] = [pair for pair in _pairs(data) if set(pair) in asked]
+        elif isinstance(parameter, Directions):
+            for way in ("up", "down"):
+                columns = [c for c, own_way in (given or {}).items() if own_way == way]
+                values[input_key(f"{name}:{way}", stamp)] = [c for c in columns if c in names]
+        elif isinstance(parameter, ByClass):
+            values |= _by_class_filled_in(parameter, given, data)
+        elif isinstance(parameter, ParityLimit) and given and given["attribute"] in names:
+            values[input_key("fairness")] = parameter
+            values[input_key("fairness_gap")] = float(given["max_gap"])
+            values[input_key("fairness_attribute", stamp)] = given["attribute"]
+            if given.get("given") in names:
+                values[input_key("given", stamp)] = given["given"]
+    return values
+
+
+def _by_class_filled_in(parameter: ByClass, given: Any, data: Dataset) -> dict[str, Any]:
+    numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
+    otherwise = 1.0 if parameter.words else None
+    values: dict[str, Any] = {
+        input_key(f"{parameter.name}:{k}", _columns_stamp(data)): numbers.get(str(label), otherwise)
+        for k, label in enumerate(data.classes)
+    }
+    if parameter.words:
+        values[input_key(parameter.name)] = OWN_WEIGHTS if numbers else given
+    return values
 
 
 def cost_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The thread between a run and its data: restored by the link, said where they differ."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +11,27 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
+from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.solving.settings import check_settings
 
 
 def restore() -> None:
-    """Load linked data, or those of a linked run or tuning, into a session that has none yet."""
+    """Load what the link names into a session that has no data yet: data, and what to ask."""
     if session.state().choice is not None:
         return
+    _restore_data()
+    if written := st.query_params.get(session.FORM_PARAMETER):
+        try:
+            check_settings(**(asked := json.loads(written)))
+        except (OctError, ValueError, TypeError, RecursionError):
+            st.warning("The settings of this link cannot be read; the form on Solve is as usual.")
+        else:
+            session.offer(session.SOLVE, asked)
+
+
+def _restore_data() -> None:
+    """Load linked data, or those of a linked run or tuning."""
     tuning = st.query_params.get(session.TUNING_PARAMETER)
     if tuning is not None and (job := jobs.task(tuning)).data is not None:
         session.adopt(job.data, cached.data_token)

@@ -10,8 +10,14 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, inputs, live
-from octcore.plotting import open_thresholds, text
-from octcore.plotting.root_values import curve_figure
+from octcore.plotting import text
+from octcore.plotting.thresholds import (
+    curve_figure,
+    open_columns,
+    open_data,
+    open_figure,
+    open_words,
+)
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import (
     ThresholdValue,
@@ -94,51 +100,51 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
 LIVE_WIDTH = 680
 
 
+SHADED = (
+    "Coloured: thresholds of the root that the search has not ruled out, between the smallest and "
+    "the largest value of each column. The black line is where the best tree so far begins."
+)
+
+
 def draw_live(view: JobView) -> None:
     """Draw what is open in a search that goes on, if it tells that."""
     told = [e.details["open"] for e in view.trace.events if "open" in e.details]
-    if not told or view.data is None:
+    part = cached.training_part(view.data, view.settings) if told and view.data else None
+    if part is None:
         return
-    part = cached.training_part(view.data, view.settings)
-    record = None if part is None else open_thresholds.open_now(told[-1], part[1], part[0])
-    if record is None:
+    train, encoding = part
+    columns = open_columns(told[-1:], encoding, train)
+    if not columns:
         return
+    record = open_data(told[-1], columns, encoding, train)
     st.markdown("**Where a better tree may still begin**")
-    words = "Open parts of the columns: " + ", ".join(column.words for column in record)
-    chart.live(open_thresholds.open_now_figure(record, session.palette()), words, LIVE_WIDTH)
-    st.caption(
-        "Coloured: thresholds of the root that the search has not ruled out yet, between the "
-        "smallest and the largest value of each column. The black line is where the best tree so "
-        "far begins."
-    )
+    chart.live(open_figure(record, session.palette()), open_words(told[-1], record), LIVE_WIDTH)
+    st.caption(SHADED)
+
+
+def _moments(run: SolvedRun) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
+    """Moments that a run kept of its search, and the columns to draw."""
+    moments = run.extras.get("open_thresholds", ())
+    return moments, open_columns(moments, run.encoding, run.train)
 
 
 def has_moments(run: SolvedRun) -> bool:
     """Whether the run searched the thresholds of a numeric column, and kept moments of it."""
-    return bool(open_thresholds.open_columns(run.extras, run.encoding, run.train))
+    return bool(_moments(run)[1])
 
 
 def draw_moments(run_id: str, run: SolvedRun) -> None:
-    """Draw one moment, to be chosen, on the histogram of one column."""
-    left, right = st.columns([1, 2], gap="large")
-    columns = open_thresholds.open_columns(run.extras, run.encoding, run.train)
-    column = left.selectbox("Column", columns, key=session.widget_key("open_column", run_id))
-    record = cached.once_per_run(
-        run_id,
-        f"open thresholds {column}",
-        lambda: open_thresholds.open_thresholds_data(run.extras, run.encoding, run.train, column),
-    )
-    moments, key = record.moments, session.widget_key("open_moment", run_id)
-    with right:
-        title = f"Moments of the search, {len(moments)} of them"
-        position = inputs.moment(title, [text.seconds(m.seconds) for m in moments], key)
-    words = open_thresholds.open_words(record, position)
+    """Draw one moment, to be chosen."""
+    moments, columns = _moments(run)
+    title = f"Moments of the search, {len(moments)} of them"
+    key = session.widget_key("open_moment", run_id)
+    moment = moments[inputs.moment(title, [text.seconds(m["seconds"]) for m in moments], key)]
+    record = open_data(moment, columns, run.encoding, run.train)
+    words = open_words(moment, record)
+    st.markdown(text.markdown(words, 400))
     chart.show(
-        open_thresholds.open_thresholds_figure(record, position, session.palette()),
+        open_figure(record, session.palette()),
         key=session.widget_key("open_thresholds", run_id),
         alt=words,
     )
-    st.caption(
-        f"{text.markdown(words, 400)} Shaded: the search has not ruled out that a better tree "
-        "begins here. The thick line is where the best tree so far begins."
-    )
+    st.caption(SHADED)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.checks import FEW_ROWS, check_ids, check_table, compact
+from octcore.data.checks import check_ids, check_table, compact
 from octcore.data.columns import Column, Label, Source
 from octcore.data.dataset import Dataset
 from octcore.data.findings import (
@@ -20,6 +20,7 @@ from octcore.data.findings import (
     error,
     listing,
     of_column,
+    percent,
     quote,
     raise_if_unusable,
     warning,
@@ -43,7 +44,8 @@ MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
 MOST_LOST = 0.1
 """Share of the rows that ``auto`` gives up for gaps before it leaves out columns instead."""
 
-_ID_NAMES = frozenset({"id", "no", "nr", "no.", "nr.", "number", "index", "row", "uid", "uuid"})
+_ID_NAMES = frozenset({"id", "uid", "uuid"})
+_COUNTED_NAMES = frozenset({"no", "nr", "no.", "nr.", "number", "index", "row"})
 
 
 @dataclass(frozen=True)
@@ -178,20 +180,14 @@ class _Assembly:
                 f"has {quote(column.too_long)}, a whole number too long to be told from its "
                 "neighbours, and is left out; choose categorical to keep the texts.",
             )
-        numbers, values = column.numbers, column.raw.values
-        if numbers is None:
-            texts = [v for v, gone in zip(values, column.missing, strict=True) if not gone]
-            return check_ids(name, texts, int((~column.missing_rows()).sum()))
+        n_values, n_rows = int((~column.missing).sum()), int((~column.missing_rows()).sum())
+        if column.numbers is None:
+            return check_ids(name, "text", n_values, n_rows)
         words = name.lower().replace("-", "_").replace(" ", "_").split("_")
-        is_named_id = words[0] in _ID_NAMES or words[-1] in _ID_NAMES
-        one_per_row = len(values) == self.table.n_rows >= FEW_ROWS
-        if is_named_id and one_per_row and (numbers == np.round(numbers)).all():
-            return of_column(
-                name,
-                "ID_COLUMN",
-                "has a different whole number in every row and looks like an id; it is left out. "
-                "Choose numeric to keep it.",
-            )
+        ends, numbers = {words[0], words[-1]}, column.numbers[~column.missing]
+        is_named_id = ends & _ID_NAMES or (ends & _COUNTED_NAMES and n_values == n_rows)
+        if is_named_id and (numbers == np.round(numbers)).all():
+            return check_ids(name, "whole number", n_values, n_rows)
         return None
 
     def gaps(self) -> dict[str, npt.NDArray[np.bool_]]:
@@ -253,7 +249,7 @@ class _Assembly:
         elif left:
             did.append(
                 f"{count(len(left), 'column')} left out, whose gaps would cost more than "
-                f"{MOST_LOST:.0%} of the rows ({listing(left)})"
+                f"{percent(MOST_LOST, 0)} of the rows ({listing(left)})"
             )
         if policy == "drop-rows" and (lean := self.price(*self.plan("auto"))) != price:
             cost = f"{count(lean.n_rows_lost, 'row')} and {count(len(lean.columns), 'column')}"

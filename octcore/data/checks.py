@@ -5,7 +5,6 @@ Everywhere `values` are those of one column, shape ``(n_samples,)``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import pandas as pd
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.data.findings import Finding, count, info, listing, of_column, quote, warning
+from octcore.data.findings import Finding, count, info, listing, of_column, percent, quote, warning
 from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import FEW_NUMBERS, PLAIN
 
@@ -98,7 +97,7 @@ def _classes(data: Dataset) -> Iterator[Finding]:
     if share >= DOMINANT_SHARE:
         yield warning(
             "IMBALANCED",
-            f"{share:.1%} of the rows have the label {quote(classes[int(rows.argmax())])}, so "
+            f"{percent(share)} of the rows have the label {quote(classes[int(rows.argmax())])}, so "
             "always guessing it is that accurate; look at balanced accuracy too.",
             column=target,
         )
@@ -207,12 +206,12 @@ def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
     yield of_column(name, "FEW_NUMBERS", words, "info")
 
 
-def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
-    """Say whether a text column is an id: (nearly) one value per row."""
-    if n_rows < FEW_ROWS or len(texts) < 0.9 * n_rows:
+def check_ids(name: str, noun: str, n_values: int, n_rows: int) -> Finding | None:
+    """Say whether a column, of texts or named as one, is an id: (nearly) one value per row."""
+    if n_rows < FEW_ROWS or n_values < 0.9 * n_rows:
         return None
     words = (
-        f"has {len(texts)} different texts in {n_rows} rows and looks like an id; it is left out. "
+        f"has {n_values} different {noun}s in {n_rows} rows and looks like an id; it is left out. "
         "Choose a kind for it to keep it."
     )
     return of_column(name, "ID_COLUMN", words)
@@ -312,7 +311,7 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         yield warning(
             "CONFLICTING_ROWS",
             f"Some rows are equal in every feature and differ in the label (first in line "
-            f"{line}): no tree can be more accurate than {_percent(ceiling)} on these data.",
+            f"{line}): no tree can be more accurate than {percent(ceiling)} on these data.",
             line=line,
         )
     binned = [_bucket_codes(c, data, coded[c.name]) for c in data.columns]
@@ -325,15 +324,9 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
             "CONFLICTING_AFTER_BINNING",
             f"Encodings that read a column of numbers in {BUCKETS} parts (QT-{BUCKETS}) make rows "
             f"of different labels equal: no tree on them can be more accurate than "
-            f"{_percent(after)} (on all values: {_percent(ceiling)}).",
+            f"{percent(after)} (on all values: {percent(ceiling)}).",
             line=int(lines[clash]),
         )
-
-
-def _percent(share: float) -> str:
-    """One digit, or as many as it takes to tell a share from all."""
-    digits = 1 if share == 1 else max(1, math.ceil(-math.log10(1 - share)) - 2)
-    return f"{share:.{digits}%}"
 
 
 def _row_groups(coded: Sequence[Codes]) -> Codes:

@@ -119,6 +119,20 @@ def few(words: Sequence[object], at_most: int = 5) -> str:
     return ", ".join(map(str, words[:at_most])) + more
 
 
+MOST_DIGITS = 4
+"""Of a share in percent."""
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Write a share in percent; with more digits where it would look like none or all."""
+    if share is None:
+        return "–"
+    shown = f"{100 * share:.{digits}f}"
+    if digits < MOST_DIGITS and share not in (0, 1) and float(shown) in (0, 100):
+        return percent(share, digits + 1)
+    return f"{shown} %"
+
+
 def count(number: int, noun: str) -> str:
     """Write a number with its noun: ``1 row``, ``1,200 rows``, ``3 classes``."""
     if number == 1:

@@ -166,10 +166,12 @@ def _present(column: RawColumn) -> list[str]:
 
 
 def _is_numeric(column: RawColumn, delimiter: str) -> bool:
-    """Whether all values are numbers without a unit, some of them present."""
+    """Whether all values are numbers, some of them present; letters before them make names."""
     present = _present(column)
-    are_plain = all(PLAIN.fullmatch(value) for value in present)
-    return bool(present) and (are_plain or detect_format(present, delimiter) in MARKED)
+    if all(PLAIN.fullmatch(value) for value in present):
+        return bool(present)
+    found = detect_format(present, delimiter)
+    return found in MARKED or (found == "dressed" and not any(v[0].isalpha() for v in present))
 
 
 def _in_any_format(texts: Sequence[str], delimiter: str) -> npt.NDArray[np.float64] | None:

@@ -273,7 +273,9 @@ class RootBounds:
         if not whole:
             return "No instance has a root bound of every model."
         means = (sum(column) / len(whole) for column in zip(*whole, strict=True))  # type: ignore[arg-type]
-        parts = (f"{name} {mean:.1%}" for name, mean in zip(self.models, means, strict=True))
+        parts = (
+            f"{name} {text.percent(mean)}" for name, mean in zip(self.models, means, strict=True)
+        )
         return f"Mean over {len(whole)} instances with all bounds: {', '.join(parts)}."
 
 
@@ -301,7 +303,7 @@ def root_bound_figure(record: RootBounds, palette: Palette) -> go.Figure:
             x=[name.replace(" ", "<br>", 1) for name in record.models],
             y=record.instances,
             z=record.gaps,
-            text=[["" if gap is None else f"{gap:.1%}" for gap in row] for row in record.gaps],
+            text=[["" if gap is None else text.percent(gap) for gap in row] for row in record.gaps],
             texttemplate="%{text}",
             textfont={"color": palette.text},  # the ink that plotly chooses is too faint half way
             colorscale=[[0, palette.surface], [1, LIGHT.bound]],

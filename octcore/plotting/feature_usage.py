@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -53,59 +52,8 @@ def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
     )
 
 
-def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
-    """Draw features against branch nodes, at least one; the selected one is framed."""
-    rows = text.unique_labels(record.features)
-    is_univariate = all(v in (0.0, 1.0) for row in record.shares for v in row)
-    cells = [[_cell(v, is_univariate) for v in row] for row in record.shares]
-    hover = [[text.plotly(record.words.get(node, ""), 90) for node in record.nodes]] * len(rows)
-    heat = _heat(
-        record,
-        rows,
-        cells,
-        showscale=not is_univariate,
-        **_share_scale(palette, "z"),
-        xgap=3,
-        ygap=3,
-        texttemplate="%{text}",
-        customdata=hover,
-        hovertemplate="%{y} at %{x}<br>%{customdata}<extra></extra>",
-    )
-    height = max(144, 64 + 34 * len(rows))
-    figure = go.Figure(heat, layout=base_layout(palette, has_legend=False, height=height))
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
-    figure.update_xaxes(showgrid=False, side="bottom", ticks="", type="category")
-    if selected in record.nodes:
-        x = record.nodes.index(selected)
-        line = {"color": palette.text, "width": 2}
-        ends = {"x0": x - 0.5, "x1": x + 0.5, "y0": -0.5, "y1": len(rows) - 0.5}
-        figure.add_shape(type="rect", **ends, line=line)
-    return figure
-
-
-def _cell(value: float, is_univariate: bool) -> str:
-    if value == 0:
-        return ""
-    return "✓" if is_univariate else f"{100 * value:.0f} %"
-
-
-def _share_scale(palette: Palette, letter: str) -> dict[str, Any]:
-    """Colours of shares, where the axis of colours has a letter."""
-    return {
-        f"{letter}min": 0,
-        f"{letter}max": 1,
-        # In both themes: on a lighter blue the ink that plotly chooses is too faint.
-        "colorscale": [[0, palette.surface], [1, LIGHT.incumbent]],
-        "colorbar": {
-            "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
-            "tickformat": ".0%",
-            "thickness": 12,
-            "tickfont": {"color": palette.text},
-        },
-    }
-
-
-MOST_FEATURES = 30
+MOST_FEATURES, MOST_NODES = 30, 15
+"""Rows of the picture; columns of a panel that have room for numbers."""
 
 
 @dataclass(frozen=True)
@@ -132,51 +80,74 @@ def heat_map_data(usages: Sequence[FeatureUsage], labels: Sequence[str]) -> Heat
     return HeatMap(shown, tuple(labels), tuple(aligned), len(order) - len(shown))
 
 
+def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
+    """Draw features against branch nodes, at least one; the selected one is framed."""
+    figure = heat_map_figure(HeatMap(record.features, ("",), (record,)), palette)
+    if selected in record.nodes:
+        x = record.nodes.index(selected)
+        line = {"color": palette.text, "width": 2}
+        ends = {"x0": x - 0.5, "x1": x + 0.5, "y0": -0.5, "y1": len(record.features) - 0.5}
+        figure.add_shape(type="rect", **ends, line=line)
+    return figure
+
+
 def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     """Draw one panel per run on common rows and one colour scale; there is at least one feature.
 
     As figure 6 of D'Onofrio, Grani, Monaci and Palagi (2024), "Margin optimal classification
     trees": rows are features, columns are branch nodes.
     """
-    widths = [max(1, len(usage.nodes)) for usage in record.usages]
     figure = make_subplots(
         rows=1,
         cols=len(record.usages),
         shared_yaxes=True,
-        column_widths=widths,
+        column_widths=[max(1, len(usage.nodes)) for usage in record.usages],
         horizontal_spacing=0.03,
         subplot_titles=[text.plotly(label, 44) for label in record.labels],
     )
     names = text.unique_labels(record.features)
     for position, usage in enumerate(record.usages, start=1):
+        told = [text.plotly(usage.words.get(node, ""), 90) for node in usage.nodes]
+        panel = go.Heatmap(
+            x=[f"node {node}" for node in usage.nodes],
+            y=names,
+            z=usage.shares,
+            text=[[_cell(share) for share in row] for row in usage.shares],
+            texttemplate="%{text}" if len(usage.nodes) <= MOST_NODES else "",
+            coloraxis="coloraxis",
+            xgap=3,
+            ygap=3,
+            customdata=[told] * len(names),
+            hovertemplate="%{y} at %{x}: %{z:.1%} of the weight<br>%{customdata}<extra></extra>",
+        )
         if usage.nodes:
-            cells = [[f"{100 * v:.0f}" if 0 < v < 1 else "" for v in row] for row in usage.shares]
-            panel = _heat(usage, names, cells, coloraxis="coloraxis", xgap=2, ygap=2)
-            panel.texttemplate = "%{text}" if len(usage.nodes) <= 7 else ""
-            panel.hovertemplate = "%{y} at %{x}: %{z:.1%} of the weight<extra></extra>"
             figure.add_trace(panel, row=1, col=position)
-    height = max(190, 110 + 27 * len(names))
-    layout = base_layout(palette, has_legend=False, height=height)
-    figure.update_layout(
-        height=layout.height,
-        margin={"l": 8, "r": 8, "t": 34, "b": 8, "pad": 2},
-        paper_bgcolor=layout.paper_bgcolor,
-        plot_bgcolor=palette.surface,
-        font=layout.font,
-        hoverlabel=layout.hoverlabel,
-        coloraxis=_share_scale(palette, "c"),
+    has_titles = any(record.labels)
+    height = max(144, 64 + 30 * len(names)) + 36 * has_titles
+    layout = base_layout(palette, height, has_legend=has_titles)
+    axis = layout.to_plotly_json()["xaxis"] | {"showgrid": False, "type": "category", "ticks": ""}
+    is_univariate = all(
+        share in (0.0, 1.0) for usage in record.usages for row in usage.shares for share in row
     )
+    layout.coloraxis = {
+        "cmin": 0,
+        "cmax": 1,
+        # In both themes: on a lighter blue the ink that plotly chooses is too faint.
+        "colorscale": [[0, palette.surface], [1, LIGHT.incumbent]],
+        "showscale": not is_univariate,
+        "colorbar": {
+            "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
+            "tickformat": ".0%",
+            "thickness": 12,
+            "tickfont": {"color": palette.text},
+        },
+    }
+    figure.update_layout(layout)
     figure.update_annotations(font={"color": palette.text, "size": 14})
-    figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True, type="category")
-    figure.update_xaxes(
-        showgrid=False, type="category", automargin=True, tickfont={"color": palette.text}
-    )
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis | {"autorange": "reversed"})
     return figure
 
 
-def _heat(
-    usage: FeatureUsage, names: Sequence[str], cells: Sequence[Sequence[str]], **look: Any
-) -> go.Heatmap:
-    """Make a cell for every feature and branch node."""
-    nodes = [f"node {node}" for node in usage.nodes]
-    return go.Heatmap(x=nodes, y=list(names), z=usage.shares, text=cells, **look)
+def _cell(share: float) -> str:
+    return "✓" if share == 1 else f"{100 * share:.0f}" if share else ""

@@ -35,8 +35,11 @@ def base_layout(
                 "orientation": "h",
                 "traceorder": "normal",
                 "x": 0,
-                "y": 1.02,
-                "yanchor": "bottom",
+                # Hung from the top: one that stands on the plot stays too low when a widened chart
+                # needs fewer lines for it.
+                "yref": "container",
+                "y": 1,
+                "yanchor": "top",
                 "font": {"color": palette.text, "size": 12},
                 "bgcolor": "rgba(0,0,0,0)",
             },

@@ -1,7 +1,8 @@
 """Colours and marker shapes: the same class looks the same in every figure.
 
-The class colours are those of Okabe and Ito (2008), which stay apart for colour-blind readers;
-every class also has its own marker shape, for print and for projectors.
+The first class colours are those of Okabe and Ito (2008), which stay apart for colour-blind
+readers; those that follow are the farthest from them, and from each other, for all kinds of sight.
+Every class also has its own marker shape, for print and for projectors.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,13 @@ CLASS_COLOURS = (
     "#E69F00",  # orange
     "#56B4E9",  # sky
     "#F0E442",  # yellow
+    "#AA0011",  # crimson
+    "#5500EE",  # violet
+    "#AABB88",  # sage
+    "#555544",  # charcoal
+    "#664466",  # plum
 )
+"""As many as have no factor in common with the markers: colour and mark together repeat late."""
 CLASS_MARKERS = (
     "circle",
     "square",

@@ -139,12 +139,9 @@ def ran_together(entrants: Sequence[Entrant]) -> str:
     if len(groups) == 1 and len(groups[0]) == len(known):
         return "All ran at the same time, side by side; every curve starts at its own call."
     if all(len(group) == 1 for group in groups):
-        return "They ran one after the other; every curve starts at its own call."
+        return "Each had ended when the next one began; every curve starts at its own call."
     words = "; ".join(" with ".join(group) for group in groups if len(group) > 1)
-    return (
-        f"Side by side ran: {words}. Those that waited in the queue are on their own clock: every "
-        "curve starts at its own call."
-    )
+    return f"Side by side ran: {words}; every curve starts at its own call."
 
 
 def _groups(entrants: Sequence[Entrant]) -> list[list[str]]:

@@ -179,7 +179,7 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
             y=labels,
             orientation="h",
             marker={"color": colours, "line": {"color": palette.outline, "width": 1}},
-            text=[f"{n:,} ({100 * n / total:.0f} %)" for n in record.counts],
+            text=[f"{n:,} ({text.percent(n / total, 0)})" for n in record.counts],
             textposition="outside",
             cliponaxis=False,
             textfont={"size": 13, "color": palette.text},

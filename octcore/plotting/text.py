@@ -9,6 +9,7 @@ from collections.abc import Container, Sequence
 
 from octcore.data.findings import count as count
 from octcore.data.findings import few as few
+from octcore.data.findings import percent as percent
 from octcore.tree.wording import minus as minus
 from octcore.tree.wording import shorten
 from octcore.tree.wording import with_signs as words  # noqa: F401
@@ -59,11 +60,6 @@ def number(value: float | None, digits: int = 4) -> str:
 def fixed(value: float | None) -> str:
     """Write a number of a column of alike numbers: all with four decimals."""
     return "–" if value is None else minus(f"{value:,.4f}")
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """Write a share as a percentage; a dash where there is none."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
 def hundredfold(share: float | None) -> float | None:

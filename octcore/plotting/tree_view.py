@@ -203,7 +203,7 @@ def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | Non
     if label < 0:
         return rows
     right = summary.n_samples - summary.errors
-    return f"{rows} · {100 * right / summary.n_samples:.0f} % right"
+    return f"{rows} · {text.percent(right / summary.n_samples, 0)} right"
 
 
 def beside(views: Sequence[TreeView]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from octcore.solving.run import Run, SolvedRun
 from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
-from octcore.tree.wording import path_words
+from octcore.tree.wording import rules
 
 MOST_CONFUSIONS = 6
 
@@ -129,29 +129,28 @@ def _score(run: SolvedRun, rows: Dataset | None) -> Score:
 
 
 def _leaves(run: Run, tree: Tree) -> tuple[LeafCount, ...]:
-    by_part = [_by_leaf(run, tree, part) for part in (run.train, run.test)]
+    parts = [
+        metrics.node_summaries(tree, run.encoding.transform(rows.frame), rows.codes)
+        if rows is not None and rows.y is not None
+        else {}
+        for rows in (run.train, run.test)
+    ]
     return tuple(
         LeafCount(
-            leaf,
-            text.words(" and ".join(path_words(tree, run.encoding, leaf, merge=True))) or "always",
-            tree.classes[tree.labels[leaf]] if tree.classes else tree.labels[leaf],
-            *(part[leaf] for part in by_part),
+            rule.leaf,
+            text.words(" and ".join(rule.conditions)) or "always",
+            rule.label,
+            *(_reached(part.get(rule.leaf), tree, tree.labels[rule.leaf]) for part in parts),
         )
-        for leaf in tree.walk()
-        if leaf in tree.labels
+        for rule in rules(tree, run.encoding)
     )
 
 
-def _by_leaf(run: Run, tree: Tree, rows: Dataset | None) -> dict[int, Score]:
-    if rows is None or rows.y is None:
-        return dict.fromkeys(tree.labels, Score(0, 0))
-    reached = tree.apply(run.encoding.transform(rows.frame))
-    return {
-        leaf: Score(int((rows.y[here] == label).sum()), *told)
-        for leaf, label in tree.labels.items()
-        for here in [reached == leaf]
-        for told in [(int(here.sum()), 0) if label < tree.n_targets else (0, int(here.sum()))]
-    }
+def _reached(rows: metrics.NodeSummary | None, tree: Tree, label: int) -> Score:
+    if rows is None:
+        return Score(0, 0)
+    told = rows.n_samples if label < tree.n_targets else 0
+    return Score(rows.right(label), told, rows.n_samples - told)
 
 
 def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, object, int], ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.findings import percent
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.data_selection import (
@@ -53,11 +54,13 @@ class SelectedRun:
         """What was trained on and how good the tree is on all rows, in one sentence."""
         chosen = self.selection
         held_out = (
-            "" if self.test_accuracy is None else f" and {self.test_accuracy:.2%} of the held-out"
+            ""
+            if self.test_accuracy is None
+            else f" and {percent(self.test_accuracy)} of the held-out"
         )
         return (
             f"trained on {len(chosen.rows)} selected rows of {chosen.n_samples}; the tree is right "
-            f"on {self.accuracy:.2%} of all{held_out} rows"
+            f"on {percent(self.accuracy)} of all{held_out} rows"
         )
 
     def to_dict(self) -> dict[str, Any]:

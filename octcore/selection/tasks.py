@@ -125,6 +125,19 @@ def run_repeats(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled
     return {"n_splits": len(found)}
 
 
+def run_splits(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
+    """Train by one plan on further random splits; every run is told by its accuracies."""
+    from octcore.selection.comparing import repetitions
+    from octcore.solving.solve import solve
+
+    for plan in repetitions(settings["plan"], settings["repeats"]):
+        run = solve(data, cancel=cancel, **plan)
+        if cancel():
+            break  # such a run says nothing of the plan
+        tell({"training": run.accuracy, "held_out": run.test_accuracy})
+    return {}
+
+
 def run_curve(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every threshold of a column at a node of a run; the data are its training rows."""
     from octcore.solving.run import Run
@@ -193,6 +206,7 @@ _ALL: dict[str, Task] = {
     "repeats": run_repeats,
     "select": run_select,
     "shapes": run_shapes,
+    "splits": run_splits,
     "tune": run_tune,
     "values": run_values,
     "verify": run_verify,

@@ -101,7 +101,7 @@ def test_shapes_are_found_at_a_press_with_the_thresholds_of_their_trees(monkeypa
     assert table["trees"].sum() == good.count > 0
     best = good.trees(1)[0]
     wrong = best.is_wrong(good.encoding.transform(iris.frame), iris.codes)
-    assert table["right"][0] == pytest.approx(1 - wrong.mean())
+    assert table["right"][0] == pytest.approx(100 * (1 - wrong.mean()))
     for split in best.splits.values():
         name = good.encoding.names[split.features[0]]
         told = re.search(rf"{re.escape(name)} ([\d.]+)(?:–([\d.]+))?", table["thresholds"][0])

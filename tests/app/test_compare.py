@@ -8,7 +8,10 @@ from dataclasses import replace
 import pytest
 
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
+from octcore.selection.tasks import TASKS
+from octcore.solving.solve import solve
 from tests.app.history_case import button, open_page, shown
 
 HOSTILE = "<img src=x onerror=alert(1)>$x$[a](http://evil.example)"
@@ -97,20 +100,34 @@ def test_every_tab_draws(server):
 
 
 @pytest.mark.long
-def test_repeats_use_the_same_settings_on_other_splits(server):
+def test_repeats_use_the_same_settings_on_other_splits(server, monkeypatch):
+    done: dict[tuple[str, str], JobView] = {}
+
+    def once(key, owner, data, what, settings, seconds, run=None):
+        parts: list = []
+        result = TASKS[what](data, settings, parts.append, lambda: False)
+        done[key] = JobView("task", what, settings, "done", parts=tuple(parts), result=result)
+        jobs.followers()[key] = key
+        return key
+
+    monkeypatch.setattr(jobs, "once", once)
+    monkeypatch.setattr(jobs, "task", lambda key: done[key])
     data = load_sample("iris")
     ids = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
     app = open_page("compare", runs=",".join(ids))
     app.session_state["compare_tabs"] = "Accuracy"
     app.run()
-    server.submitted.clear()
     next(n for n in app.number_input if n.label == "Splits").set_value(3).run()
+    assert "on average of" not in shown(app)
     button(app, "Repeat: 6 runs").click().run()
     assert not app.exception
-    assert sorted((s["depth"], s["seed"]) for s in server.submitted) == [
-        (depth, seed) for depth in (1, 2) for seed in (1, 2, 3)
+    plans = [job.settings["plan"] for job in done.values()]
+    assert [plan["depth"] for plan in plans] == [1, 2]
+    assert {plan["test_size"] for plan in plans} == {0.25}
+    expected = [
+        solve(data, "cart", depth=2, seed=seed, test_size=0.25).test_accuracy for seed in (1, 2, 3)
     ]
-    assert {s["test_size"] for s in server.submitted} == {0.25}
+    assert [part["held_out"] for part in list(done.values())[1].parts] == expected
     assert "on average of 3" in shown(app)
 
 

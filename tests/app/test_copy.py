@@ -25,6 +25,7 @@ from octcore.selection.data_selection import select_rows
 from octcore.solving.run import Run
 from octcore.solving.settings import GENERAL, SOLVER, check_settings
 from octcore.solving.solve import solve
+from tests.app.test_data_link import reloaded
 from tests.off_defaults import params_off
 
 pytestmark = pytest.mark.long
@@ -162,6 +163,7 @@ def test_every_setting_off_its_default_is_copied(started: list[Any], tmp_path: P
     assert settings["constraints"].keys() == CONSTRAINTS.keys() | {"statistical_parity"}
     own = solve(data, **settings).to_dict()
     script, words = copied(app)
+    assert copied(reloaded(app, "solve")) == (script, words)
     same_run(own, by_script(script)["run"].to_dict())
     same_run(own, by_command(words, "monks-1", tmp_path))
 
@@ -177,6 +179,7 @@ def test_costs_are_copied_and_offered_again(started: list[Any], tmp_path: Path) 
     own = solve(data, **settings).to_dict()
     script, words = copied(app)
     same_run(own, by_script(script)["run"].to_dict())
+    assert copied(reloaded(app, "solve")) == (script, words)
     same_run(own, by_command(words, "monks-1", tmp_path))
     keyed(app, "costs", "0", "1").set_value(2.0)
     app.session_state[f"offered_{session.SOLVE}"] = settings
@@ -231,6 +234,7 @@ def test_every_fairness_limit_is_copied(
     limit = started[0][1]["constraints"][name]
     assert (limit["attribute"], limit["max_gap"]) == ("smiling", 0.25)
     assert ("given" in limit) == (name == "conditional_parity")
+    assert copied(reloaded(app, "solve")) == copied(app)
     same_request(app, started[0][1], monkeypatch)
 
 

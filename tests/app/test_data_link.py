@@ -44,6 +44,21 @@ def test_another_sample_survives_a_reload(server):
     assert reloaded(app).session_state["state"].choice.sample == "wine"
 
 
+def test_a_form_that_was_not_solved_survives_a_reload(server):
+    app = open_page("solve")
+    assert "form" not in app.query_params
+    next(n for n in app.number_input if n.label.startswith("Depth")).set_value(1).run()
+    next(s for s in app.selectbox if s.label == "Formulation").set_value("bend-oct").run()
+    fresh = reloaded(app, "solve")
+    assert next(n for n in fresh.number_input if n.label.startswith("Depth")).value == 1
+    assert next(s for s in fresh.selectbox if s.label == "Formulation").value == "bend-oct"
+    next(b for b in fresh.button if b.label == "Find the optimal tree").click().run()
+    assert server.submitted[0]["formulation"] == "bend-oct"
+    broken = AppTest.from_file(APP, default_timeout=PATIENCE)
+    broken.query_params["form"] = '{"depth": "deep", "x": [1]}'
+    assert "cannot be read" in shown(broken.run())
+
+
 def test_a_table_that_is_gone_is_said(server):
     app = open_page("data")
     next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()

@@ -51,6 +51,17 @@ def test_a_picked_row_is_followed_through_the_tree(explore):
     watched.assert_clean()
 
 
+def test_the_legend_stays_above_the_plot_when_the_window_grows(explore):
+    _, page = explore()
+    legend = page.locator(".js-plotly-plot .legend").first
+    plot = page.locator(".js-plotly-plot").filter(has=page.locator(".legend")).first
+    for width in (390, 1280, 390, 1000):
+        page.set_viewport_size({"width": width, "height": 1300})
+        page.wait_for_timeout(1500)
+        above, below = legend.bounding_box(), plot.locator(".draglayer rect").first.bounding_box()
+        assert above["y"] + above["height"] <= below["y"] + 1, width
+
+
 def test_a_typed_row_changes_its_leaf(explore):
     watched, page = explore()
     page.get_by_text("Path of one row").click()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,6 +97,41 @@ def test_explore_offers_the_report(visit, solved):
     content = download.value.path().read_text(encoding="utf-8")
     assert "of new rows" in content
     assert 'id="questionnaire"' in content
+    watched.assert_clean()
+
+
+def test_a_press_counts_while_the_page_is_drawn_anew(visit, solved):
+    watched, held, told = visit(), [], []
+
+    def between(socket) -> None:
+        server = socket.connect_to_server()
+
+        def pass_on(message) -> None:
+            if held:
+                told.append((socket, message))
+            else:
+                socket.send(message)
+
+        server.on_message(pass_on)
+
+    watched.page.route_web_socket(re.compile("/_stcore/stream"), between)
+    page = watched.open("/explore" + solved)
+    page.get_by_text("Rows as CSV").wait_for()
+    watched.settle()
+    page.get_by_role("button", name="Share").click()
+    button = page.get_by_role("button", name="Report for others")
+    button.wait_for()
+    held.append(True)  # the browser hears nothing, as if it were busy
+    page.keyboard.press("r")  # draws the page anew
+    page.wait_for_timeout(5000)
+    assert told
+    with page.expect_download(timeout=SOLVE_MILLISECONDS) as download:
+        button.click()
+        page.wait_for_timeout(1000)
+        held.clear()
+        for socket, message in told:
+            socket.send(message)
+    assert 'id="questionnaire"' in download.value.path().read_text(encoding="utf-8")
     watched.assert_clean()
 
 

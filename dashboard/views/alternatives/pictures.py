@@ -130,7 +130,7 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
             "line": train.row_lines[order],
             "class": classes[train.codes[order]],
             "most trees say": classes[record.favourite[order]],
-            "others": 100 * record.disagreement[order],
+            "others": record.disagreement[order],
         }
     )
     shown = train.frame.iloc[order].reset_index(drop=True)
@@ -138,8 +138,8 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
         pd.concat([table, shown], axis=1),
         "alternatives_rows",
         "Rows on which the good trees disagree most",
+        shares=["others"],
         height=350,
-        column_config={"others": st.column_config.NumberColumn(format="%.1f %%")},
     )
 
 
@@ -186,6 +186,8 @@ def _shapes_table(job: JobView) -> None:
         "alternatives_shapes",
         "Shapes of the good trees: the best tree's distance, accuracy and leaves, the number "
         "of trees, and the thresholds of every column",
+        wide="thresholds",
+        shares=["right"],
         height="content",
         column_config={
             "points below": st.column_config.NumberColumn(
@@ -193,13 +195,7 @@ def _shapes_table(job: JobView) -> None:
                 width="small",
                 help="Of the best tree of the shape, below the proven optimum.",
             ),
-            "right": st.column_config.NumberColumn(
-                format="percent",
-                width="small",
-                help="Of the best tree of the shape, on the training rows.",
-            ),
             "leaves": st.column_config.NumberColumn(width="small"),
             "trees": st.column_config.NumberColumn(format="localized", width="small"),
-            "thresholds": st.column_config.TextColumn(width="large"),
         },
     )

@@ -305,20 +305,16 @@ def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
         for entry in shown
     ]
     frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
-    shares = [c for c in frame.columns if c in {"right", "held out", "fairness gap"}]
-    shares += [c for c in frame.columns if c.startswith("recall ")]
-    frame[shares] = 100 * frame[shares]
+    shares = {"right", "held out", "fairness gap"}
     event = chart.table(
         frame,
         session.widget_key(TABLE, context.task, len(shown)),
         "The near-optimal trees with their worth; mark one or two rows",
+        shares=shares | {name for name in frame.columns if name.startswith("recall ")},
         height=TABLE_HEIGHT,
         on_select="rerun",
         selection_mode="multi-row",
-        column_config={
-            **{name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
-            "points below": st.column_config.NumberColumn(format="%.3f"),
-        },
+        column_config={"points below": st.column_config.NumberColumn(format="%.3f")},
     )
     return [shown[k] for k in event["selection"]["rows"][:PINNED]]
 

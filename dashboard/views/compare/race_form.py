@@ -1,4 +1,4 @@
-"""Choose two to four solves and start them together, or finished ones of the history."""
+"""Choose two to four solves and start them together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import history, jobs
+from dashboard.server import jobs
 from dashboard.views.compare.presets import (
     CUSTOM,
     LONGEST_NAME,
@@ -17,7 +17,6 @@ from dashboard.views.compare.presets import (
     start_order,
 )
 from dashboard.views.data import column_editor
-from dashboard.views.runs.history_table import SPLIT, name_of, when
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -71,11 +70,11 @@ def draw(data: Dataset) -> None:
     with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
         _keep(entrants, title if preset in own else "")
     cores = jobs.supervisor().cores
-    words = "All of them run side by side, each on a core of its own."
+    words = "There is a core for each: none waits for another."
     if len(entrants) > cores:
         words = (
-            f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others "
-            "wait in the queue and have a clock of their own."
+            f"This machine has {text.count(cores, 'core')}: {len(entrants) - cores} of the runs "
+            "wait in the queue until one is free. Each has a clock of its own."
         )
     note.caption(words)
 
@@ -147,42 +146,4 @@ def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
         for run_id in reversed(ids):
             session.look_at(run_id)
         session.compare(ids)
-        st.rerun()
-
-
-def choose() -> None:
-    """Draw a list of runs with a tree; the button compares those that are chosen."""
-    found = inputs.tried(lambda: history.entries(jobs.supervisor(), session.token()))
-    if found is None:
-        return
-    known = {
-        line.id: line
-        for line in found
-        # Repetitions on other splits belong to the run that they repeat.
-        if line.summary.get("objective") is not None and not SPLIT.search(line.title)
-    }
-    for run_id in (*session.state().runs, *session.compared()):
-        line = history.entry(jobs.supervisor(), run_id)
-        if run_id not in known and line is not None and line.is_final:
-            known[run_id] = line
-    if len(known) < 2:
-        st.info("There are not two finished runs yet. Start new ones in the tab beside this one.")
-        return
-    chosen = st.multiselect(
-        "Runs, newest first",
-        list(known),
-        default=[key for key in session.compared() if key in known],
-        max_selections=session.MOST_COMPARED,
-        format_func=lambda key: f"{name_of(known[key])} · {when(known[key].submitted)}",
-        key=session.widget_key("compare_history", *session.compared()),
-        placeholder="Choose two to four",
-    )
-    if st.button(
-        "Compare these",
-        key="compare_these",
-        type="primary",
-        icon=":material/compare:",
-        disabled=len(chosen) < 2,
-    ):
-        session.compare(chosen)
         st.rerun()

@@ -15,7 +15,7 @@ from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
-from octcore.plotting.accuracy_plot import spread_data
+from octcore.plotting.accuracy import Spread
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg
@@ -145,16 +145,16 @@ def comparison_html(
     entrants: Sequence[Entrant],
     runs: Sequence[Run],
     labels: Sequence[str],
-    repeats: Sequence[Sequence[Run]] = (),
+    repeats: Sequence[Spread] = (),
     share: float = 0.0,
 ) -> str:
-    """Write the report; `repeats` are runs on further splits, each of which holds out a share."""
+    """Write the report; `repeats` are of further splits, each of which holds out a share."""
     name = "Comparison: " + ", ".join(labels)
     sections = [
         _head(runs, labels),
         _race(entrants),
         _differences(runs, labels),
-        _accuracy(repeats, labels, share),
+        _accuracy(repeats, share),
         _pictures(runs, labels),
         _certificates(runs, labels),
         f'<p class="weak">Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with '
@@ -202,9 +202,7 @@ def _differences(runs: Sequence[Run], labels: Sequence[str]) -> str:
     )
 
 
-def _accuracy(repeats: Sequence[Sequence[Run]], labels: Sequence[str], share: float) -> str:
-    if not any(repeats):
-        return ""
+def _accuracy(repeats: Sequence[Spread], share: float) -> str:
     rows = [
         (
             record.label,
@@ -212,11 +210,13 @@ def _accuracy(repeats: Sequence[Sequence[Run]], labels: Sequence[str], share: fl
             *(text.percent(of(record.held_out)) for of in (fmean, pstdev, min, max)),
             text.percent(fmean(record.training)),
         )
-        for record in spread_data(repeats, labels)
+        for record in repeats
         if record.held_out
     ]
+    if not rows:
+        return ""
     head = ("", "splits", "held out, mean", "deviation", "worst", "best", "training, mean")
-    words = f"Each split holds out {100 * share:.0f} % of the rows; the same splits for all."
+    words = f"Each split holds out {text.percent(share, 0)} of the rows; the same splits for all."
     return f"<h2>Accuracy on repeated splits</h2>{table(head, rows)}{weak(words)}"
 
 

@@ -1,8 +1,8 @@
 """Finished runs beside each other: what differs, trees, planes, accuracy; and their report."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -13,9 +13,8 @@ from dashboard.views.compare.race_view import entrants_of, swatch
 from dashboard.views.compare.report import COVERS, comparison_data, comparison_html, paper_files
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, live, run_summary
-from octcore.errors import SettingsError, StoreError
 from octcore.plotting import text
-from octcore.plotting.accuracy_plot import spread_data, spread_figure
+from octcore.plotting.accuracy import Spread, spread_data, spread_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
@@ -25,6 +24,7 @@ from octcore.plotting.plane_plot import (
     plane_figure,
 )
 from octcore.solving.run import Run
+from octcore.solving.settings import Asked
 from octcore.tree.wording import rules
 
 
@@ -196,100 +196,76 @@ def file_buttons(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
 
 
 def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
-    share, rows = session.state().repeats.get(tuple(entry.id for entry in runs)) or (0.0, ())
     entrants, labels = entrants_of(views, False), [entry.label for entry in runs]
-    return comparison_html(entrants, [entry.run for entry in runs], labels, repeated(rows), share)
+    return comparison_html(
+        entrants, [entry.run for entry in runs], labels, _spreads(runs, _asked(runs)), _share()
+    )
 
 
-def repeated(rows: Sequence[Sequence[str]]) -> list[list[Run]]:
-    """Runs on further splits that have ended, one list for every compared run."""
-    return [
-        [view.run for key in row if (view := jobs.view(key or None)) and view.run] for row in rows
-    ]
+SPLITS, MOST_SPLITS = "splits", 20
+COUNT, SHARE = "repeat_count", "repeat_share"
 
 
 def accuracy(runs: Sequence[Finished]) -> None:
-    """Draw the accuracies, and a button that repeats all runs on further random splits."""
-    ids = tuple(entry.id for entry in runs)
-    plan = session.state().repeats.get(ids)
-    if plan is None:
-        _accuracies([[entry.run] for entry in runs], [entry.label for entry in runs])
-        _offer(runs, ids)
-        return
-
-    def are_done() -> bool:
-        _, rows = session.state().repeats[ids]
-        return all(_is_done(key) for row in rows for key in row)
-
-    live.until(are_done, lambda: _progress(runs, ids))
-
-
-def _is_done(run_id: str) -> bool:
-    return bool(run_id) and live.all_final([jobs.view(run_id)])
-
-
-def _accuracies(groups: Sequence[Sequence], labels: Sequence[str]) -> None:
-    records = spread_data(groups, labels)
-    words = "; ".join(record.words for record in records)
-    chart.show(
-        spread_figure(records, session.palette()), key="compare_accuracy", alt=f"Accuracy: {words}"
-    )
-    st.caption(f"{text.markdown(words, 600)}.")
-
-
-def _offer(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
+    """Draw the accuracies, and on request those of all runs on further random splits."""
     st.markdown("**One split says little.** Repeat every run on further random splits of its rows:")
     first, second, third = st.columns([1, 1, 2], vertical_alignment="bottom")
-    count = first.number_input("Splits", value=5, min_value=2, max_value=20, key="repeat_count")
-    share = second.slider(
-        "Held out", min_value=10, max_value=50, value=25, step=5, format="%d %%", key="repeat_share"
-    )
-    if third.button(
-        f"Repeat: {len(runs) * int(count)} runs", key="repeat_start", icon=":material/shuffle:"
-    ):
-        session.state().repeats[ids] = (share / 100, (("",) * int(count),) * len(runs))
-        st.rerun()
+    kept: dict[str, Any] = {"persist_state": "session"}
+    count = first.number_input("Splits", 2, MOST_SPLITS, 5, key=COUNT, **kept)
+    second.slider("Held out", 10, 50, 25, 5, "%d %%", key=SHARE, **kept)
+    words = f"Repeat: {len(runs) * int(count)} runs"
+    tasks = _asked(runs, third.button(words, key="repeat_start", icon=":material/shuffle:"))
+
+    def part() -> None:
+        standing = [jobs.task(task) for task in tasks.values()]
+        if not live.all_final(standing):
+            done = sum(len(job.parts) for job in standing)
+            total = int(count) * len(runs)
+            st.progress(done / total, text=f"{done} of {total} runs on other splits are done")
+            for job in standing:
+                live.stop(job)
+        for message in {job.message for job in standing} - {""}:
+            st.warning(text.markdown(message, 400), icon=":material/error:")
+        records = _spreads(runs, tasks) or [
+            spread_data([(f.run.accuracy, f.run.test_accuracy)], f.label) for f in runs
+        ]
+        words = "; ".join(record.words for record in records)
+        figure = spread_figure(records, session.palette())
+        chart.show(figure, key="compare_accuracy", alt=f"Accuracy: {words}")
+        st.caption(f"{text.markdown(words, 600)}.")
+        if tasks:
+            held = text.percent(_share(), 0)
+            st.caption(f"Every mark is one split with {held} held out; upright lines are means.")
+
+    live.until(lambda: live.all_final(map(jobs.task, tasks.values())), part)
 
 
-def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
-    share, rows = session.state().repeats[ids]
-    rows = _submit_more(runs, ids, share, rows)
-    keys = [key for row in rows for key in row]
-    done, groups = sum(_is_done(key) for key in keys), repeated(rows)
-    if done < len(keys):
-        st.progress(done / len(keys), text=f"{done} of {len(keys)} runs on other splits are done")
-        if st.button("Stop repeating", key="repeat_stop", icon=":material/stop_circle:"):
-            for key in filter(None, keys):
-                jobs.supervisor().stop(key)
-            shortest = min(sum(bool(key) for key in row) for row in rows)
-            session.state().repeats[ids] = (share, tuple(row[: max(1, shortest)] for row in rows))
-            st.rerun()
-    _accuracies(groups, [entry.label for entry in runs])
-    st.caption(f"Every mark is one split with {share:.0%} held out; the upright line is the mean.")
+def _share() -> float:
+    return st.session_state.get(SHARE, 0) / 100
 
 
-def _submit_more(
-    runs: Sequence[Finished], ids: tuple[str, ...], share: float, rows: tuple[tuple[str, ...], ...]
-) -> tuple[tuple[str, ...], ...]:
-    """Queue as many as the queue takes: the first split of every run, then the second, …."""
-    found = [list(row) for row in rows]
-    # Where the queue is full, the next look goes on from here.
-    with inputs.said(), contextlib.suppress(SettingsError):
-        for split in range(len(rows[0])):
-            for position, entry in enumerate(runs):
-                if not found[position][split]:
-                    found[position][split] = _submit(entry, split, share)
-    session.state().repeats[ids] = (share, tuple(map(tuple, found)))
-    return session.state().repeats[ids][1]
+def _asked(runs: Sequence[Finished], pressed: bool = False) -> dict[str, str]:
+    """Tasks that train again on further splits, by runs for which that was asked."""
+    found = {}
+    for entry in runs:
+        view = jobs.view(entry.id)
+        rows = None if view is None else jobs.rows(view)
+        if view is None or rows is None or COUNT not in st.session_state:
+            continue
+        plan = {k: v for k, v in view.settings.items() if k != "data"}
+        plan |= {"seed": 1, "test_size": _share()}
+        settings = {"plan": plan, "repeats": int(st.session_state[COUNT])}
+        seconds = settings["repeats"] * Asked.of(plan).time_limit + live.GRACE_SECONDS
+        if task := live.ask(SPLITS, entry.id, rows, settings, seconds, pressed):
+            found[entry.id] = task
+    return found
 
 
-def _submit(entry: Finished, split: int, share: float) -> str:
-    view = jobs.view(entry.id)
-    assert view is not None
-    settings = {k: v for k, v in view.settings.items() if k not in {"data", "seed", "test_size"}}
-    settings |= {"seed": split + 1, "test_size": share}
-    title = f"{view.title}, split {split + 1}"
-    rows = jobs.rows(view)
-    if rows is None:
-        raise StoreError("NO_ROWS", "The rows of this run are not kept any more; solve again.")
-    return jobs.submit(session.token(), rows, settings, title)
+def _spreads(runs: Sequence[Finished], tasks: Mapping[str, str]) -> list[Spread]:
+    """Accuracies on further splits of the runs of which some are known."""
+    parts = {f.label: jobs.task(tasks[f.id]).parts for f in runs if f.id in tasks}
+    return [
+        spread_data(((part["training"], part["held_out"]) for part in told), label)
+        for label, told in parts.items()
+        if told
+    ]

@@ -11,10 +11,12 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, inputs, live
+from dashboard.widgets.parameter_form import parameter_input
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.fit import encoding_keys
 from octcore.errors import OctError
+from octcore.formulations.base import of_common_objective
 from octcore.plotting import text
 from octcore.plotting.price_paths import LEVELS, MEASURES, binarization_data, binarization_figure
 from octcore.plotting.rows_plot import (
@@ -25,6 +27,7 @@ from octcore.plotting.rows_plot import (
 )
 from octcore.selection.binarization import QUANTILES, BinarizationPath
 from octcore.solving.prepare import split_rows
+from octcore.solving.settings import DEPTH
 
 TABS, TAB = "data_tabs", "Encoding"
 """Key of the tabs of the page Data, and the label of this one."""
@@ -114,26 +117,17 @@ def draw_prices(data: Dataset, column: str) -> None:
 
 def _form() -> tuple[dict[str, Any], bool]:
     places = st.columns([2, 2, 3], vertical_alignment="bottom")
-    depth = places[0].number_input(
-        "Depth", 1, 4, 2, key="binarization_depth", persist_state="session"
-    )
-    penalty = places[1].number_input(
-        "Price of a leaf",
-        0.0,
-        0.2,
-        0.01,
-        step=0.005,
-        format="%.3f",
-        key="binarization_penalty",
-        persist_state="session",
-        help="In shares of the rows: 0.01 asks for one more row in a hundred right per leaf.",
-    )
+    with places[0]:
+        depth = parameter_input(replace(DEPTH, default=2, high=4), "binarization_depth")
+    with places[1]:
+        price = of_common_objective()[0].parameter("leaf_penalty")
+        penalty = parameter_input(replace(price, default=0.01), "binarization_penalty")
     pressed = inputs.wide_button(
         "Compare encodings", "compare_arrows", "binarization_start", places[2], is_first=False
     )
     settings = {
-        "depth": int(depth),
-        "leaf_penalty": float(penalty),
+        "depth": depth,
+        "leaf_penalty": penalty,
         "quantiles": list(QUANTILES),
         "time_limit": SECONDS_EACH,
         "test_size": TEST_SIZE,
@@ -215,26 +209,24 @@ def _table(path: BinarizationPath) -> None:
     shown = {
         "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
         "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
-        "held out": found["test_accuracy"].astype(float) * 100,
-        "training": found["accuracy"].astype(float) * 100,
+        "held out": found["test_accuracy"],
+        "training": found["accuracy"],
         "leaves": found["leaves"],
         "columns": found["columns"],
         "seconds": found["seconds"],
         "proven": found["status"] == "optimal",
     }
-    share = st.column_config.NumberColumn(format="%.1f %%")
     chart.table(
         shown,
         "binarization_table",
         f"{len(found)} encodings with price, accuracy and time",
+        shares=["held out", "training"],
         column_config={
             "price in points": st.column_config.NumberColumn(
                 format="%.2f",
                 help="What the objective (training accuracy less the price of the leaves) loses "
                 "against all thresholds; empty where one of both is not proven.",
             ),
-            "held out": share,
-            "training": share,
             "seconds": st.column_config.NumberColumn(format="%.3f"),
         },
     )

@@ -23,7 +23,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
-from octcore.plotting.root_values import first_split_words, node_values_data, root_values_figure
+from octcore.plotting.thresholds import first_split_words, node_values_data, root_values_figure
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import ordered_columns, own_column, sides
 from octcore.tree.raw_units import BOTTOM, TOP, Condition, Numbers, left_condition

@@ -1,11 +1,7 @@
 """The list of runs, any number of them selected: to open, compare, rename, export, delete."""
 
-import json
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from statistics import fmean, pstdev
 
 import pandas as pd
 import streamlit as st
@@ -29,11 +25,9 @@ STATES = {
     "interrupted": "⚡ interrupted",
 }
 
+FACTS = ["test_accuracy", "accuracy", "n_leaves", "seconds"]
 NARROW = 72
 """Width of a column of numbers, in pixels: all but the last column are seen on 1,024."""
-
-SPLIT = re.compile(r", split \d+$")
-"""End of the name of a run that repeats another one on a further split."""
 
 
 def name_of(entry: JobView) -> str:
@@ -54,122 +48,51 @@ def state_words(entry: JobView) -> str:
     return STATES.get(entry.state, entry.state)
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of the list: a run, or runs that differ only in the split of their rows."""
-
-    name: str
-    entries: tuple[JobView, ...]
-    """Newest first."""
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether it stands for several runs."""
-        return len(self.entries) > 1
-
-    @property
-    def state(self) -> str:
-        """How it stands, or how many of the runs are proven."""
-        if not self.is_folded:
-            return state_words(self.entries[0])
-        proven = sum(state_words(entry).startswith("★") for entry in self.entries)
-        return f"{len(self.entries)} splits, {proven} proven"
-
-    def mean(self, fact: str) -> float | None:
-        """Mean of a number over the runs that have it."""
-        values = self.values(fact)
-        return fmean(values) if values else None
-
-    def spread(self, fact: str) -> float | None:
-        """Standard deviation of a number over the runs; None for a single one."""
-        values = self.values(fact)
-        return pstdev(values) if len(values) > 1 else None
-
-    def values(self, fact: str) -> list[float]:
-        """Numbers of the runs that have it."""
-        found = (entry.summary.get(fact) for entry in self.entries)
-        return [float(value) for value in found if value is not None]
-
-
-def fold(entries: Sequence[JobView]) -> tuple[Line, ...]:
-    """Put runs on repeated splits into one line, in the place of the newest."""
-    groups: dict[str, list[JobView]] = {}
-    for entry in entries:
-        groups.setdefault(_group(entry), []).append(entry)
-    lines = []
-    for members in groups.values():
-        name = name_of(members[0])
-        lines.append(Line(SPLIT.sub("", name) if len(members) > 1 else name, tuple(members)))
-    return tuple(lines)
-
-
-def _group(entry: JobView) -> str:
-    """Equal for runs that differ only in their split; the id for all others."""
-    if not SPLIT.search(entry.title):
-        return entry.id
-    settings = {k: v for k, v in entry.settings.items() if k != "seed"}
-    return SPLIT.sub("", entry.title) + json.dumps(settings, sort_keys=True, default=str)
-
-
-def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
-    """Make one row per line, with numbers as numbers so that columns sort; what matters first."""
-    leaves = [line.mean("n_leaves") for line in lines]
+def history_frame(entries: Sequence[JobView]) -> pd.DataFrame:
+    """Make one row per run, with numbers as numbers so that columns sort; what matters first."""
+    facts = pd.DataFrame([entry.summary for entry in entries], columns=FACTS).astype(float)
     return pd.DataFrame(
         {
-            "name": [line.name for line in lines],
-            "state": [line.state for line in lines],
-            "held out": [text.hundredfold(line.mean("test_accuracy")) for line in lines],
-            "± held out": [text.hundredfold(line.spread("test_accuracy")) for line in lines],
-            "accuracy": [text.hundredfold(line.mean("accuracy")) for line in lines],
-            "leaves": leaves,
-            "gap": [text.gap(line.mean("gap")) for line in lines],
-            "seconds": [line.mean("seconds") for line in lines],
-            "started (UTC)": [datetime.fromtimestamp(line.entries[0].submitted, UTC)
-                              for line in lines],
-            "data": [text.printable(line.entries[0].summary.get("data") or "–", 40)
-                     for line in lines],
-            "what differs": list(differences([line.entries[0].settings for line in lines])),
+            "name": [name_of(entry) for entry in entries],
+            "state": [state_words(entry) for entry in entries],
+            "held out": 100 * facts["test_accuracy"],
+            "accuracy": 100 * facts["accuracy"],
+            "leaves": facts["n_leaves"],
+            "gap": [text.gap(entry.summary.get("gap")) for entry in entries],
+            "seconds": facts["seconds"],
+            "started (UTC)": [datetime.fromtimestamp(e.submitted, UTC) for e in entries],
+            "data": [text.printable(e.summary.get("data") or "–", 40) for e in entries],
+            "what differs": list(differences([entry.settings for entry in entries])),
         }
-    )  # fmt: skip
+    )
 
 
 def draw(entries: Sequence[JobView]) -> list[JobView]:
     """Draw the table; returns the selected runs."""
-    lines = fold(entries)
-    if len(lines) < len(entries) and not st.toggle(
-        "Runs on repeated splits as one line, with the mean over the splits",
-        value=True,
-        key="history_fold",
-        persist_state="session",
-    ):
-        lines = tuple(Line(name_of(entry), (entry,)) for entry in entries)
     share = st.column_config.NumberColumn(format="%.1f %%", width=NARROW)
-    frame = history_frame(lines)
-    if not any(line.is_folded for line in lines):
-        frame = frame.drop(columns="± held out")
-    if len(lines) == 1:
+    frame = history_frame(entries)
+    if len(entries) == 1:
         frame = frame.drop(columns="what differs")
     picked = chart.table(
         frame,
         "history_table",
         f"History of {len(entries)} runs",
-        height=min(420, 38 + 35 * len(lines)),
+        height=min(420, 38 + 35 * len(entries)),
         placeholder="–",
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
             "name": st.column_config.TextColumn(width=220),
             "held out": share,
-            "± held out": st.column_config.NumberColumn(format="%.1f", width=NARROW),
             "accuracy": share,
-            "leaves": st.column_config.NumberColumn(format="%.3g", width=60),
+            "leaves": st.column_config.NumberColumn(format="%d", width=60),
             "gap": st.column_config.Column(width=55),
             "seconds": st.column_config.NumberColumn(format="%.2f", width=NARROW),
             "started (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
         },
     )
     rows = picked["selection"]["rows"]
-    return [entry for row in rows if row < len(lines) for entry in lines[row].entries]
+    return [entries[row] for row in rows if row < len(entries)]
 
 
 def draw_actions(selected: Sequence[JobView]) -> None:

@@ -280,7 +280,7 @@ def _curve(run: SolvedRun, job: JobView) -> None:
         key=session.widget_key("refer_curve", job.id),
         alt="Cost of asking a person against the share of rows that is asked about, accuracy of "
         "the others and mean cost: "
-        + "; ".join(f"{p.refer:.3g}: {p.referred:.0%} asked" for p in points),
+        + "; ".join(f"{p.refer:.3g}: {text.percent(p.referred, 0)} asked" for p in points),
     )
     st.caption(
         f"Shares of the {which} rows. Every filled point is a tree that is proven optimal for its "

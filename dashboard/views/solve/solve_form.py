@@ -18,12 +18,21 @@ from dashboard.widgets.parameter_form import help_of, input_key, label_of, param
 from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
+from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.plotting import text
 from octcore.program import ModelSize
 from octcore.solving.prepare import split_rows
 from octcore.solving.recipe import command_line, python_recipe
-from octcore.solving.settings import CLASSES, ONE_VS_REST, SELECT_ROWS, SOLVER, TEST_SIZE, Asked
+from octcore.solving.settings import (
+    CLASSES,
+    ONE_VS_REST,
+    SELECT_ROWS,
+    SOLVER,
+    TEST_SIZE,
+    Asked,
+    check_settings,
+)
 
 FORMULATION, DEPTH, LIMIT, SHARE = "formulation", "depth", "time_limit", "test_share"
 SOLVER_OWNER = "solver"
@@ -229,7 +238,7 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
         return
     session.renew_form()
     formulation = str(offered["formulation"])
-    hyperparameters = get_formulation(formulation).info.hyperparameters
+    info = get_formulation(formulation).info
     values: dict[str, Any] = {
         session.form_key(FORMULATION): formulation,
         session.form_key(DEPTH): int(offered.get("depth", 2)),
@@ -239,16 +248,16 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     }
     for owner, declared, given in (
         (SOLVER_OWNER, SOLVER, offered),
-        (formulation, hyperparameters, offered.get("params", {})),
+        (formulation, info.hyperparameters, offered.get("params", {})),
     ):
         for parameter in declared:
             key = input_key(session.form_key(owner), parameter.name)
             values[key] = given.get(parameter.name, parameter.default)
-    limits = offered.get("constraints", {})
-    values |= {
-        constraint_form.input_key(p.name): limits.get(p.name) for p in constraint_form.WHOLE_NUMBERS
-    }
-    st.session_state.update(values | constraint_form.costs_filled_in(offered, data))
+    engine = offered.get("engine", AUTO)
+    if engine in (AUTO, *info.engines):
+        values[session.form_key("engine", formulation)] = engine
+    limits = constraint_form.filled_in(offered.get("constraints") or {}, data)
+    st.session_state.update(values | limits | constraint_form.costs_filled_in(offered, data))
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
@@ -291,6 +300,18 @@ def size_words(size: ModelSize) -> str:
     if size.bytes > 2e9:
         words += f" Building it needs about {size.bytes / 1e9:.1f} GB."
     return words
+
+
+def remember(settings: Mapping[str, Any], data: Dataset) -> None:
+    """Put settings that the run of the link has not into the link, so that a reload has them."""
+    view = jobs.view(session.run_id())
+    usual = first_settings(data) if view is None else dict(view.settings)
+    usual.pop("data", None)
+    try:
+        is_usual = check_settings(**settings).to_dict() == check_settings(**usual).to_dict()
+    except OctError:
+        is_usual = False
+    session.link_form({} if is_usual else settings)
 
 
 def copy_as(settings: Mapping[str, Any], rows: Rows) -> None:

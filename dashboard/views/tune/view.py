@@ -19,7 +19,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, of_common_objective
 from octcore.parameters import Parameter
 from octcore.plotting import text
-from octcore.plotting.accuracy_plot import candidate_words, tuning_data, tuning_figure
+from octcore.plotting.accuracy import candidate_words, tuning_data, tuning_figure
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 

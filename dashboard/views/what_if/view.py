@@ -33,8 +33,8 @@ from octcore.plotting.difference import (
     price_data,
     price_words,
 )
-from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
 from octcore.plotting.row_path import used_columns
+from octcore.plotting.thresholds import RootValue, root_values_data, root_values_figure
 from octcore.selection.alternatives import Meeting
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked

@@ -201,6 +201,20 @@ def test_ids_and_row_numbers_are_left_out_unless_asked_for():
     assert kept.column("name").kind == "categorical"
 
 
+@pytest.mark.parametrize(
+    ("name", "repeated", "left_out"),
+    [("ID", 2, True), ("patient id", 2, True), ("ID", 4, False), ("number", 1, False),
+     ("number", 0, True), ("age", 0, False)],
+)  # fmt: skip
+def test_whole_numbers_named_as_ids_are_left_out_where_nearly_every_row_has_its_own(
+    name, repeated, left_out
+):
+    lines = [f"{100 + max(i, repeated)},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
+    data = read_csv(table(lines, f"{name},x,y"), target="y")
+    assert (name in data.feature_names) != left_out
+    assert ("ID_COLUMN" in codes(data)) == left_out
+
+
 def test_large_integers_that_collapse_are_said():
     lines = [f"{2**70 + i},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
     assert "PRECISION_LOST" in codes(read_csv(table(lines), target="y"))
@@ -370,7 +384,7 @@ def test_conflicting_rows_state_the_ceiling():
     blob = table(["1.5,1.5,a", "1.5,1.5,b", "1.5,1.5,b", "2.5,1.5,a"] * 5)
     data = read_csv(blob, target="y")
     (finding,) = [f for f in data.findings if f.code == "CONFLICTING_ROWS"]
-    assert "75.0%" in finding.message
+    assert "75.0 %" in finding.message
 
 
 def test_all_findings_travel_with_the_error():
@@ -456,7 +470,7 @@ def test_numbers_written_in_two_ways_are_no_look_alikes():
 def test_a_share_that_is_not_all_is_not_called_100_percent():
     lines = [f"{i},{'ab'[i % 2]}" for i in range(4000)]
     said = [f.message for f in read_csv(table([*lines, "0,b"], "x,y"), target="y").findings]
-    assert any("more accurate than 99.98% on these data" in message for message in said)
+    assert any("more accurate than 99.98 % on these data" in message for message in said)
 
 
 def test_what_repeats_or_decides_alone_is_said():

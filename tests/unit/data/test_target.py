@@ -105,6 +105,20 @@ def test_classes_that_are_numbers_stand_in_their_order(labels):
     assert octcore.read_csv(f"x;y\n{rows}\n".encode(), target="y").classes == labels
 
 
+@pytest.mark.parametrize("written", ["{} kg", "${}", "{}%"])
+def test_numbers_with_a_unit_are_a_measurement_and_can_be_cut(written):
+    rows = "\n".join(f"{i};{written.format(i)}" for i in range(30))
+    table = read_table(f"x;y\n{rows}\n".encode(), "file.csv")
+    assert is_continuous(table.column("y"), table.delimiter)
+    assert likely_target(table) is None
+    data = make_dataset(table, "y", target_bins=2)
+    assert data.classes == ("1: up to 14", "2: over 14")
+    few = "\n".join(f"{i};{written.format(i % 3)}" for i in range(30))
+    table = read_table(f"x;y\n{few}\n".encode(), "file.csv")
+    assert not is_continuous(table.column("y"), table.delimiter)
+    assert likely_target(table) == "y"
+
+
 def test_numbers_with_a_decimal_comma_can_be_cut():
     rows = "\n".join(f"{i};{i // 2},{5 * (i % 2)}" for i in range(30))
     data = octcore.read_csv(f"x;y\n{rows}\n".encode(), target="y", target_bins=3)

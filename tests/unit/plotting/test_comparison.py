@@ -14,14 +14,14 @@ import pytest
 from dashboard.views.compare.report import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
-from octcore.plotting.accuracy_plot import spread_data, spread_figure
+from octcore.plotting.accuracy import spread_data, spread_figure
 from octcore.plotting.bench_plot import profile_data, profile_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.open_thresholds import OpenNow, open_now_figure
 from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.race import Entrant, race_data, race_figure
+from octcore.plotting.thresholds import OpenColumn, open_figure
 from octcore.reports.charts import figure_svg, round_numbers
 from octcore.reports.run_report import report_html
 from octcore.solving.solve import solve
@@ -76,8 +76,7 @@ def test_heat_map_puts_all_runs_on_the_same_rows(univariate, oblique):
 
 
 def test_spread_has_every_split_and_the_mean(runs):
-    parts = [replace(runs[0], test_accuracy=value) for value in (0.5, 0.7, 0.9)]
-    (record,) = spread_data([parts], ["a"])
+    record = spread_data([(runs[0].accuracy, value) for value in (0.5, 0.7, 0.9)], "a")
     assert record.held_out == (0.5, 0.7, 0.9)
     assert "70.0 % held out on average of 3, 50.0 % to 90.0 %" in record.words
     figure = spread_figure([record], LIGHT)
@@ -206,10 +205,10 @@ def test_static_steps_stand_where_the_numbers_are(trace):
 
 def test_open_parts_are_drawn_where_they_are():
     record = (
-        OpenNow("a <b>", ((0.1, 0.3), (0.5, 0.5)), 0.2, "0.1 to 0.3, 0.5"),
-        OpenNow("c", ((0.0, 1.0),), None, "all"),
+        OpenColumn("a <b>", ((0.1, 0.3), (0.5, 0.5)), 0.2, "0.1 to 0.3, 0.5"),
+        OpenColumn("c", ((0.0, 1.0),), None, "all"),
     )
-    root = ElementTree.fromstring(figure_svg(open_now_figure(record, DARK), "open", 700))
+    root = ElementTree.fromstring(figure_svg(open_figure(record, DARK), "open", 700))
     paths = {p.attrib["stroke"]: p.attrib["d"] for p in root.iter() if p.tag.endswith("path")}
     assert set(paths) == {DARK.grid, DARK.incumbent, DARK.text}
     whole, spans, (best,) = (

@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting import text
-from octcore.plotting.confusion import confusion_data, confusion_figure
+from octcore.plotting.accuracy import confusion_data, confusion_figure
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
 from octcore.plotting.rows_plot import (
@@ -46,7 +47,9 @@ def test_usage_of_an_oblique_tree_is_its_share_of_weight(oblique):
     shares = dict(zip(record.features, record.shares, strict=True))
     assert shares["width"] == pytest.approx((1.0, 0.0, 0.2))
     assert shares[HOSTILE] == pytest.approx((0.0, 1.0, 0.8))
-    assert usage_figure(record, DARK).data[0].text[0][1] in ("100 %", "")
+    cells = dict(zip(record.features, usage_figure(record, DARK).data[0].text, strict=True))
+    assert list(cells["width"]) == ["✓", "", "20"]
+    assert list(cells[HOSTILE]) == ["", "✓", "80"]
 
 
 def test_confusion_counts_by_routing(univariate):
@@ -197,12 +200,27 @@ def test_class_bars_keep_equal_names_apart():
     assert len(set(figure.data[0].y)) == 3
 
 
+def perceived(colour: str) -> np.ndarray:
+    """CIE L*a*b* of a colour under daylight."""
+    channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(channels > 0.04045, ((channels + 0.055) / 1.055) ** 2.4, channels / 12.92)
+    xyz = np.array([[0.434, 0.376, 0.190], [0.213, 0.715, 0.072], [0.018, 0.109, 0.873]]) @ linear
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_a_dozen_classes_are_told_apart_by_colour_and_many_more_by_colour_and_mark():
+    colours = [perceived(LIGHT.class_colour(k)) for k in (-1, *range(12))]
+    distances = [np.linalg.norm(a - b) for a, b in itertools.combinations(colours, 2)]
+    assert min(distances) > 20  # 2 can be noticed
+    looks = {(DARK.class_colour(k), DARK.class_marker(k)) for k in range(130)}
+    assert len(looks) == 130
+
+
 def test_palette_is_stable_and_readable():
     assert palette_for("dark") is DARK
     assert palette_for(None) is LIGHT
     assert LIGHT.class_colour(1) == DARK.class_colour(1)
-    assert LIGHT.class_colour(0) == LIGHT.class_colour(7)
-    assert LIGHT.class_marker(0) != LIGHT.class_marker(7)
     assert translucent("#0072B2", 0.5) == "rgba(0,114,178,0.5)"
     assert ink_on("#F0E442") == "#14181f"
     assert ink_on("#0072B2") == "#ffffff"
@@ -236,6 +254,13 @@ def test_numbers_are_short():
     assert text.number(None) == "–"
     assert text.number(0.123456) == "0.1235"
     assert text.percent(0.945) == "94.5 %"
+    assert [text.percent(v, 0) for v in (0, 0.004, 0.5, 0.9996, 1)] == [
+        "0 %",
+        "0.4 %",
+        "50 %",
+        "99.96 %",
+        "100 %",
+    ]
     assert text.gap(0.0) == "0 %"
     assert text.gap(0.1234) == "12 %"
     assert text.seconds(0.04) == "40 ms"

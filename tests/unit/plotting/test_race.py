@@ -88,7 +88,7 @@ def test_empty_race_has_no_lines():
     ("spans", "said"),
     [
         (((0, 9), (1, 5)), "All ran at the same time"),
-        (((0, 4), (5, 9)), "one after the other"),
+        (((0, 4), (5, 9)), "ended when the next one began"),
         (((0, 4), (1, 9), (5, 8)), "a with b; b with c"),
         (((0, 4), None), "starts at its own call"),
     ],

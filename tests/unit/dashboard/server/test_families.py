@@ -1,4 +1,4 @@
-"""Solves that belong together, saved comparisons, folded history and the comparison's report."""
+"""Solves that belong together, saved comparisons and the comparison's report."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from dashboard.server.families import Family, one_for_every_class, takes_too_few_classes
-from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.compare.presets import MOST, OwnPresets
 from dashboard.views.compare.report import comparison_html
-from dashboard.views.runs.history_table import fold, history_frame
 from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
+from octcore.plotting.accuracy import Spread
 from octcore.plotting.race import Entrant
 from octcore.solving.solve import solve
 from octcore.worker.client import WorkerPool
@@ -95,39 +94,12 @@ def test_saved_comparisons_survive_a_restart_and_belong_to_a_browser(tmp_path):
     assert OwnPresets(None).save("me", "x", entrants) == "x"
 
 
-def entry(name: str, seed: int, accuracy: float, depth: int = 2) -> JobView:
-    summary = {"test_accuracy": accuracy, "badge": "proven optimal", "seconds": 1.0}
-    settings = {"formulation": "cart", "depth": depth, "seed": seed}
-    key = f"{name}{seed}{depth}"
-    return JobView(key, name, settings, "done", submitted=1000.0 + seed, summary=summary)
-
-
-def test_runs_on_repeated_splits_are_one_line_with_their_spread():
-    entries = [
-        entry("CART on iris, depth 2, split 2", 2, 0.8),
-        entry("CART on iris, depth 2, split 1", 1, 0.9),
-        entry("CART on iris, depth 3, split 1", 1, 0.7, depth=3),
-        entry("CART on iris, depth 2", 0, 0.95),
-    ]
-    lines = fold(entries)
-    assert [line.name for line in lines] == [
-        "CART on iris, depth 2", "CART on iris, depth 3, split 1", "CART on iris, depth 2",
-    ]  # fmt: skip
-    assert lines[0].is_folded
-    assert lines[0].state == "2 splits, 2 proven"
-    assert lines[0].mean("test_accuracy") == pytest.approx(0.85)
-    assert lines[0].spread("test_accuracy") == pytest.approx(0.05)
-    frame = history_frame(lines)
-    assert list(frame["held out"]) == pytest.approx([85.0, 70.0, 95.0])
-    assert frame["± held out"].isna().tolist() == [False, True, True]
-
-
 def test_the_report_of_a_comparison_is_one_escaped_file(iris):
     runs = [solve(iris, "path-search", depth=d, test_size=0.25, encoding="QT-5") for d in (1, 2)]
     labels = ["depth 1 <b>", "depth 2"]
     entrants = [Entrant(label, run.trace, "accuracy", "same", run.objective, (0.0, 1.0))
                 for label, run in zip(labels, runs, strict=True)]  # fmt: skip
-    html = comparison_html(entrants, runs, labels, [runs, runs[:1]], 0.25)
+    html = comparison_html(entrants, runs, labels, [Spread("depth 1", (0.9,), (0.8,))], 0.25)
     assert "depth 1 &lt;b&gt;" in html
     assert "<b>depth 1 <b>" not in html
     assert html.count("<svg") >= 4

@@ -23,7 +23,7 @@ from dashboard.views.tune.view import progress_words, shown_table, work_words
 from octcore.data.samples import load_sample
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation, list_formulations
-from octcore.plotting.accuracy_plot import tuning_data, tuning_figure
+from octcore.plotting.accuracy import tuning_data, tuning_figure
 from octcore.plotting.palette import LIGHT
 from octcore.selection.tuning import Fit, tune
 from octcore.solving.settings import check_settings

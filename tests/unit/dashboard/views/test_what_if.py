@@ -17,7 +17,7 @@ from octcore.plotting.difference import (
     price_words,
 )
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.root_values import root_values_data, root_values_figure
+from octcore.plotting.thresholds import root_values_data, root_values_figure
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.views.explore import why_split
 from octcore.data.samples import load_sample
-from octcore.plotting.root_values import first_split_words
+from octcore.plotting.thresholds import first_split_words
 from octcore.solving.solve import solve
 
 

@@ -12,15 +12,11 @@ import octcore
 from octcore import kernels
 from octcore.engines import univariate_search as engine
 from octcore.engines.events import Event, Recorder
-from octcore.plotting.open_thresholds import (
-    OpenThresholds,
+from octcore.plotting.thresholds import (
     open_columns,
-    open_now,
-    open_thresholds_data,
-    open_thresholds_figure,
+    open_data,
     open_words,
 )
-from octcore.plotting.palette import LIGHT
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.warm_up import lane_sets
@@ -66,13 +62,13 @@ def test_a_column_is_drawn_from_a_stored_run() -> None:
     values = json.loads(json.dumps(dict(run.extras)))
     train = run.train
     assert train is not None
-    columns = open_columns(values, run.encoding, train)
-    record = open_thresholds_data(values, run.encoding, train, columns[0])
-    assert bands(record, 0) == list(record.moments[0].open)
-    assert columns[0] in open_words(record, 0)
-    last = len(record.moments) - 1
-    assert "any more" in open_words(record, last)
-    assert bands(record, last) == []
+    first, *_, last = values["open_thresholds"]
+    columns = open_columns(values["open_thresholds"], run.encoding, train)
+    record = open_data(first, columns, run.encoding, train)
+    assert [len(c.shares) for c in record] == [len(first["open"].get(str(j), ())) for j in columns]
+    assert record[0].column in open_words(first, record)
+    assert not any(column.shares for column in open_data(last, columns, run.encoding, train))
+    assert "any more" in open_words(last, ())
 
 
 def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,15 +83,10 @@ def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch)
     train = run.train
     assert train is not None
     for moment in told:
-        columns = open_now(moment, run.encoding, train) or ()
+        columns = open_columns([moment], run.encoding, train)
         assert len(columns) <= engine.LIVE_COLUMNS
-        for column in columns:
+        for column in open_data(moment, columns, run.encoding, train):
             assert all(0.0 <= low <= high <= 1.0 for low, high in column.shares)
             assert column.root is None or 0.0 <= column.root <= 1.0
             assert column.words
-    assert any(open_now(moment, run.encoding, train) for moment in told)
-
-
-def bands(record: OpenThresholds, position: int) -> list[tuple[float, float]]:
-    layout = open_thresholds_figure(record, position, LIGHT).to_dict()["layout"]
-    return [(s["x0"], s["x1"]) for s in layout.get("shapes", []) if s["type"] == "rect"]
+    assert any(open_columns([moment], run.encoding, train) for moment in told)
