@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
-from octcore.errors import CancelledError, TooLargeError
+from octcore.errors import CancelledError, SettingsError, TooLargeError
 from octcore.program import Patience, Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
 from octcore.search.univariate.question import Answer, Moment, Question, Report
@@ -19,6 +19,9 @@ LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
 """How soon, how often and of how many columns those that watch are told what is still open."""
 LISTED_CLAIM = "listed in the order of cost: no cheaper tree keeps the side constraints"
 PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
+FLOORS_CLAIM = (
+    "no tree keeps the floors: at some prices of what they demand none is worth what every tree is"
+)
 PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
 Claims = tuple[str, ...]
 
@@ -113,13 +116,17 @@ def _search_sets(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
     return StopReason.OPTIMAL, ()
 
 
-def _at_prices(attempt: Attempt, found: Answer) -> tuple[Floors, Tree]:
-    """Put prices on the floors of classes; the best ones, and the best tree at them."""
+def _at_prices(attempt: Attempt, trees: list[Tree]) -> tuple[Floors, Tree] | None:
+    """Put prices on the floors of classes; the best ones, and the best tree at them.
+
+    None if no tree keeps the floors.
+
+    `trees`: the best one without prices; those at prices are added.
+    """
     program, recorder = attempt.program, attempt.recorder
     assert program.listing is not None
-    assert found.tree is not None
     if not program.listing.floors:
-        return FREE, found.tree
+        return FREE, trees[0]
     recorder.phase("price")
 
     def search(asked: Question) -> Answer:
@@ -127,12 +134,13 @@ def _at_prices(attempt: Attempt, found: Answer) -> tuple[Floors, Tree]:
 
     def tell(one: Answer, value: float) -> bool:
         assert one.tree is not None
+        trees.append(one.tree)
         attempt.offer(one.tree, "search")
         recorder.bound(program.objective(value), (recorder.state.nodes or 0) + one.subtrees)
         return not recorder.is_closed
 
     question: Question = replace(program.search, threads=attempt.threads)
-    return priced(question, program.listing.floors, found.tree, search, tell)
+    return priced(question, program.listing.floors, trees[0], search, tell)
 
 
 def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
@@ -156,12 +164,17 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         return floors.surplus(tree, question) / instance.weight_unit if is_kept else None
 
     try:
-        floors, cheapest = _at_prices(attempt, found)
+        assert found.tree is not None
+        trees = [found.tree]
+        at_prices = _at_prices(attempt, trees)
+        if at_prices is None:
+            return StopReason.INFEASIBLE, (FLOORS_CLAIM,)
+        floors, cheapest = at_prices
         if floors.price and recorder.is_closed:
             return StopReason.OPTIMAL, (PRICED_CLAIM,)
         recorder.phase("amend")
         patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
-        for tree in listing.starts(cheapest, patience):
+        for tree in listing.starts([cheapest, *trees[::-1]], patience):
             attempt.offer(tree, "search")
         recorder.phase("list")
         subtrees = recorder.state.nodes or 0
@@ -182,6 +195,9 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         return StopReason.CANCELLED, ()
     except TimeUpError:
         return StopReason.TIME_LIMIT, ()
+    except SettingsError as error:
+        recorder.note(str(error))
+        return StopReason.NODE_LIMIT, ()
     except (TooLargeError, TooManyVariantsError):
         recorder.note(
             "More trees cost less than the first one that keeps the side constraints than fit into "
