@@ -17,6 +17,8 @@ from octcore.tree.tree import Tree
 
 LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
 """How soon, how often and of how many columns those that watch are told what is still open."""
+SLOW = 1.0
+"""Seconds of a search; after longer ones trees are amended before anything is searched again."""
 LISTED_CLAIM = "listed in the order of cost: no cheaper tree keeps the side constraints"
 PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
 FLOORS_CLAIM = (
@@ -60,6 +62,9 @@ class PathSearchEngine:
         refused = found.tree is not None and program.evaluate(found.tree) is None
         if reason is StopReason.OPTIMAL and refused:
             assert program.listing is not None, "only side constraints refuse the search's tree"
+            assert found.tree is not None
+            if found.search_seconds > SLOW:  # others like it would leave no time
+                _amend(attempt, [found.tree])
             by = _search_sets if program.listing.sets else _list
             reason, proof = by(attempt, found)
             claims += proof if reason is StopReason.OPTIMAL else ()
@@ -114,6 +119,15 @@ def _search_sets(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         return StopReason.INFEASIBLE, ()
     recorder.bound(program.objective(best), found.subtrees)
     return StopReason.OPTIMAL, ()
+
+
+def _amend(attempt: Attempt, trees: list[Tree]) -> None:
+    """Make trees that keep the side constraints of some that do not."""
+    assert attempt.program.listing is not None
+    attempt.recorder.phase("amend")
+    patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
+    for tree in attempt.program.listing.starts(trees, patience):
+        attempt.offer(tree, "search")
 
 
 def _at_prices(attempt: Attempt, trees: list[Tree]) -> tuple[Floors, Tree] | None:
@@ -172,10 +186,8 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         floors, cheapest = at_prices
         if floors.price and recorder.is_closed:
             return StopReason.OPTIMAL, (PRICED_CLAIM,)
-        recorder.phase("amend")
-        patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
-        for tree in listing.starts([cheapest, *trees[::-1]], patience):
-            attempt.offer(tree, "search")
+        if found.search_seconds <= SLOW or len(trees) > 1:
+            _amend(attempt, [cheapest, *trees[::-1]])
         recorder.phase("list")
         subtrees = recorder.state.nodes or 0
         instance = listing.make(FIRST_TOLERANCE, floors)
