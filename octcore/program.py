@@ -317,8 +317,8 @@ class Listing:
     sets: tuple[np.ndarray, ...] = ()
     """Where only the set of tested columns matters: the largest allowed sets, as masks of the
     columns that are left out; searched one after the other instead."""
-    starts: Callable[[Tree, Patience], Iterator[Tree]] = lambda tree, patience: iter(())
-    """Trees that keep them, made of one that does not."""
+    starts: Callable[[Sequence[Tree], Patience], Iterator[Tree]] = lambda trees, patience: iter(())
+    """Trees that keep them, made of some that do not."""
     floors: Mapping[int, int] = field(default_factory=dict)
     """Rows that must be right, by class."""
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
-from octcore.errors import CancelledError, TooLargeError
+from octcore.errors import CancelledError, SettingsError, TooLargeError
 from octcore.program import Patience, Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
 from octcore.search.univariate.question import Answer, Moment, Question, Report
@@ -17,8 +17,13 @@ from octcore.tree.tree import Tree
 
 LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
 """How soon, how often and of how many columns those that watch are told what is still open."""
+SLOW = 1.0
+"""Seconds of a search; after longer ones trees are amended before anything is searched again."""
 LISTED_CLAIM = "listed in the order of cost: no cheaper tree keeps the side constraints"
 PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
+FLOORS_CLAIM = (
+    "no tree keeps the floors: at some prices of what they demand none is worth what every tree is"
+)
 PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
 Claims = tuple[str, ...]
 
@@ -57,6 +62,9 @@ class PathSearchEngine:
         refused = found.tree is not None and program.evaluate(found.tree) is None
         if reason is StopReason.OPTIMAL and refused:
             assert program.listing is not None, "only side constraints refuse the search's tree"
+            assert found.tree is not None
+            if found.search_seconds > SLOW:  # others like it would leave no time
+                _amend(attempt, [found.tree])
             by = _search_sets if program.listing.sets else _list
             reason, proof = by(attempt, found)
             claims += proof if reason is StopReason.OPTIMAL else ()
@@ -113,13 +121,26 @@ def _search_sets(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
     return StopReason.OPTIMAL, ()
 
 
-def _at_prices(attempt: Attempt, found: Answer) -> tuple[Floors, Tree]:
-    """Put prices on the floors of classes; the best ones, and the best tree at them."""
+def _amend(attempt: Attempt, trees: list[Tree]) -> None:
+    """Make trees that keep the side constraints of some that do not."""
+    assert attempt.program.listing is not None
+    attempt.recorder.phase("amend")
+    patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
+    for tree in attempt.program.listing.starts(trees, patience):
+        attempt.offer(tree, "search")
+
+
+def _at_prices(attempt: Attempt, trees: list[Tree]) -> tuple[Floors, Tree] | None:
+    """Put prices on the floors of classes; the best ones, and the best tree at them.
+
+    None if no tree keeps the floors.
+
+    `trees`: the best one without prices; those at prices are added.
+    """
     program, recorder = attempt.program, attempt.recorder
     assert program.listing is not None
-    assert found.tree is not None
     if not program.listing.floors:
-        return FREE, found.tree
+        return FREE, trees[0]
     recorder.phase("price")
 
     def search(asked: Question) -> Answer:
@@ -127,12 +148,13 @@ def _at_prices(attempt: Attempt, found: Answer) -> tuple[Floors, Tree]:
 
     def tell(one: Answer, value: float) -> bool:
         assert one.tree is not None
+        trees.append(one.tree)
         attempt.offer(one.tree, "search")
         recorder.bound(program.objective(value), (recorder.state.nodes or 0) + one.subtrees)
         return not recorder.is_closed
 
     question: Question = replace(program.search, threads=attempt.threads)
-    return priced(question, program.listing.floors, found.tree, search, tell)
+    return priced(question, program.listing.floors, trees[0], search, tell)
 
 
 def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
@@ -156,13 +178,16 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         return floors.surplus(tree, question) / instance.weight_unit if is_kept else None
 
     try:
-        floors, cheapest = _at_prices(attempt, found)
+        assert found.tree is not None
+        trees = [found.tree]
+        at_prices = _at_prices(attempt, trees)
+        if at_prices is None:
+            return StopReason.INFEASIBLE, (FLOORS_CLAIM,)
+        floors, cheapest = at_prices
         if floors.price and recorder.is_closed:
             return StopReason.OPTIMAL, (PRICED_CLAIM,)
-        recorder.phase("amend")
-        patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
-        for tree in listing.starts(cheapest, patience):
-            attempt.offer(tree, "search")
+        if found.search_seconds <= SLOW or len(trees) > 1:
+            _amend(attempt, [cheapest, *trees[::-1]])
         recorder.phase("list")
         subtrees = recorder.state.nodes or 0
         instance = listing.make(FIRST_TOLERANCE, floors)
@@ -182,6 +207,9 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         return StopReason.CANCELLED, ()
     except TimeUpError:
         return StopReason.TIME_LIMIT, ()
+    except SettingsError as error:
+        recorder.note(str(error))
+        return StopReason.NODE_LIMIT, ()
     except (TooLargeError, TooManyVariantsError):
         recorder.note(
             "More trees cost less than the first one that keeps the side constraints than fit into "

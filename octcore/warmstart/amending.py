@@ -223,11 +223,13 @@ class _Amending:
         if len(path) == self.problem.depth:
             path = path[:-1]
         here, columns = _at(part, path), self._columns(path)
-        j = int(rng.choice(columns)) if len(columns) else 0
+        if not len(columns) or not self.problem.depth:
+            return part
+        j = int(rng.choice(columns))
         values = np.unique(rng.choice(self.X[:, j], 2)).astype(float).tolist()
         labels = rng.integers(self.problem.n_classes, size=2).tolist()
         sides = here[1:] or [(label,) for label in labels]
-        if len(values) < 2 or not len(columns):
+        if len(values) < 2:
             return part
         return _with(part, path, (Split.on_feature(j, midpoint(*values)), *sides))
 

@@ -176,3 +176,42 @@ def test_floors_on_classes_equal_the_model(case: int) -> None:
         assert run.objective == pytest.approx(truth.objective, abs=1e-6), asked
         for event in run.trace.events:
             assert event.bound is None or event.bound >= run.objective - 1e-9, asked
+
+
+def rare_rows(n: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """One row in thirty is of class 1, and a column of many values tells of it."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": rng.normal(size=n)}), a + rng.normal(size=n) > 2.6
+
+
+def test_floors_that_no_tree_keeps_are_refuted_by_their_prices() -> None:
+    """The mean of both recalls is never as large: balanced accuracy says that without a list."""
+    frame, y = rare_rows(3000)
+    data = Dataset.from_arrays(frame, y.astype(int))
+    even = octcore.solve(data, constraints={"class_weight": "balanced"}, params={"leaf_penalty": 0})
+    assert even.is_proven
+    assert even.balanced_accuracy is not None
+    floor = even.balanced_accuracy + 0.01
+    run = octcore.solve(data, constraints={"min_recall": {"0": floor, "1": floor}}, time_limit=5)
+    assert run.status == "infeasible"
+    assert run.certificate.verified is not False
+    frame["c"] = np.where(y, 1.0, 0.0)  # one column more, and one split keeps both
+    again = octcore.solve(
+        Dataset.from_arrays(frame, y.astype(int)), constraints={"min_recall": {"0": 1, "1": floor}}
+    )
+    assert again.is_optimal
+    assert again.accuracy == 1.0
+
+
+def test_floors_beside_weights_of_many_digits_end_with_a_tree_and_a_bound() -> None:
+    """Trees cannot be listed then; the solve failed instead of saying how far it came."""
+    frame, y = rare_rows(1500)
+    run = octcore.solve(
+        Dataset.from_arrays(frame, y.astype(int)),
+        constraints={"min_recall": {"1": 0.7}, "class_weight": {"0": np.pi / 3, "1": np.e / 7}},
+    )
+    assert run.tree is not None
+    assert run.gap is not None
+    assert run.gap < 0.05
+    assert (run.predict(frame)[y] == 1).mean() >= 0.7

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
         lambda tolerance, floors: instance_of(problem, objective, tolerance, floors),
         by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
         by_columns=bool(coupled & OF_COLUMNS),
-        starts=lambda tree, patience: amended(problem, objective.penalty, [tree], patience),
+        starts=partial(amended, problem, objective.penalty),
         sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
         floors=recall_floors(problem) if problem.copies is None else {},
     )

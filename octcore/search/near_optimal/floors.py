@@ -16,15 +16,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from octcore.errors import SettingsError
 from octcore.search.near_optimal.instance import MOST_ERROR_UNITS, common_unit
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.table import SAME
 from octcore.tree.tree import Tree
 
-STEPS = 24
-"""Searches for prices: some to find one that is high enough, as many to come down."""
+STEPS, WIDER = 24, 8
+"""Most searches for prices, and how often their limits grow before the next one."""
 PARTS = 16
-"""Prices are multiples of such a part of the smallest common weight."""
+"""Prices are multiples of such a part of the smallest common weight, where they can be."""
+TOLERANCE = 1e-6
+"""Share of the weight by which a bound is below the worth of all trees."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,12 @@ def priced(
     tree: Tree,
     solve: Callable[[Question], Answer],
     tell: Callable[[Answer, float], bool],
-) -> tuple[Floors, Tree]:
+) -> tuple[Floors, Tree] | None:
     """Find prices whose relaxation bounds best, as far as searches end, and its best tree.
+
+    None if a bound is below the worth of any tree: none keeps the floors.  Every tree met is worth
+    something linear in the prices, the relaxation the most of all trees; where those met so far
+    have their least is asked next (Kelley's cutting planes).
 
     `least`: floors by class.
     `tree`: optimum without prices.
@@ -79,39 +86,59 @@ def priced(
     `tell`: receives every answer, and the bound on the value of the trees that keep the floors;
         returns whether there is more to do.
     """
+    from scipy.optimize import linprog  # few runs have floors, and it takes time to import
+
     weights = np.ones(len(question.y)) if question.weights is None else question.weights
-    _, unit = common_unit(weights)
-    whole = float(weights.sum())
-    n_parts = dict.fromkeys(least, 0)
-    step, turned = dict.fromkeys(least, PARTS), dict.fromkeys(least, False)
+    whole, unit = float(weights.sum()), _unit(weights)
+    worst = -question.leaf_penalty * min(2**question.depth, len(weights))
+    largest = {k: whole / max(1, int((question.y == k).sum())) for k in least}
     best, bound = (FREE, tree), np.inf
-    was_short: dict[int, bool] = {}
+    worth: list[float] = []
+    over: list[list[float]] = []
+    asked_before: set[tuple[int, ...]] = set()
     for _ in range(STEPS):
-        right, before = tree.predict_codes(question.X) == question.y, dict(n_parts)
-        for k, floor in least.items():
-            is_short = int(right[question.y == k].sum()) < floor
-            turned[k] = turned[k] or was_short.get(k, is_short) != is_short
-            if turned[k]:
-                step[k] //= 2
-            elif is_short and k in was_short:
-                step[k] *= 2
-            was_short[k] = is_short
-            n_parts[k] = max(0, n_parts[k] + (step[k] if is_short else -step[k]))
-        floors = Floors(least, {k: unit * n / PARTS for k, n in n_parts.items()})
+        right = tree.predict_codes(question.X) == question.y
+        worth.append(float(weights[right].sum()) - question.leaf_penalty * whole * tree.n_leaves)
+        over.append([float(right[question.y == k].sum() - floor) for k, floor in least.items()])
+        for _ in range(WIDER):
+            between = [(None, None), *((0.0, largest[k]) for k in least)]
+            planes = np.column_stack([-np.ones(len(worth)), over])
+            lowest = linprog([1.0] + [0.0] * len(least), planes, -np.array(worth), bounds=between)
+            parts = tuple(round(price / float(unit)) for price in lowest.x[1:])
+            is_new = parts not in asked_before and lowest.fun / whole <= bound - SAME
+            edge = [k for k, x in zip(least, lowest.x[1:], strict=True) if x >= largest[k] - 1e-9]
+            if is_new or not edge:
+                break
+            largest |= {k: 4 * largest[k] for k in edge}
+        if not is_new:
+            break
+        asked_before.add(parts)
+        floors = Floors(least, {k: unit * n for k, n in zip(least, parts, strict=True)})
         asked = floors.heavier(question)
         assert asked.weights is not None
         total = float(asked.weights.sum())
-        is_long = total / float(unit) * PARTS > MOST_ERROR_UNITS  # sums would not be exact
-        if is_long or n_parts == before:
-            break
         found = solve(asked)
         if found.status != "optimal" or found.tree is None or found.bound is None:
             break
         tree = found.tree
         # Costs that differ by less than `SAME` are equal to the search.
         value = ((found.bound + SAME) * total - float(floors.owed())) / whole
+        if value < worst - TOLERANCE:
+            return None
         if value < bound:
-            best, bound = (floors, tree), value
+            bound = value
+            if total / float(unit) <= MOST_ERROR_UNITS:  # else trees cannot be listed there
+                best = floors, tree
         if not tell(found, value):
             break
     return best
+
+
+def _unit(weights: np.ndarray) -> Fraction:
+    """Prices are multiples of it: so fine that trees can be listed, where that is possible."""
+    try:
+        _, unit = common_unit(weights)
+    except SettingsError:
+        return Fraction(float(weights.sum())) / MOST_ERROR_UNITS
+    room = MOST_ERROR_UNITS * unit / (4 * Fraction(float(weights.sum())))
+    return unit / max(1, min(PARTS, int(room)))

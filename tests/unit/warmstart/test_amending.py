@@ -10,6 +10,8 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.engines import univariate_search
+from octcore.engines.base import TimeUpError
 from octcore.formulations.base import get_formulation
 from octcore.warmstart.amending import amended
 from octcore.warmstart.greedy import greedy_starts
@@ -68,3 +70,22 @@ def test_a_floor_and_another_constraint_on_a_rare_class(
     assert found[is_rare].mean() >= 0.5
     if name == "statistical_parity":
         assert abs(found[group == 0].mean() - found[group == 1].mean()) <= 0.01 + 1e-9
+
+
+def test_there_is_a_tree_although_searches_at_prices_take_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Depth 3 on 68 columns: one search took seconds, so prices left no time for a first tree."""
+
+    def endless(*_: object) -> None:
+        raise TimeUpError
+
+    monkeypatch.setattr(univariate_search, "SLOW", -1.0)
+    monkeypatch.setattr(univariate_search, "_at_prices", endless)
+    a = np.random.default_rng(0).normal(size=300)
+    y = (a > 1.5).astype(int)
+    y[:40] = 1 - y[:40]
+    run = octcore.solve(Dataset.from_arrays(a[:, None], y), constraints={"min_recall": {"1": 0.9}})
+    assert run.stop_reason == "time_limit"
+    assert run.tree is not None
+    assert (run.predict(run.needed.train.frame)[y == 1] == 1).mean() >= 0.9
