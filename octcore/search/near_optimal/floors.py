@@ -100,6 +100,7 @@ def priced(
         right = tree.predict_codes(question.X) == question.y
         worth.append(float(weights[right].sum()) - question.leaf_penalty * whole * tree.n_leaves)
         over.append([float(right[question.y == k].sum() - floor) for k, floor in least.items()])
+        parts, is_new = (), False
         for _ in range(WIDER):
             between = [(None, None), *((0.0, largest[k]) for k in least)]
             planes = np.column_stack([-np.ones(len(worth)), over])
