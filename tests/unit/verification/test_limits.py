@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from octcore.verification.optimum import make_sums
 
 import octcore
 from octcore.data.dataset import Dataset
@@ -16,6 +15,7 @@ from octcore.solving.run import Run
 from octcore.solving.verified import AUTOMATIC_LIMIT, AUTOMATIC_MEMORY, after_solve
 from octcore.verification.base import WALL_FACTOR, Guard, NotProvenError
 from octcore.verification.checking import claim_of
+from octcore.verification.optimum import make_sums
 
 
 @cache
