@@ -22,6 +22,9 @@ from octcore.search.margot.state import node_data, restart_node, restore_rows, s
 # Pivots of a trial at the root.  All rows are charged there, so that a few pivots show little of
 # what a side costs, and a poor choice doubles the states.
 _ROOT_PIVOTS = np.int64(200)
+# Share of the room that a side is taken to gain anyway: a row whose one side gains next to nothing
+# is not the worse for it by orders of magnitude.
+_ANYWAY = 0.005
 
 
 @kernel
@@ -139,7 +142,7 @@ def _choose_root_row(root, left, right, data, below, desk, found, room):
             gain = _root_gain(root, desk.trial, data, sample, 2 * which - 1, room, _ROOT_PIVOTS)
             gain += _gain_below(right if which == 1 else left, below, sample)
             one, two = two, min(room, gain)
-        score = (one + 1e-4 * room) * (two + 1e-4 * room)
+        score = (one + _ANYWAY * room) * (two + _ANYWAY * room)
         if score > best * 1.0001:
             best, idle = score, 0
             desk.choice[0], desk.choice[1] = sample, -1 if one < two else 1

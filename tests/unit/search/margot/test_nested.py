@@ -71,7 +71,7 @@ def test_what_is_closed_is_what_the_node_programs_hold(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(NestedSearch, "_finish", watched)
     rng = np.random.default_rng(1004)
-    for _ in range(4):
+    for _ in range(200):
         x, y = rng.random((7, 1)), np.where(rng.random(7) < 0.5, -1.0, 1.0)
         solved(RoutingProblem(x, y, 3, 1.0, 10.0, gap=1e-7), node_limit=500)
     assert held
