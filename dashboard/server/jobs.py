@@ -54,7 +54,8 @@ def _load_libraries() -> None:
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Supervisor:
     """Start the idle worker, and load what other pages need before anybody asks for them."""
-    outlive_redraws(runtime.get_instance().media_file_mgr)
+    if runtime.exists():  # not where a process of other work runs this file as its parent did
+        outlive_redraws(runtime.get_instance().media_file_mgr)
     threading.Thread(target=_load_libraries, name="load", daemon=True).start()
     return supervisor()
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from streamlit.runtime.media_file_manager import MediaFileManager, MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
+import dashboard
 from dashboard.server import presses
 from dashboard.server.presses import outlive_redraws
 
@@ -51,3 +57,14 @@ def test_old_buttons_and_files_go(files, monkeypatch):
             files.execute_deferred(key)
         draw(files)
     assert len(files._file_metadata) <= 2 + 3
+
+
+def test_a_process_of_other_work_runs_the_app_file_as_its_parent_did(tmp_path):
+    """There is no server then, and so no files of it: `multiprocessing` runs the main file anew."""
+    app = Path(dashboard.__file__).parent / "app.py"
+    run = f"import runpy; runpy.run_path({str(app)!r}, run_name='__mp_main__')"
+    environment = {**os.environ, "OCTCORE_STORE": str(tmp_path / "runs.sqlite")}
+    done = subprocess.run(
+        [sys.executable, "-c", run], cwd=app.parents[1], env=environment, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
