@@ -329,15 +329,19 @@ def _make_narrow(rows, terms, like):
     """Rows for the passes in the integers of an array; none where those are of another width."""
     kind, width = like.dtype, like.itemsize
     lanes, m = lanes_of(width), len(rows.y) if width == terms.width else 0
+    n_columns, in_order = len(rows.sequence), m if terms.n_classes == 2 else 0
     n_counters, n_prefix = (1, 1) if terms.n_classes == 2 else (terms.n_classes, m)
     narrow = Narrow(
-        np.empty(m, kind), np.empty(m, kind), np.empty(m, kind), np.zeros((2, lanes), kind),
+        np.empty(m, kind), np.empty((n_columns, in_order), kind), np.empty(m, kind),
+        np.zeros((2, lanes), kind),
         np.empty((4, lanes), kind), np.empty((n_counters, 4 * lanes), kind),
         np.empty((n_prefix, 2, lanes), kind),
     )  # fmt: skip
     for i in range(m):
-        narrow.weight[i], narrow.signed[i] = rows.weight[i], rows.signed[i]
-        narrow.copies[i] = rows.copies[i]
+        narrow.weight[i], narrow.copies[i] = rows.weight[i], rows.copies[i]
+    for h in range(n_columns):
+        for k in range(in_order):
+            narrow.signed[h, k] = rows.signed[rows.sequence[h, k] >> 1]
     return narrow
 
 
@@ -418,8 +422,9 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
             for i in range(out.shape[1]):
                 out[q, i] = first
         pass_over(
-            rows.sequence[h], rows.y, pack.masks, narrow, narrow, two, counted, terms.smallest
-        )
+            rows.sequence[h], rows.y, narrow.signed[h], pack.masks, narrow, narrow, two, counted,
+            terms.smallest,
+        )  # fmt: skip
         for i in range(n_pick):
             for s in range(2):
                 totals = pack.totals[i]

@@ -69,11 +69,13 @@ class Lanes(NamedTuple):
     first : (places + 1,) first lane of every place
     pick : (lanes,) the threshold of every lane
     masks : (n_rows,) which lanes have a row on the left
+    signed : (n_columns, n_rows) of two classes, the signed weights in the order of every column
     """
 
     first: np.ndarray
     pick: np.ndarray
     masks: np.ndarray
+    signed: np.ndarray
     sizes: np.ndarray
     out: np.ndarray
     counters: np.ndarray
@@ -97,18 +99,18 @@ class Terms(NamedTuple):
 
 
 @inner(owns=True)
-def shallow(rows, terms, total, leaves, smallest, roots, free, errors, ranks, plan):
+def shallow(rows, terms, total, leaves, smallest, roots, free, signed, errors, ranks, plan):
     """Cost of the best leaf (if `free`) or single split, the latter written into ``plan[1]``.
 
-    Filled: least errors of one split on every column, and the last rank on its left; -1 where none
-    fits.
+    Filled: least errors of one split on every column, and the last rank on its left, -1 where none
+    fits; the signed weights of two classes in the order of every column.
     """
     n_columns, m = rows.sequence.shape
     n_rows = count_rows(rows)
     listed = make_columns(m if terms.n_classes > 2 else 1, 1)
     for h in range(n_columns):
         if terms.n_classes == 2:
-            two_class_stump(rows, h, total, n_rows, smallest, errors, ranks)
+            two_class_stump(rows, h, total, n_rows, smallest, signed[h], errors, ranks)
             continue
         open_column(rows, h, smallest, total, terms.price, listed, 0)
         errors[h], ranks[h] = 2**62, -1
@@ -128,14 +130,15 @@ def shallow(rows, terms, total, leaves, smallest, roots, free, errors, ranks, pl
 
 
 @inner()
-def two_class_stump(rows, h, total, n_rows, smallest, errors, ranks):
+def two_class_stump(rows, h, total, n_rows, smallest, signed, errors, ranks):
     """The same for one column and two classes: extremes of the running signed weight."""
     sequence = rows.sequence[h]
     d, low, high = np.int64(0), np.int64(0), np.int64(0)
     low_at, high_at, first, size = -1, -1, -1, np.int64(0)
-    for k in range(len(sequence) - 1):
+    for k in range(len(sequence)):
         row = sequence[k] >> 1
-        d += rows.signed[row]
+        signed[k] = rows.signed[row]
+        d += signed[k]
         if smallest > 1:
             size += rows.copies[row]
             if size < smallest or n_rows - size < smallest:
@@ -172,13 +175,13 @@ def make_columns(m, n_places):
 
 
 @inner(owns=True)
-def make_lanes(rows, n_classes, n_places):
+def make_lanes(rows, signed, n_classes, n_places):
     """Room for a pack of thresholds."""
     kind, n, m = rows.weight.dtype, lanes_of(rows.weight.itemsize), len(rows.y)
     n_counters = n_classes if n_classes > 2 else 1
     return Lanes(
         np.empty(n_places + 1, np.int64), np.empty(n, np.int64), np.empty(m, np.uint16),
-        np.empty((2, n), kind), np.empty((4, n), kind),
+        signed, np.empty((2, n), kind), np.empty((4, n), kind),
         np.empty((n_counters, 4 * n), kind), np.empty((m if n_classes > 2 else 1, 2, n), kind),
     )  # fmt: skip
 
@@ -234,8 +237,9 @@ def pass_over_columns(rows, n_classes, usable, counted, smallest, lanes):
         if usable[h] < 0:
             continue
         pass_over(
-            rows.sequence[h], rows.y, lanes.masks, rows, lanes, n_classes == 2, counted, smallest
-        )
+            rows.sequence[h], rows.y, lanes.signed[h], lanes.masks, rows, lanes, n_classes == 2,
+            counted, smallest,
+        )  # fmt: skip
 
 
 @inner()
@@ -411,7 +415,8 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         plan[i, 0] = NO_ROOT
     total = class_weights(rows, terms.n_classes)
     errors, ranks = np.empty(n_columns, np.int64), np.empty(n_columns, np.int64)
-    best = shallow(rows, terms, total, leaves, smallest, roots, free, errors, ranks, plan)
+    signed = np.empty((n_columns, m if terms.n_classes == 2 else 0), rows.signed.dtype)
+    best = shallow(rows, terms, total, leaves, smallest, roots, free, signed, errors, ranks, plan)
     for g in range(n_columns):
         score[g] = INFINITE
         if ranks[g] >= 0 and roots[g] and leaves > 1:
@@ -421,7 +426,7 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     if cutoff <= 2 * price + slack:
         return best, min(best, 2 * price)
     n_places = max(1, lanes_of(rows.weight.itemsize) // LANES_EACH)
-    columns, lanes = make_columns(m, n_places), make_lanes(rows, terms.n_classes, n_places)
+    columns, lanes = make_columns(m, n_places), make_lanes(rows, signed, terms.n_classes, n_places)
     order, following, occupied = ascending(errors), 0, 0
     lower = best
     while True:

@@ -12,8 +12,9 @@ has sixteen lanes, as a mask has bits, or eight of 64 bits.
 
 Two classes: with signed weights (class 0 positive) the running sum d of a side says all: the most
 weight that a split classifies is ``max(N1 + max d, N0 - min d)``, N0 and N1 being the side's class
-weights.  More classes: the largest class weight before and after every position; a pass forward
-stores the first, a pass back adds the second.
+weights.  These weights stand in the order of the column: to look one up by its row would wait for
+memory where the rows are too many for a cache.  More classes: the largest class weight before and
+after every position; a pass forward stores the first, a pass back adds the second.
 
 The counted forms admit a split only where both of its sides have enough rows.
 """
@@ -30,7 +31,7 @@ from octcore.search.univariate.intrinsics import INDEX, MASK, ROW, Emitter, fixe
 
 
 def _two_classes(counted: bool) -> Callable[..., Any]:
-    """Arguments: sequence, masks, signed weights, out [, count, sizes, smallest]."""
+    """Arguments: sequence, masks, signed weights in its order, out [, count, sizes, smallest]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         e = Emitter(context, builder, signature, arguments, 2)
@@ -49,7 +50,7 @@ def _two_classes(counted: bool) -> Callable[..., Any]:
 
         def body(k: Any, state: list[Any]) -> list[Any]:
             row, last = e.row(sequence, k)
-            weight = e.splat(e.at(signed, row))
+            weight = e.splat(e.at(signed, k))
             left = b.add(state[0], e.left_part(masks, row, weight))
             both = b.add(state[1], weight)
             rows_left, rows = [], []
@@ -196,14 +197,15 @@ def more_classes_counted(
 
 
 @part()
-def pass_over(sequence, y, masks, rows, room, is_binary, counted, smallest):
-    """One pass over a sorted column: weights and copies of `rows`, everything else in `room`."""
+def pass_over(sequence, y, signed, masks, rows, room, is_binary, counted, smallest):
+    """One pass over a sorted column: weights and copies of `rows`, everything else in `room`.
+
+    `signed`: of two classes, the signed weights in the order of the column.
+    """
     if is_binary and counted:
-        two_classes_counted(
-            sequence, masks, rows.signed, room.out, rows.copies, room.sizes, smallest
-        )
+        two_classes_counted(sequence, masks, signed, room.out, rows.copies, room.sizes, smallest)
     elif is_binary:
-        two_classes(sequence, masks, rows.signed, room.out)
+        two_classes(sequence, masks, signed, room.out)
     else:
         for c in range(room.counters.shape[0]):
             for i in range(room.counters.shape[1]):
