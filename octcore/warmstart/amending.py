@@ -279,10 +279,11 @@ class _Amending:
         adds = np.stack([self.sums(option, rows) for option in options], axis=1)
         whole = adds.sum(axis=0)
         number = {id(option): o for o, option in enumerate(options)}
+        is_asked = not path and self.root is not None  # for a split, whatever its sides are
         for column, values, sums in self._thresholds(rows, adds, self._columns(path)):
             for a in left:
                 for b in right:
-                    if a == b:
+                    if a == b and not is_asked:
                         continue
                     one, other = number[id(a)], number[id(b)]
                     rest = whole[other] - sums[:, other]
