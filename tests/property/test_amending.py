@@ -18,21 +18,22 @@ from tests.referee import by_order
 
 PRICE = 0.15
 CASES = range(16)
-SUMS = ("recall", "recalls", "parity", "recall and parity")
+SUMS = ("recall", "recalls", "parity", "recall+parity")
 KINDS = (
-    *SUMS, "features", "pairs", "once", "monotone", "recall and leaves", "parity and size",
-    "monotone and recall", "root and recall", "forbidden and parity", "recall and splits",
+    *SUMS, "features", "pairs", "once", "monotone", "recall+leaves", "parity+size",
+    "monotone+recall", "root+recall", "forbidden+parity", "recall+splits", "impossible-root+recall",
 )  # fmt: skip
 WAYS = ("up", "down")
+THRESHOLDS = np.arange(0.5, 4.0)
 
 
-def draw(rng: np.random.Generator, kind: str, depth: int, n: int = 9) -> Problem:
+def draw(rng: np.random.Generator, kind: str, depth: int, n: int = 10) -> Problem:
     """Rows of 0 and 1, as one-hot, steps or at random, or of few numbers; weights of 0 among them.
 
-    With more than one weight in three of 0 limits look at rows that nothing else counts.
+    Limits look at rows of weight 0 as at others.
     """
-    sort = str(rng.choice(["binary", "one-hot", "steps", "numbers"]))
-    X = rng.integers(0, 3, (n, 3)).astype(float)
+    sort = str(rng.choice(["binary", "one-hot", "steps", *3 * ["numbers"]]))
+    X = rng.integers(0, 5, (n, 2)).astype(float)
     if sort == "binary":
         X = rng.integers(0, 2, (n, 4)).astype(np.uint8)
     elif sort == "one-hot":
@@ -66,6 +67,8 @@ def draw(rng: np.random.Generator, kind: str, depth: int, n: int = 9) -> Problem
         asked["min_samples_leaf"] = int(rng.integers(1, 4))
     if "root" in kind:
         asked["root_feature"] = some()
+    if "impossible" in kind:  # a column that parts no rows
+        X[:, names.index(asked["root_feature"])] = 1
     if "forbidden" in kind:
         asked["forbidden_features"] = [some()]
     weights = rng.choice([0.0, 1.0, 1.0, 2.5], n)
@@ -82,7 +85,7 @@ def grow(rng: np.random.Generator, problem: Problem, depth: int) -> by_order.Nes
     if depth == 0 or rng.random() < 0.2:
         return (int(rng.integers(problem.n_classes)),)
     column = int(rng.integers(problem.n_features))
-    threshold = float(rng.choice([0.5, 1.5])) if problem.X.dtype != np.uint8 else 0.5
+    threshold = 0.5 if problem.X.dtype == np.uint8 else float(rng.choice(THRESHOLDS))
     return (column, threshold, *(grow(rng, problem, depth - 1) for _ in range(2)))
 
 
@@ -138,6 +141,10 @@ def keeps(problem: Problem, tree: by_order.Nested) -> bool:
         return False
     if tested & set(asked.get("forbidden_features", ())):
         return False
+    root = asked.get("root_feature")
+    if root is not None and len(tree) > 1:
+        if len(np.unique(problem.X[:, tree[0]] <= tree[1])) == 1:
+            return False
     asked = {"min_samples_leaf": 0} | asked  # a leaf without rows breaks nothing else
     return by_order.keeps(tree, problem.X, problem.y, names, asked)
 
@@ -163,7 +170,7 @@ def changes(
     leaves = [(label,) for label in range(problem.n_classes)]
     kept = [[side] if len(side) > 1 else [] for side in (tree[2:] or (tree, tree))]
     yield from (*leaves, *kept[0], *kept[1])
-    for column, threshold in itertools.product(range(problem.n_features), (0.5, 1.0, 1.5)):
+    for column, threshold in itertools.product(range(problem.n_features), THRESHOLDS):
         left = here & (problem.X[:, column] <= threshold)
         right = here & ~left
         if not left.any() or not right.any():
@@ -181,7 +188,7 @@ def ways(tree: by_order.Nested, path: tuple[int, ...] = ()) -> Iterator[tuple[in
         yield from ways(below, (*path, side))
 
 
-@pytest.mark.parametrize("exchange", [None, 0.7, 9.0])
+@pytest.mark.parametrize("exchange", [None, 0.7])
 @pytest.mark.parametrize("kind", SUMS)
 def test_a_node_becomes_what_is_best_for_the_whole_tree(kind: str, exchange: float | None) -> None:
     for number in CASES:
@@ -244,9 +251,9 @@ def test_a_change_is_worth_what_it_is_taken_for(kind: str) -> None:
 def test_trees_keep_everything_and_rise(kind: str) -> None:
     """Up to depth 5, from trees that break what they can; rarely far from the best of depth 2."""
     found, possible, lost = 0, 0, []
-    for number in CASES[:12]:
+    for number in CASES[:9]:
         rng = np.random.default_rng((number, len(kind), 2))
-        problem = draw(rng, kind, 2 if number < 8 else int(rng.integers(0, 6)))
+        problem = draw(rng, kind, 2 if number < 6 else int(rng.integers(0, 6)))
         given = [grow(rng, problem, problem.depth) for _ in range(3)]
         shape = (problem.n_features, problem.n_classes)
         parts = [grown(part_of(tree), lambda p: p[0] if len(p) == 1 else p) for tree in given]
@@ -268,7 +275,32 @@ def test_trees_keep_everything_and_rise(kind: str) -> None:
                 assert values[-1] <= max(kept) + 1e-9
                 lost.append(max(kept) - values[-1])
     assert found >= possible - 1
-    assert np.mean(np.array(lost) < 1e-9) > 0.5, lost
+    assert sum(loss < 1e-9 for loss in lost) >= len(lost) / 2, lost
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_the_best_threshold_leaves_enough_rows_on_both_sides(is_last: bool) -> None:
+    """The heaviest row alone would be worth more, and there is no other column."""
+    X = np.arange(6.0)[:, None] * (1 if is_last else -1)
+    y, weights = np.array([0, 0, 0, 0, 0, 1]), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 3.0])
+    problem = make_problem(X, y, 2, 1, constraints={"min_samples_leaf": 2}, weights=weights)
+    search = amending._Amending(problem, PRICE, ENDLESS)
+    found, _ = search._best((0,), (), search.value((0,)))
+    assert found == pytest.approx((0, 0, 2 * PRICE - 7))
+
+
+def test_trees_to_begin_with_are_among_those_that_are_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No single change of a leaf begins a parity of three columns."""
+    monkeypatch.setattr(amending, "ROUNDS", 0)
+    X = np.array(list(itertools.product([0, 1], repeat=3)), np.uint8)
+    asked = {"min_recall": {0: 1.0, 1: 1.0}}
+    problem = make_problem(X, X.sum(axis=1) % 2, 2, 3, constraints=asked)
+    tests = {m: Split.on_feature(m.bit_length() - 1, 0.5) for m in range(1, 8)}
+    tree = Tree(tests, {m: m.bit_count() % 2 ^ 1 for m in range(8, 16)}, 3, 2)
+    assert list(amended(problem, PRICE, [tree])) == [tree]
+    assert not list(amended(problem, PRICE, []))
 
 
 class Ticking:
