@@ -89,8 +89,9 @@ class ParityLimit(Parameter):
 
     def describe_range(self) -> str:
         """Say what is expected."""
-        given = ", given: another column" if self.has_given else ""
-        return f"attribute: a column, max_gap: a share in [0, 1]{given}"
+        given, third = (", given: another column", ":region") if self.has_given else ("", "")
+        words = f"attribute: a column, max_gap: a share in [0, 1]{given}"
+        return f"{words}, such as sex:0.1{third}"
 
 
 SIDE_CONSTRAINTS: tuple[Parameter, ...] = (

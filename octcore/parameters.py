@@ -234,7 +234,7 @@ class Column(Parameter):
 class Names(Parameter):
     """A list of names, such as columns; text is a JSON list, or split at commas."""
 
-    allowed, bracket = "a list of names", "["
+    allowed, bracket = "a list of names, such as age,income", "["
 
     def _checked(self, value: Any) -> tuple[str, ...] | None:
         """Return a tuple of distinct, non-empty names."""
@@ -253,7 +253,7 @@ class Names(Parameter):
 class NamePairs(Parameter):
     """Pairs of names; text is a JSON list of pairs, or ``a:b,c:d``."""
 
-    allowed, bracket = "a list of pairs of names", "["
+    allowed, bracket = "a list of pairs of names, such as age:income,age:sex", "["
 
     def _checked(self, value: Any) -> tuple[tuple[str, str], ...] | None:
         if isinstance(value, str):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from octcore.cli.output import STANDARD_OUTPUT, write_text
+from octcore.constraints import ACCEPTED
 from octcore.data.samples import list_samples, sample_bytes, sample_info
 from octcore.docs.generated import facts, formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.parameters import Parameter
 from octcore.serial import jsonable
 from octcore.solving.recipe import DataChoice, command_line
 
@@ -54,14 +57,22 @@ def describe(info: FormulationInfo) -> str:
     lines = [f"{info.title} ({info.key})", info.summary, ""]
     lines += [f"{name + ':':<18}{text.replace('`', '')}" for name, text in told.items()]
     lines += ["", "settings:" if info.hyperparameters else "settings:         none"]
-    for p in info.hyperparameters:
-        symbol = f" [{p.symbol}]" if p.symbol else ""
-        lines.append(f"  {p.name}{symbol}: {p.describe_range()}, default {p.default}")
-        if p.help:
-            lines.append(f"      {p.help}")
+    lines += _settings(info.hyperparameters)
+    able = [parameter for parameter in ACCEPTED if parameter.name in info.constraints]
+    if able:
+        lines += ["", "side constraints, as --constraint NAME=VALUE:", *_settings(able)]
     if info.good_at:
         lines += ["", info.good_at]
     return "\n".join(lines)
+
+
+def _settings(declared: Iterable[Parameter]) -> Iterator[str]:
+    for p in declared:
+        symbol = f" [{p.symbol}]" if p.symbol else ""
+        default = "" if p.default is None else f", default {p.default}"
+        yield f"  {p.name}{symbol}: {p.describe_range()}{default}"
+        if p.help:
+            yield f"      {p.help}"
 
 
 def run_samples(arguments: argparse.Namespace) -> int:

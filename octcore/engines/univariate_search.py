@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
-from octcore.errors import CancelledError, SettingsError, TooLargeError
+from octcore.errors import CancelledError, TooLargeError
 from octcore.program import Patience, Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
+from octcore.search.near_optimal.instance import TooManyDigitsError
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
 from octcore.tree.tree import Tree
@@ -207,7 +208,7 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         return StopReason.CANCELLED, ()
     except TimeUpError:
         return StopReason.TIME_LIMIT, ()
-    except SettingsError as error:
+    except TooManyDigitsError as error:
         recorder.note(str(error))
         return StopReason.NODE_LIMIT, ()
     except (TooLargeError, TooManyVariantsError):

@@ -223,10 +223,16 @@ def _load() -> None:
 
 
 def _load_alone(key: str) -> None:
-    """Import the formulation of a key only: a search needs no Pyomo, which takes long to import."""
-    name = f"octcore.formulations.{str(key).replace('-', '_')}"
-    if name.rpartition(".")[2].isidentifier() and importlib.util.find_spec(name) is not None:
-        importlib.import_module(name)
+    """Import the file of a key only: a search needs no Pyomo, which takes long to import.
+
+    A key without a file of its own ends in that of its family: ``sfs-margot`` is in ``margot``.
+    """
+    words = str(key).split("-")
+    for k in range(len(words)):
+        name = f"octcore.formulations.{'_'.join(words[k:])}"
+        if name.rpartition(".")[2].isidentifier() and importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
+            return
 
 
 def list_formulations() -> tuple[FormulationInfo, ...]:

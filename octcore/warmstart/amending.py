@@ -7,7 +7,6 @@ of a node what the whole tree would be worth, and by how much it would fall shor
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -61,17 +60,13 @@ def amended(
     search = _Amending(problem, price, patience)
     rng = np.random.default_rng(problem.seed)
     starts = [_part(tree) for tree in trees] + [(label,) for label in range(problem.n_classes)]
-    begin, left = time.perf_counter(), patience.left()
-    soon, late = (min(s, p * left) for s, p in zip((SECONDS, LONGEST), SHARES, strict=True))
+    left = patience.left()
+    soon, late = (left - min(s, p * left) for s, p in zip((SECONDS, LONGEST), SHARES, strict=True))
     best: tuple[Value, Part] = (len(SIDE_CONSTRAINTS) + 1, 0.0, 0.0), starts[0]
     vain = 0
     for _ in range(ROUNDS + len(starts)):
         is_kept = best[0][:2] == (0, 0)
-        if (
-            patience()
-            or vain > FRUITLESS
-            or time.perf_counter() - begin > (soon if is_kept else late)
-        ):
+        if patience() or vain > FRUITLESS or patience.left() < (soon if is_kept else late):
             return
         prices = PRICES if starts else PRICES[rng.integers(len(PRICES)) :]
         times = 0 if starts else int(rng.integers(1, MOST_SHAKEN + 1))
@@ -284,10 +279,11 @@ class _Amending:
         adds = np.stack([self.sums(option, rows) for option in options], axis=1)
         whole = adds.sum(axis=0)
         number = {id(option): o for o, option in enumerate(options)}
+        is_asked = not path and self.root is not None  # for a split, whatever its sides are
         for column, values, sums in self._thresholds(rows, adds, self._columns(path)):
             for a in left:
                 for b in right:
-                    if a == b:
+                    if a == b and not is_asked:
                         continue
                     one, other = number[id(a)], number[id(b)]
                     rest = whole[other] - sums[:, other]

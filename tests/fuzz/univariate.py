@@ -81,10 +81,12 @@ SIZES = {
     "plain-search": Size((1, 2, 2, 3, 3), (3, 16), (1, 4)),
     "accelerated-bend-oct": Size((1, 2, 3, 4, 4, 5), (3, 18), (1, 6)),
 }
-DEEP = Size((3,), (4, 8), (2, 3))
+DEEP = Size((3, 3, 3, 4), (4, 8), (2, 3))
 """Now and then of the models, whose referee lists all that trees can do."""
 TIES = Size((1, 2, 2, 2), (3, 7), (1, 3))
-"""Of threshold-search where constraints may tie subtrees together, for the same referee."""
+DEEP_TIES = Size((3, 4, 4, 5), (3, 5), (1, 3))
+"""`TIES`, `DEEP_TIES`: of threshold-search where constraints may tie subtrees together, for the
+same referee."""
 NUMERIC = {"oct": "scaled", "bin-oct": "scaled", "threshold-search": "raw", "plain-search": "raw"}
 """Formulations that take numbers as they are, and their encoding."""
 SMALL = Size((1, 2, 2), (3, 10), (1, 4))
@@ -481,8 +483,9 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     size = SIZES.get(key, SMALL)
     if key in DEEP_MODELS and rng.random() < 0.2:
         size = DEEP
-    if key == "threshold-search" and rng.random() < 0.3:
-        size = TIES
+    if key == "threshold-search" and rng.random() < 0.5:
+        size = TIES if rng.random() < 0.6 else DEEP_TIES
+    is_tied = size in (TIES, DEEP_TIES, DEEP)
     numeric = NUMERIC.get(key)
     kind = "numbers" if numeric and rng.random() < 0.6 else str(rng.choice(KINDS))
     if numeric == "raw" and rng.random() < 0.2:
@@ -491,7 +494,7 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     p = int(rng.integers(*size.columns, endpoint=True))
     columns = draw_columns(rng, kind, n, p)
     encoding = numeric or ("one-hot" if kind == "categories" else "none")
-    classes = int(rng.choice([2, 2, 3, 4]))
+    classes = int(rng.choice([2, 2, 2, 3] if is_tied else [2, 2, 3, 4]))
     y = draw_labels(rng, str(rng.choice(LABELS)), encode(columns).cuts, classes)
     # Solvers of models lose what is small beside coefficients of thousands of millions.
     edges = EDGES if key in SEARCHES else EDGES[:2]
@@ -503,12 +506,12 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     allowed = able.get(key, PATH_CONSTRAINTS)
     if key == "plain-search":
         allowed = PLAIN_CONSTRAINTS
-    if key == "threshold-search" and size is not TIES:
+    if key == "threshold-search" and not is_tied:
         allowed = PATH_CONSTRAINTS
     if key == "accelerated-bend-oct" and depth > 2:
         # Parity and the like take the published model longer than a case may.
         allowed = PATH_CONSTRAINTS
-    constraints = draw_constraints(rng, allowed, columns, y)
+    constraints = draw_constraints(rng, allowed, columns, y, is_tied)
     settings = draw_settings(rng, key)
     labels = sorted(set(y.tolist()))
     # The plain search takes no rows that leaf sizes do not count, as those of costs.
@@ -631,11 +634,18 @@ def draw_constraints(
     able: frozenset[str],
     columns: Mapping[str, tuple[Any, ...]],
     y: np.ndarray,
+    is_tied: bool = False,
 ) -> dict[str, Any]:
-    """Draw none, one or two side constraints, at small legal values."""
+    """Draw none, one or two side constraints, at small legal values.
+
+    `is_tied`: up to three, and more often those on what is predicted.
+    """
     chosen: set[str] = set()
     subjects = [names for subject in SUBJECTS if (names := sorted(able & subject))]
-    for _ in range(int(rng.choice([0, 0, 1, 1, 1, 2, 2])) if subjects else 0):
+    numbers = [0, 0, 1, 1, 1, 2, 2]
+    if is_tied:
+        numbers, subjects = [1, 2, 2, 3], [*subjects, *2 * subjects[-1:]]
+    for _ in range(int(rng.choice(numbers)) if subjects else 0):
         chosen.add(str(rng.choice(subjects[int(rng.integers(len(subjects)))])))
     found = {name: _draw_constraint(rng, name, columns, y) for name in sorted(chosen)}
     return {name: value for name, value in found.items() if value is not None}
@@ -668,12 +678,13 @@ def _draw_constraint(
             return "balanced"
         return {int(k): float(rng.choice([0.0, 0.5, 1.0, 3.0, 7.25])) for k in classes}
     if name == "min_recall":
-        return {int(rng.choice(classes)): float(rng.choice([0.0, 0.5, 0.8, 1.0]))}
+        asked = rng.permutation(classes)[: int(rng.choice([1, 1, 2, len(classes)]))]
+        return {int(k): float(rng.choice([0.0, 0.5, 0.8, 1.0])) for k in asked}
     if len(classes) != 2:
         return None  # Parity needs a class that counts as the favourable one.
     limit: dict[str, Any] = {
         "attribute": pick(),
-        "max_gap": float(rng.choice([0.0, 0.1, 0.25, 0.5])),
+        "max_gap": float(rng.choice([0.0, 0.0, 0.1, 0.25, 0.5, 1.0])),
     }
     if name == "conditional_parity":
         limit["given"] = pick()

@@ -31,11 +31,16 @@ LIMIT = 60.0
 KILLED, SURVIVED, UNREACHED = "killed", "survived", "not reached"
 
 
-def equivalent() -> Callable[[Site], bool]:
-    """Tell changes that are known to change no result: one of a line, or all of it."""
+def equivalents() -> set[tuple[str, str, str]]:
+    """File, line and change that are known to change no result; all changes of a line if empty."""
     records = tomllib.loads((FOLDER / "equivalent.toml").read_text())["equivalent"]
-    known = {(r["file"], r["line"], r.get("change")) for r in records}
-    return lambda site: bool(known & {site.name, (*site.name[:2], None)})
+    return {(r["file"], r["line"], r.get("change", "")) for r in records}
+
+
+def equivalent() -> Callable[[Site], bool]:
+    """Tell changes that are known to change no result."""
+    known = equivalents()
+    return lambda site: bool(known & {site.name, (*site.name[:2], "")})
 
 
 def chosen(paths: Iterable[str], sample: int | None, seed: int) -> list[Site]:

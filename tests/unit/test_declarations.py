@@ -11,7 +11,9 @@ import octcore
 from octcore.cli import make_parser
 from octcore.cli.options import given, solve_settings
 from octcore.constraints import ACCEPTED, Constraints
-from octcore.formulations.base import list_formulations
+from octcore.errors import SettingsError
+from octcore.formulations import base
+from octcore.formulations.base import get_formulation, list_formulations
 from octcore.parameters import ByClass, Column, Key, NamePairs, Names
 from octcore.solving.settings import GENERAL, ROWS, Settings
 
@@ -38,6 +40,19 @@ def test_help_says_what_the_declarations_say(name: str, capsys: pytest.CaptureFi
     asked = {p for p in (*GENERAL, *ROWS) if f"{p.option} " in words}
     assert len(asked) >= 5
     assert all(p.help.split(". ")[0] in words for p in asked if p.name != "depth")
+
+
+def test_a_formulation_is_found_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_key = {info.key: get_formulation(info.key).build.__module__ for info in list_formulations()}
+    loaded: list[str] = []
+    monkeypatch.setattr(base.importlib, "import_module", loaded.append)
+    monkeypatch.setattr(base, "_load", lambda: None)
+    monkeypatch.setattr(base, "_REGISTRY", {})
+    for key, home in by_key.items():
+        loaded.clear()
+        with pytest.raises(SettingsError):
+            get_formulation(key)
+        assert [f"{home}.".startswith(f"{name}.") for name in loaded] == [True], key
 
 
 @pytest.mark.parametrize("value", [["a,b", "c"], ["[x]"], ['"q"']])

@@ -101,7 +101,7 @@ def instance_of(
     """Ask for all trees within a tolerance of the optimum, without what ties subtrees together.
 
     `floors`: at a price that makes rows weigh more.
-    Raises `SettingsError` if the weights have no common unit that is large enough.
+    Raises `TooManyDigitsError` if the weights have no common unit that is large enough.
     """
     question = floors.heavier(question_of(problem, objective, all_roots=False))
     # Tolerance and the price of a leaf stay the same weight, a smaller share of heavier rows.

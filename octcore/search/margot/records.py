@@ -33,7 +33,8 @@ class RoutingProblem:
     epsilon: float = 1e-3
     """Width of the strip left of an upper plane that holds no sample."""
     weights: NDArray[np.float64] | None = None
-    """Positive; they multiply the penalties."""
+    """Finite and not negative; they multiply the penalties. Rows of weight 0 cost nothing, but lie
+    in no strip either."""
     variant: Variant = "margot"
     """Hard (``hfs``) or soft (``sfs``) feature budget per node, or none."""
     budget_upper: int | None = None
@@ -81,7 +82,7 @@ class RoutingProblem:
 
     def _weights_fit(self, n: int) -> bool:
         weights = np.asarray(self.weights)
-        return weights.shape == (n,) and bool((weights >= 0).all())
+        return weights.shape == (n,) and bool(((weights >= 0) & (weights < np.inf)).all())
 
     @property
     def n_nodes(self) -> int:

@@ -16,8 +16,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from octcore.errors import SettingsError
-from octcore.search.near_optimal.instance import MOST_ERROR_UNITS, common_unit
+from octcore.search.near_optimal.instance import (
+    MOST_ERROR_UNITS,
+    TooManyDigitsError,
+    common_unit,
+)
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.table import SAME
 from octcore.tree.tree import Tree
@@ -139,7 +142,7 @@ def _unit(weights: np.ndarray) -> Fraction:
     """Prices are multiples of it: so fine that trees can be listed, where that is possible."""
     try:
         _, unit = common_unit(weights)
-    except SettingsError:
+    except TooManyDigitsError:
         return Fraction(float(weights.sum())) / MOST_ERROR_UNITS
     room = MOST_ERROR_UNITS * unit / (4 * Fraction(float(weights.sum())))
     return unit / max(1, min(PARTS, int(room)))

@@ -30,6 +30,10 @@ MOST_ERROR_UNITS = 1 << 24
 """Largest total weight in units of the smallest common one; beyond it the tables get too long."""
 
 
+class TooManyDigitsError(SettingsError):
+    """Weights have no common unit in which errors can be counted."""
+
+
 @dataclass(frozen=True, eq=False)
 class Thresholds:
     """The thresholds that part the rows of a table differently, by column and value.
@@ -114,7 +118,7 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
 
     `question`: what trees may be; its price does not matter.
     `leaf_penalty`, `tolerance`: on the accuracy scale.
-    Raises `SettingsError` if the weights have no common unit that is large enough.
+    Raises `TooManyDigitsError` if the weights have no common unit that is large enough.
     """
     weights = np.ones(len(question.y)) if question.weights is None else question.weights
     whole, weight_unit = common_unit(weights)
@@ -184,6 +188,7 @@ def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:
     """Integer weights of the rows and the weight of one unit.
 
     `weights`: (n_samples,).
+    Raises `TooManyDigitsError` if they have none that is large enough.
     """
     distinct, which = np.unique(np.asarray(weights, float), return_inverse=True)
     simple = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in distinct]
@@ -196,7 +201,7 @@ def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:
     shared = int(np.gcd.reduce(np.array(whole, object))) or 1
     whole = [w // shared for w in whole]
     if sum(w * int(r) for w, r in zip(whole, np.bincount(which), strict=True)) > MOST_ERROR_UNITS:
-        raise SettingsError(
+        raise TooManyDigitsError(
             "TOO_MANY_DIGITS",
             "The weights of rows and classes have so many digits that errors cannot be counted "
             "exactly; round them to two or three digits.",

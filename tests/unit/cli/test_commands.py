@@ -13,8 +13,10 @@ import pytest
 
 import octcore
 from octcore.cli import main
+from octcore.constraints import ACCEPTED
 from octcore.data.samples import sample_bytes
 from octcore.formulations.base import list_formulations
+from octcore.parameters import Parameter
 
 
 @pytest.fixture
@@ -35,6 +37,15 @@ def test_formulations_and_describe_come_from_the_declarations(
         text = capsys.readouterr().out
         assert info.title in text
         assert all(p.name in text for p in info.hyperparameters)
+        _, _, limits = text.partition("side constraints, as --constraint")
+        assert all(f"{name}: " in limits for name in info.constraints)
+
+
+@pytest.mark.parametrize("declared", ACCEPTED, ids=lambda p: p.name)
+def test_the_example_of_a_side_constraint_is_read(declared: Parameter) -> None:
+    _, is_there, example = declared.describe_range().partition(", such as ")
+    if is_there:
+        assert declared.parse(example.split(" or ")[0])
 
 
 def test_solve_writes_exact_json_model_trace_and_tree(

@@ -193,6 +193,23 @@ def test_weights_are_repeated_rows():
     assert one.objective == pytest.approx(two.objective, rel=2 * GAP)
 
 
+def test_rows_of_weight_0_cost_nothing_but_lie_in_no_strip():
+    x, y = tiny(5, n=9)
+    given = np.arange(9) % 3 > 0
+    problem = RoutingProblem(x, y, 2, 1.0, 30.0, epsilon=0.3, weights=given.astype(float))
+    result = solved(problem)
+    check_result(problem, result)  # every row lies left of the strip, or right of it
+    without = solved(replace(problem, x=x[given], y=y[given], weights=None))
+    assert result.objective >= without.objective * (1 - 2 * GAP)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_are_finite_and_not_negative(weight: float):
+    x, y = tiny(4)
+    with pytest.raises(SettingsError, match="weights"):
+        RoutingProblem(x, y, 2, 1.0, 30.0, weights=np.array([weight] + [1.0] * 7))
+
+
 def test_equal_rows_with_unequal_labels_travel_together():
     x = np.array([[0.0], [0.0], [0.5], [1.0]])
     y = np.array([-1.0, 1.0, 1.0, -1.0])

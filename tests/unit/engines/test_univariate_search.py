@@ -1,0 +1,36 @@
+"""The engine of the exact univariate search: how it ends where trees are listed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.engines import univariate_search
+from octcore.errors import SettingsError
+
+
+def listed() -> octcore.Run:
+    """Solve with weights of many digits, where the best tree breaks a side constraint."""
+    y = [0, 0, 1, 0, 1, 0]
+    return octcore.solve(
+        Dataset.from_arrays(np.arange(6.0)[:, None], y), "threshold-search", depth=1,
+        constraints={"min_recall": {"1": 1.0}, "feature_once_per_path": True},
+        sample_weight=np.sqrt([5.0, 7.0, 1e-7, 3.0, 1e-5, 11.0]), warm_start="none",
+    )  # fmt: skip
+
+
+def test_weights_of_too_many_digits_end_the_listing() -> None:
+    run = listed()
+    assert run.stop_reason == "node_limit"
+    assert any("so many digits" in str(event.details) for event in run.trace.events)
+
+
+def test_another_wrong_setting_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise SettingsError("OUT_OF_RANGE", "depth must be at least 0, got -1.", "depth")
+
+    monkeypatch.setattr(univariate_search, "_at_prices", refuse)
+    with pytest.raises(SettingsError, match="depth must be"):
+        listed()
