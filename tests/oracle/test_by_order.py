@@ -103,6 +103,18 @@ def test_the_first_tree_that_keeps_the_constraints_is_the_best(part: int) -> Non
         check(part, number)
 
 
+def test_floors_have_prices_beside_costs() -> None:
+    """Copies of rows had none: all trees better than the one that keeps it were listed."""
+    frame, y = rare_rows(400)
+    run = octcore.solve(
+        Dataset.from_arrays(frame, y.astype(int)),
+        constraints={"min_recall": {"1": 0.7}}, costs={"1": {"0": 0.5}}, refer=0.3,
+        params={"leaf_penalty": 0.0},
+    )  # fmt: skip
+    assert run.is_optimal
+    assert any(event.source == "price" for event in run.trace.events)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_two_thousand_cases(part: int) -> None:

@@ -106,7 +106,7 @@ def instance_of(
     question = floors.heavier(question_of(problem, objective, all_roots=False))
     # Tolerance and the price of a leaf stay the same weight, a smaller share of heavier rows.
     whole = problem.fraction(objective.weight_right)
-    share = whole / (whole + floors.added(problem.y))
+    share = whole / (whole + floors.added(question))
     leaf = in_copies(problem, leaf_share(objective))
     return make_instance(question, leaf * share, in_copies(problem, tolerance) * share)
 
@@ -135,7 +135,7 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
         by_columns=bool(coupled & OF_COLUMNS),
         starts=partial(amended, problem, objective.penalty),
         sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
-        floors=recall_floors(problem) if problem.copies is None else {},
+        floors=recall_floors(problem),
     )
 
 
