@@ -139,9 +139,7 @@ def priced(
         if value < worst - TOLERANCE:
             return None
         if value < bound:
-            bound = value
-            if total / float(unit) <= MOST_ERROR_UNITS:  # else trees cannot be listed there
-                best = floors, tree
+            best, bound = (floors, tree), value
         if not tell(found, value):
             break
     return best
