@@ -155,9 +155,11 @@ class Task:
             total - float(weights @ self.matrix.max(axis=1)[y]),
         )
 
-    def mean_cost(self, y: np.ndarray, answers: np.ndarray) -> float:
+    def mean_cost(
+        self, y: np.ndarray, answers: np.ndarray, weights: np.ndarray | None = None
+    ) -> float:
         """Mean cost of rows of some classes that got some answers (indices)."""
-        return float(self.matrix[y, answers].mean())
+        return float(np.average(self.matrix[y, answers], weights=weights))
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
 from octcore.program import Patience, Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
-from octcore.search.near_optimal.instance import TooManyDigitsError
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
 from octcore.tree.tree import Tree
@@ -175,8 +174,9 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         recorder.progress(done + subtrees, None)
 
     def surplus(tree: Tree) -> Fraction | None:
-        is_kept = program.evaluate(tree) is not None
-        return floors.surplus(tree, question) / instance.weight_unit if is_kept else None
+        if program.evaluate(tree) is None:
+            return None
+        return floors.surplus(tree, question) / instance.weight_unit + instance.rounding(tree)
 
     try:
         assert found.tree is not None
@@ -195,22 +195,21 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         best = None if recorder.tree is None else surplus(recorder.tree)
         stages = first_accepted(
             lambda tolerance: listing.make(tolerance, floors), instance.cost_of(cheapest), surplus,
-            listing.by_labels, listing.by_columns, guard, lambda phase, done: None,
+            # Of rounded weights the heaviest class may be another one than of the weights.
+            listing.by_labels or instance.lost is not None, listing.by_columns,
+            guard, lambda phase, done: None,
             None if best is None else best + instance.cost_of(recorder.tree),
         )  # fmt: skip
         for stage in stages:
             if stage.tree is not None:
                 attempt.offer(stage.tree, "search")
             if not stage.is_complete or recorder.tree is not None:
-                right = (instance.total - stage.lower) * instance.weight_unit - floors.owed()
+                right = (instance.whole - stage.lower) * instance.weight_unit - floors.owed()
                 recorder.bound(program.objective(float(right) / question.weights.sum()), subtrees)
     except CancelledError:
         return StopReason.CANCELLED, ()
     except TimeUpError:
         return StopReason.TIME_LIMIT, ()
-    except TooManyDigitsError as error:
-        recorder.note(str(error))
-        return StopReason.NODE_LIMIT, ()
     except (TooLargeError, TooManyVariantsError):
         recorder.note(
             "More trees cost less than the first one that keeps the side constraints than fit into "

@@ -48,7 +48,7 @@ class PathStep:
     mean_cost: float | None = None
     """Weighted mean cost of a training row, where answers have costs."""
     test_mean_cost: float | None = None
-    """Mean cost of a held-out row."""
+    """The same of a held-out row."""
 
     @property
     def worth(self) -> float:
@@ -207,18 +207,21 @@ def penalty_path(
 def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> PathStep:
     tree = tree.named(prepared.task.answers, prepared.encoding.names)
     train, test = prepared.train, prepared.test
-    weights = class_weights(prepared.settings.constraints, train.codes, train.classes)
     mean_cost = test_accuracy = test_cost = None
+
+    def weights(rows: Dataset) -> np.ndarray:
+        return class_weights(prepared.settings.constraints, rows.codes, rows.classes)
+
     if not prepared.task.is_errors:
         mean_cost = 1.0 - objective.of(tree) - float(objective.price) * tree.n_leaves
     if test is not None and test.y is not None:
         X = prepared.encoding.transform(test.frame)
-        test_accuracy = metrics.accuracy(tree, X, test.codes)
+        test_accuracy = metrics.accuracy(tree, X, test.codes, weights(test))
         if mean_cost is not None:
-            test_cost = prepared.task.mean_cost(test.codes, tree.predict_codes(X))
-    accuracy = metrics.accuracy(
-        tree, prepared.encoding.transform(train.frame), train.codes, weights
-    )
+            answers = tree.predict_codes(X)
+            test_cost = prepared.task.mean_cost(test.codes, answers, weights(test))
+    X = prepared.encoding.transform(train.frame)
+    accuracy = metrics.accuracy(tree, X, train.codes, weights(train))
     step = PathStep(tree.n_leaves, accuracy, test_accuracy, None, None, tree, mean_cost, test_cost)
     nobody = [name for name in ("accuracy", "test_accuracy") if getattr(step, name) is not None]
     return replace(step, **{name: None for name in nobody if np.isnan(getattr(step, name))})

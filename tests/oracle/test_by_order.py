@@ -71,18 +71,19 @@ def draw_task(
     return costs, task
 
 
-def check(seed: int, number: int) -> None:
+def check(seed: int, number: int, is_weighted: bool = False) -> None:
     rng = np.random.default_rng((seed, number))
     X, y, depth, price, asked = draw(rng)
     if y.max() == 0:
         return
     names = [f"f{j}" for j in range(X.shape[1])]
     costs, task = draw_task(rng, y.max() + 1, "monotone" in asked)
-    truth = best(X, y, depth, price, names, asked, costs)
+    weights = rng.uniform(0.2, 3.0, len(y)) if is_weighted else None
+    truth = best(X, y, depth, price, names, asked, costs, weights)
     data = Dataset.from_arrays(pd.DataFrame(X, columns=names), y.tolist())
     run = octcore.solve(
         data, "threshold-search", depth=depth, params={"leaf_penalty": price}, constraints=asked,
-        **task,
+        sample_weight=weights, **task,
     )  # fmt: skip
     case = (seed, number, asked, task)
     assert run.certificate.verified is not False, (case, run.certificate)
@@ -101,6 +102,24 @@ def check(seed: int, number: int) -> None:
 def test_the_first_tree_that_keeps_the_constraints_is_the_best(part: int) -> None:
     for number in range(40):
         check(part, number)
+
+
+@pytest.mark.parametrize("part", [0, *later(1, 2, 3)])
+def test_weights_of_many_digits_are_rounded_and_what_is_lost_is_counted(part: int) -> None:
+    for number in range(30):
+        check(500 + part, number, is_weighted=True)
+
+
+def test_floors_have_prices_beside_costs() -> None:
+    """Copies of rows had none: all trees better than the one that keeps it were listed."""
+    frame, y = rare_rows(400)
+    run = octcore.solve(
+        Dataset.from_arrays(frame, y.astype(int)),
+        constraints={"min_recall": {"1": 0.7}}, costs={"1": {"0": 0.5}}, refer=0.3,
+        params={"leaf_penalty": 0.0},
+    )  # fmt: skip
+    assert run.is_optimal
+    assert any(event.source == "price" for event in run.trace.events)
 
 
 @pytest.mark.slow
@@ -204,14 +223,11 @@ def test_floors_that_no_tree_keeps_are_refuted_by_their_prices() -> None:
     assert again.accuracy == 1.0
 
 
-def test_floors_beside_weights_of_many_digits_end_with_a_tree_and_a_bound() -> None:
-    """Trees cannot be listed then; the solve failed instead of saying how far it came."""
+def test_floors_beside_weights_of_many_digits_are_proven() -> None:
     frame, y = rare_rows(1500)
     run = octcore.solve(
         Dataset.from_arrays(frame, y.astype(int)),
         constraints={"min_recall": {"1": 0.7}, "class_weight": {"0": np.pi / 3, "1": np.e / 7}},
     )
-    assert run.tree is not None
-    assert run.gap is not None
-    assert run.gap < 0.05
+    assert run.is_optimal
     assert (run.predict(frame)[y] == 1).mean() >= 0.7

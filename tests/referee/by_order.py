@@ -98,16 +98,18 @@ def keeps(
 
 def best(
     X: np.ndarray, y: np.ndarray, depth: int, price: float, names: list[str],
-    asked: Mapping[str, Any], costs: np.ndarray,
+    asked: Mapping[str, Any], costs: np.ndarray, weights: np.ndarray | None = None,
 ) -> float | None:  # fmt: skip
     """Best 1 - mean cost - price x leaves of a tree that keeps the constraints; None if none.
 
     `costs`: (n_classes, n_answers), an answer behind the classes is a person's.
+    `weights`: of the rows.
     """
     found: float | None = None
     everything = np.ones(len(y), bool)
     for tree in every_tree(X, costs.shape[1], depth, everything):
-        value = 1 - float(costs[y, predict(tree, X)].mean()) - price * len(paths(tree))
+        cost = np.average(costs[y, predict(tree, X)], weights=weights)
+        value = 1 - float(cost) - price * len(paths(tree))
         if (found is None or value > found + 1e-12) and keeps(tree, X, y, names, asked):
             found = value
     return found

@@ -39,7 +39,7 @@ def recall_floors(problem: Problem) -> dict[int, int]:
     """Smallest number of rows that must be classified correctly, by class index."""
     shares = problem.constraints.min_recall or {}
     floors = {problem.context.class_index(label): share for label, share in shares.items()}
-    return {k: math.ceil(s * int((problem.y == k).sum()) - 1e-9) for k, s in floors.items()}
+    return {k: math.ceil(s * int((problem.context.y == k).sum()) - 1e-9) for k, s in floors.items()}
 
 
 def refuse_coupled(active: Iterable[str], what: str) -> None:

@@ -97,18 +97,19 @@ def instance_of(
     objective: UnivariateObjective,
     tolerance: Fraction,
     floors: Floors = FREE,
+    rounds: bool = False,
 ) -> Instance:
     """Ask for all trees within a tolerance of the optimum, without what ties subtrees together.
 
     `floors`: at a price that makes rows weigh more.
-    Raises `TooManyDigitsError` if the weights have no common unit that is large enough.
+    `rounds`: as for `make_instance`, with its `TooManyDigitsError`.
     """
     question = floors.heavier(question_of(problem, objective, all_roots=False))
     # Tolerance and the price of a leaf stay the same weight, a smaller share of heavier rows.
     whole = problem.fraction(objective.weight_right)
-    share = whole / (whole + floors.added(problem.y))
+    share = whole / (whole + floors.added(question))
     leaf = in_copies(problem, leaf_share(objective))
-    return make_instance(question, leaf * share, in_copies(problem, tolerance) * share)
+    return make_instance(question, leaf * share, in_copies(problem, tolerance) * share, rounds)
 
 
 def leaf_share(objective: UnivariateObjective) -> Fraction:
@@ -130,12 +131,12 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
     if not coupled:
         return None
     return Listing(
-        lambda tolerance, floors: instance_of(problem, objective, tolerance, floors),
+        lambda tolerance, floors: instance_of(problem, objective, tolerance, floors, True),
         by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
         by_columns=bool(coupled & OF_COLUMNS),
         starts=partial(amended, problem, objective.penalty),
         sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
-        floors=recall_floors(problem) if problem.copies is None else {},
+        floors=recall_floors(problem),
     )
 
 

@@ -10,7 +10,7 @@ more than its optimum, and trees that are best at some prices often keep them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -42,24 +42,23 @@ class Floors:
 
     def surplus(self, tree: Tree, question: Question) -> Fraction:
         """What a tree is worth more at these prices than without them."""
-        right = tree.predict_codes(question.X) == question.y
-        return sum(
-            (p * int(right[question.y == k].sum() - self.least[k]) for k, p in self.price.items()),
-            start=Fraction(0),
-        )
+        right = _right(tree, question, self.least)
+        over = (p * (right[k] - self.least[k]) for k, p in self.price.items())
+        return sum(over, start=Fraction(0))
 
     def heavier(self, question: Question) -> Question:
         """The question at these prices; a leaf costs the same weight."""
         weights = np.ones(len(question.y)) if question.weights is None else question.weights
         more = weights.copy()
         for k, price in self.price.items():
-            more[question.y == k] += float(price)
+            more[_of_class(question, k)] += float(price)
         share = float(weights.sum() / more.sum())
         return replace(question, weights=more, leaf_penalty=question.leaf_penalty * share)
 
-    def added(self, y: np.ndarray) -> Fraction:
+    def added(self, question: Question) -> Fraction:
         """Weight that all rows have more."""
-        return sum((p * int((y == k).sum()) for k, p in self.price.items()), start=Fraction(0))
+        more = (p * int(_of_class(question, k).sum()) for k, p in self.price.items())
+        return sum(more, start=Fraction(0))
 
     def owed(self) -> Fraction:
         """Weight that the floors stand for."""
@@ -68,6 +67,18 @@ class Floors:
 
 FREE = Floors({}, {})
 """No floor has a price."""
+
+
+def _of_class(question: Question, k: int) -> np.ndarray:
+    """The rows of a class; of copies by answer, those that are right where they get it."""
+    of_class = question.y == k
+    return of_class if question.counts is None else of_class & (question.counts > 0)
+
+
+def _right(tree: Tree, question: Question, classes: Iterable[int]) -> dict[int, int]:
+    """Numbers of rows of some classes that are right."""
+    right = tree.predict_codes(question.X) == question.y
+    return {k: int(right[_of_class(question, k)].sum()) for k in classes}
 
 
 def priced(
@@ -94,7 +105,7 @@ def priced(
     weights = np.ones(len(question.y)) if question.weights is None else question.weights
     whole, unit = float(weights.sum()), _unit(weights)
     worst = -question.leaf_penalty * min(2**question.depth, len(weights))
-    largest = {k: whole / max(1, int((question.y == k).sum())) for k in least}
+    largest = {k: whole / max(1, int(_of_class(question, k).sum())) for k in least}
     best, bound = (FREE, tree), np.inf
     worth: list[float] = []
     over: list[list[float]] = []
@@ -102,7 +113,8 @@ def priced(
     for _ in range(STEPS):
         right = tree.predict_codes(question.X) == question.y
         worth.append(float(weights[right].sum()) - question.leaf_penalty * whole * tree.n_leaves)
-        over.append([float(right[question.y == k].sum() - floor) for k, floor in least.items()])
+        counts = _right(tree, question, least)
+        over.append([float(counts[k] - floor) for k, floor in least.items()])
         parts, is_new = (), False
         for _ in range(WIDER):
             between = [(None, None), *((0.0, largest[k]) for k in least)]
@@ -130,9 +142,7 @@ def priced(
         if value < worst - TOLERANCE:
             return None
         if value < bound:
-            bound = value
-            if total / float(unit) <= MOST_ERROR_UNITS:  # else trees cannot be listed there
-                best = floors, tree
+            best, bound = (floors, tree), value
         if not tell(found, value):
             break
     return best

@@ -4,6 +4,9 @@ All arithmetic is exact.  A cost is ``unit * errors + price * leaves`` in intege
 tolerance have too many digits for that, `price` is rounded down and the final comparison of every
 cell is made in fractions, so that a tree exactly on the border is in and no other.  A weight is the
 simplest fraction that rounds to the given double, or that double itself.
+
+Where weights have no common unit that is large enough, they may be rounded down: a tree then
+costs `Instance.rounding` more than it is counted at, and none less.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ BORDER = Fraction(1, 10**9)
 """Trees so close to the border of the tolerance, in accuracy, are looked at, in or out."""
 MOST_ERROR_UNITS = 1 << 24
 """Largest total weight in units of the smallest common one; beyond it the tables get too long."""
+ROUNDED_UNITS = 1 << 10
+"""Units of the mean weight of a row, where weights are rounded: tables stay short, and few trees
+cost less than an optimum for what is left off."""
 
 
 class TooManyDigitsError(SettingsError):
@@ -67,6 +73,8 @@ class Instance:
     `penalty`, `tolerance`: per leaf, and beyond the optimum, in integer weight units.
     `weight_unit`: weight of one integer unit.
     `unit`, `price`: scaled cost of one error unit and of one leaf.
+    `lost`: (n_samples,) parts of a unit that the weights of rows were rounded down by; None where
+        no weight was rounded.
     """
 
     question: Question
@@ -80,6 +88,18 @@ class Instance:
     weight_unit: Fraction
     unit: int
     price: int
+    lost: np.ndarray | None
+
+    @property
+    def whole(self) -> Fraction:
+        """Weight of all rows in units, nothing rounded."""
+        return self.total + (Fraction(0) if self.lost is None else Fraction(self.lost.sum()))
+
+    def rounding(self, tree: Tree) -> Fraction:
+        """What a tree on the columns of the question costs more than `cost_of` says."""
+        if self.lost is None:
+            return Fraction(0)
+        return Fraction(self.lost[tree.predict_codes(self.question.X) != self.question.y].sum())
 
     @property
     def total(self) -> int:
@@ -113,15 +133,28 @@ class Instance:
         return floor((cost + self.tolerance + BORDER * self.total) * self.unit)
 
 
-def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fraction) -> Instance:
+def make_instance(
+    question: Question, leaf_penalty: Fraction, tolerance: Fraction, rounds: bool = False
+) -> Instance:
     """Rank the rows and turn weights, penalty and tolerance into integers.
 
     `question`: what trees may be; its price does not matter.
     `leaf_penalty`, `tolerance`: on the accuracy scale.
-    Raises `TooManyDigitsError` if the weights have no common unit that is large enough.
+    `rounds`: whether weights without a common unit that is large enough are rounded down.
+    Raises `TooManyDigitsError` if they would have to be.
     """
     weights = np.ones(len(question.y)) if question.weights is None else question.weights
-    whole, weight_unit = common_unit(weights)
+    lost = None
+    try:
+        whole, weight_unit = common_unit(weights)
+    except TooManyDigitsError:
+        if not rounds:
+            raise
+        units = min(MOST_ERROR_UNITS, ROUNDED_UNITS * len(weights))
+        weight_unit = Fraction(float(weights.sum())) / units
+        in_parts = weights / float(weight_unit)
+        whole = np.floor(in_parts).astype(np.int64)
+        lost = in_parts - whole
     question = replace(question, leaf_penalty=float(leaf_penalty), weights=whole.astype(float))
     inquiry = make_inquiry(question)
     table = inquiry.table
@@ -129,7 +162,8 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
     table = replace(table, weight=in_units, unit=1.0)
     thresholds = find_thresholds(table, inquiry.roots)
     total = table.total
-    penalty, margin = leaf_penalty * total, tolerance * total
+    exact = total + (Fraction(0) if lost is None else Fraction(lost.sum()))
+    penalty, margin = leaf_penalty * exact, tolerance * exact
     leaves = min(2**question.depth, int(table.count.sum()) // inquiry.smallest)
     unit, price = _scale(penalty, margin, total, leaves)
     return Instance(
@@ -144,6 +178,7 @@ def make_instance(question: Question, leaf_penalty: Fraction, tolerance: Fractio
         weight_unit=weight_unit,
         unit=unit,
         price=price,
+        lost=lost,
     )
 
 

@@ -47,3 +47,18 @@ def test_constraints_that_no_tree_keeps_are_refused_in_a_sentence() -> None:
 def test_its_short_form_is_one_line() -> None:
     path = octcore.penalty_path(octcore.load_sample("iris"), depth=2)
     assert repr(path) == "<PenaltyPath: depth 2 on raw, leaves 1, 2, 3>"
+
+
+@pytest.mark.parametrize("refer", [None, 0.1])
+def test_held_out_rows_have_the_weights_of_their_classes_too(refer: float | None) -> None:
+    """Beside a curve of balanced accuracy stood the plain accuracy of held-out rows."""
+    data = octcore.load_sample("wdbc")
+    asked: dict = {"constraints": {"class_weight": "balanced"}, "test_size": 0.3, "refer": refer}
+    path = octcore.penalty_path(data, depth=2, time_limit=60, **asked)
+    step = path.steps[-1]
+    run = octcore.solve(data, params={"leaf_penalty": step.low}, **asked)
+    assert run.test is not None
+    codes = step.tree.predict_codes(path.encoding.transform(run.test.frame))
+    cost = np.array([[0.0, 1.0, refer or 0.0], [1.0, 0.0, refer or 0.0]])[run.test.codes, codes]
+    means = [cost[run.test.codes == k].mean() for k in (0, 1)]
+    assert step.test_worth == pytest.approx(1 - np.mean(means))
