@@ -150,7 +150,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         live.no_result(view, "This ended without a tree.")
         return
     palette = session.palette()
-    record = lesson_plane(run.tree, run.encoding, run.train)
+    record = lesson_plane(run.tree, run.encoding, run.train, run.formulation)
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
