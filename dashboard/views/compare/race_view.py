@@ -117,7 +117,7 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     st.caption(f"{text.markdown(words, 200)} · {text.seconds(seconds)}")
     if not view.is_final:
         thresholds.draw_live(view)
-        live.stop(view, "Ends this run and keeps its best tree.", "stretch")
+        live.stop(view, words="Ends this run and keeps its best tree.", width="stretch")
 
 
 KEEP = 512

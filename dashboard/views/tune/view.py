@@ -267,7 +267,7 @@ def _head(standing: Standing) -> None:
             inputs.say(standing.job.error)
         return
     with right:
-        live.stop(job, "Ends it and keeps what was trained.", "stretch")
+        live.stop(job, words="Ends it and keeps what was trained.", width="stretch")
     done, total = len(standing.fits), standing.total
     st.progress(done / total if total else 0.0, text=progress_words(standing))
 
