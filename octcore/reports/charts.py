@@ -115,7 +115,7 @@ def figure_svg(figure: go.Figure, title: str, width: int = WIDTH) -> str:
     if not traces:
         return ""
     layout = figure.layout.to_plotly_json()
-    named = [t for t in traces if t.get("showlegend", True) and t.get("name")]
+    named = [t for t in records if t.get("showlegend", True) and t.get("name")]
     legend, top = _legend(named, width)
     has_scale = layout["xaxis"].get("visible", True)
     bottom = top + layout["height"] - (80 if has_scale else 0)
