@@ -293,6 +293,13 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "25"
 
 
+def test_what_costs_as_much_as_leaving_rows_out_is_called_so(fake):
+    rows = "".join(f"{'' if i % 5 == 0 else i},{i * 7 % 40},{'xy'[i % 2]}\n" for i in range(40))
+    app = upload(open_app(), b"size,age,label\n" + rows.encode())
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    assert ways.options == ["As little as possible", "Leave out the rows with gaps"]
+
+
 def test_what_costs_most_is_said_first(fake):
     rows = "".join(
         f" p{i},{f'{i * 7 % 37}.5' if i % 4 else 'k.A.'},{'Aa'[i % 2]}x,{i},{'xy'[i % 3 == 0]}\n"

@@ -413,7 +413,7 @@ def _pinned_tree(context: Context, entry: Alternative, nodes: frozenset[int]) ->
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
     below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
-    words = "near-optimal" if entry.loss else "proven optimal"
+    words = "Near-optimal" if entry.loss else "Proven optimal"
     view = tree_view_data(entry.tree, record.encoding, context.train, words, not entry.loss)
     key = session.widget_key("alternative", context.task, number)
     run_summary.still_tree(view, key, marked=nodes)

@@ -237,7 +237,9 @@ def draw_gaps() -> None:
     if not prices:
         return
     current = cast("Missing", choice.missing)
-    of_price = {prices[way]: way for way in (*reversed(WAYS), current)}
+    # What costs the same does the same; "a value of its own" is its last name.
+    names: tuple[Missing, ...] = ("category", "drop-columns", "drop-rows", "auto", current)
+    of_price = {prices[way]: way for way in names}
     ways: list[Missing] = [way for way in WAYS if way in of_price.values()]
     picked = st.radio(
         "Values are missing: what is given up for that?",

@@ -296,12 +296,11 @@ def _choice(standing: Standing) -> None:
     title = "Best so far" if not standing.result.chosen else "Chosen"
     first.markdown(f"**{title}**  \n{text.markdown(candidate_words(best), 120)}")
     second.metric("Validation", text.percent(standing.mean(best)))
-    words, share = "This protocol keeps no test rows.", "–"
     if tested:
         splits, share = text.count(len(tested), "split"), text.percent(sum(tested) / len(tested))
         span = f"{text.percent(min(tested))} to {text.percent(max(tested))}"
         words = f"Rows that the choice has not seen, {splits}: {span}."
-    third.metric("Test", share, help=words)
+        third.metric("Test", share, help=words)
     if standing.job.is_final:
         key = f"tune_solve:{standing.job.id}"
         _solve_with(standing, best, "Solve with the best", key, type="primary")
@@ -325,7 +324,8 @@ def shown_table(standing: Standing) -> pd.DataFrame:
     table["mean %"] = 100 * table["accuracy"].astype(float)
     table["± %"] = 100 * table["spread"].astype(float)
     table["proven"] = [f"{p} of {n}" for p, n in zip(table["proven"], table["fits"], strict=True)]
-    columns = [*names, "mean %", "± %", "leaves", "features", "proven", "seconds"]
+    table["features by node"] = table["features"]  # those of every node, added up
+    columns = [*names, "mean %", "± %", "leaves", "features by node", "proven", "seconds"]
     if standing.result.chosen and len(standing.result.chosen) > 1:
         columns.append("chosen")
     if any(table["error"]):
@@ -345,7 +345,7 @@ def _table(standing: Standing) -> None:
         height=min(420, 38 + 35 * len(table)),
         on_select="rerun" if standing.job.is_final else "ignore",
         selection_mode="single-row",
-        column_config={name: decimals for name in ("mean %", "± %", "leaves", "features")}
+        column_config={name: decimals for name in ("mean %", "± %", "leaves", "features by node")}
         | {"seconds": st.column_config.NumberColumn(format="%.2f", width="small")},
     )
     if not standing.job.is_final:
