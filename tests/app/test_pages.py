@@ -317,6 +317,19 @@ def test_what_costs_most_is_said_first(fake):
     assert "20 values missing in “crp” (written “k.A.”): 1 column left out, whose gaps" in words
 
 
+def test_the_same_is_said_below_what_it_is_the_same_as(fake):
+    rows = "".join(
+        f"{','.join(['none' if i % 4 else 'abc'[i % 3]] * 8)},{i % 5}.0,{i % 7}.5,{'xy'[i % 2]}\n"
+        for i in range(60)
+    )
+    head = ",".join(f"c{k}" for k in range(8)) + ",few,size,y\n"
+    app = upload(open_app(), (head + rows).encode())
+    said = [m.value for m in app.markdown if re.match(":material/(warning|info):", m.value)]
+    same = [k for k, words in enumerate(said) if "The same holds" in words]
+    assert same
+    assert all("may mean a missing value" in said[k - 1] for k in same if "c7" in said[k])
+
+
 def test_ways_to_treat_gaps_that_cost_the_same_are_offered_once(fake):
     rows = "".join(f"{'' if i == 7 else i},{i % 7}.5,{'xy'[i % 2]}\n" for i in range(40))
     app = upload(open_app(), b"extra,size,y\n" + rows.encode())
