@@ -86,6 +86,19 @@ def test_opens_with_a_sample_and_one_button(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "150"
 
 
+@pytest.mark.parametrize(
+    "page", ["solve", "compare", "tune", "path", "explore", "alternatives", "whatif", "runs"]
+)
+def test_every_page_opens_while_it_is_not_said_what_is_predicted(fake, page):
+    rows = "".join(f"{'xy'[i % 2]},{'abc'[i % 3]},{i * 7 % 37}.5\n" for i in range(40))
+    app = upload(open_app(), b"sex,kind,age\n" + rows.encode())
+    assert app.session_state["state"].choice.target is None
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
+    if page in {"solve", "compare", "path"}:
+        assert "Say on the Data page first what is predicted." in shown(app)
+
+
 def test_one_click_leads_to_a_tree(fake):
     app = open_app()
     button(app, "Find an optimal tree").click().run()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -324,8 +325,7 @@ def shown_table(standing: Standing) -> pd.DataFrame:
     table["mean %"] = 100 * table["accuracy"].astype(float)
     table["± %"] = 100 * table["spread"].astype(float)
     table["proven"] = [f"{p} of {n}" for p, n in zip(table["proven"], table["fits"], strict=True)]
-    table["features by node"] = table["features"]  # those of every node, added up
-    columns = [*names, "mean %", "± %", "leaves", "features by node", "proven", "seconds"]
+    columns = [*names, "mean %", "± %", "leaves", "features", "proven", "seconds"]
     if standing.result.chosen and len(standing.result.chosen) > 1:
         columns.append("chosen")
     if any(table["error"]):
@@ -337,7 +337,8 @@ def shown_table(standing: Standing) -> pd.DataFrame:
 
 def _table(standing: Standing) -> None:
     table = shown_table(standing).sort_values("mean %", ascending=False, kind="stable")
-    decimals = st.column_config.NumberColumn(format="%.1f", width="small")
+    as_small = partial(st.column_config.NumberColumn, width="small")
+    decimals, added = as_small(format="%.1f"), "Those of every branch node, added up."
     picked = chart.table(
         table,
         session.widget_key(TABLE, standing.job.id),
@@ -345,8 +346,8 @@ def _table(standing: Standing) -> None:
         height=min(420, 38 + 35 * len(table)),
         on_select="rerun" if standing.job.is_final else "ignore",
         selection_mode="single-row",
-        column_config={name: decimals for name in ("mean %", "± %", "leaves", "features by node")}
-        | {"seconds": st.column_config.NumberColumn(format="%.2f", width="small")},
+        column_config={name: decimals for name in ("mean %", "± %", "leaves")}
+        | {"features": as_small(format="%.1f", help=added), "seconds": as_small(format="%.2f")},
     )
     if not standing.job.is_final:
         return
