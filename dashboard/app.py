@@ -13,7 +13,7 @@ if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
 
 from dashboard.server import jobs
 from dashboard.widgets import data_thread
-from dashboard.widgets.frame import draw_style, mark_section, remember_browser
+from dashboard.widgets.frame import draw_style, join_browser, mark_section
 
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
 jobs.warm_up()
@@ -42,4 +42,4 @@ draw_style()
 mark_section(PAGES, page)
 data_thread.restore()
 page.run()
-remember_browser()
+join_browser()

@@ -10,7 +10,6 @@ from octcore.formulations.base import list_formulations
 
 
 def _formulations() -> None:
-    st.caption("Everything here is generated from the declarations that also make the form.")
     infos = {info.key: info for info in list_formulations()}
     rows = [
         {
@@ -49,5 +48,5 @@ def _documentation() -> None:
 
 
 stay_in_app()
-st.title("Formulations and documentation")
+st.title("Formulations and documentation", anchor=False)
 lazy_tabs({"Formulations": _formulations, "Documentation": _documentation}, key="about_tabs")

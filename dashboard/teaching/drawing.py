@@ -132,18 +132,25 @@ def guess_data(points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palet
     return board | {"points": exact, "cuts": [list(cut) for cut in cuts], "tints": tints}
 
 
-def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
+def lesson_plane(
+    tree: Tree, encoding: Encoding, data: Dataset, formulation: str = ""
+) -> PlaneRecord:
     """Return the plane of a tree on the whole unit square, whatever part the points fill.
 
-    Bands too wide to be seen as bands are left out, with the rings of nearly all points.
+    Bands too wide to be seen as bands are left out, with the rings of nearly all points; without
+    its band a line is where the rows part, as the colours are.
+    `formulation`: as of `plane_data`.
     """
     places = Places(Axis("x", BOX), Axis("y", BOX))
-    record = plane_data(tree, encoding, data, "x", "y", places=places)
     wide = wide_bands(tree, encoding, data)
+    parted = {
+        n: replace(s, unit_margin=s.unit_margin and n not in wide) for n, s in tree.splits.items()
+    }
+    drawn = replace(tree, splits=parted)
+    record = plane_data(drawn, encoding, data, "x", "y", formulation=formulation, places=places)
     bare: dict[str, Any] = {"low": (), "high": (), "band": ()}
     lines = {n: replace(found, **bare) if n in wide else found for n, found in record.lines.items()}
-    support = {n: rows for n, rows in record.dots.support.items() if n not in wide}
-    return replace(record, lines=lines, dots=replace(record.dots, support=support))
+    return replace(record, lines=lines)
 
 
 def wide_bands(tree: Tree, encoding: Encoding, data: Dataset) -> tuple[int, ...]:

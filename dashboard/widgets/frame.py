@@ -70,17 +70,26 @@ def draw_title(title: str, data: Dataset | None = None, n_rows: int | None = Non
 
 
 SCRIPT = """
-export default function ({ data }) {
+export default function ({ data, setTriggerValue }) {
   document.cookie =
     `${data.name}=${data.token}; path=/; max-age=31536000; SameSite=Strict`;
+  const app = document.querySelector(".stApp"), theme = () => getComputedStyle(app).colorScheme;
+  let shown = theme();
+  const watch = new MutationObserver(() => {
+    if (theme() !== shown) { shown = theme(); setTriggerValue("theme", shown); }
+  });
+  watch.observe(app, { attributes: true, attributeFilter: ["class"] });
+  return () => watch.disconnect();
 }
 """
 
-_mount = v2.component("octcore_browser_identity", js=SCRIPT)
+_mount = v2.component("octcore_browser", js=SCRIPT)
 
 
-def remember_browser() -> None:
-    """Let the browser keep the name that this session got; nothing to do when it has it."""
-    token = session.token()
-    if session.known_token() != token:
-        _mount(key="browser_identity", data={"name": session.TOKEN_COOKIE, "token": token})
+def join_browser() -> None:
+    """Let the browser keep the name that this session got, and draw anew in another theme.
+
+    Streamlit changes its own colours alone when evening comes; ours come from here.
+    """
+    data = {"name": session.TOKEN_COOKIE, "token": session.token()}
+    _mount(key="browser", data=data, on_theme_change=lambda: None)

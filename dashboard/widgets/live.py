@@ -150,16 +150,17 @@ def no_result(job: JobView, otherwise: str) -> None:
     st.warning(text.markdown(job.error.message if job.error else otherwise, 500))
 
 
-def stop(job: JobView, words: str = "", width: Any = "content") -> None:
-    """Draw the button that stops a job; `words` say what is kept."""
+def stop(*stopped: JobView, words: str = "", width: Any = "content") -> None:
+    """Draw the button that stops a job, or several; `words` say what is kept."""
     if st.button(
         "Stop",
-        key=session.widget_key("stop", job.id),
+        key=session.widget_key("stop", *[job.id for job in stopped]),
         icon=":material/stop_circle:",
         width=width,
-        disabled=job.state == "stopping",
+        disabled=all(job.state == "stopping" for job in stopped),
         help=words or None,
     ):
-        jobs.supervisor().stop(job.id)
+        for job in stopped:
+            jobs.supervisor().stop(job.id)
         # Not of the part alone: pressed while the page is redrawn, the button is part of that.
         st.rerun()

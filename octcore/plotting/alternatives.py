@@ -189,7 +189,11 @@ def sunburst_figure(
         hovertemplate="%{label}<br>%{value:,} trees<extra></extra>",
     )
     colours = [palette.class_colour(k) for k in range(7)]
-    figure.update_layout(sunburstcolorway=colours, margin={"l": 0, "r": 0, "t": 4, "b": 4})
+    figure.update_layout(
+        sunburstcolorway=colours,
+        margin={"l": 0, "r": 0, "t": 4, "b": 4},
+        uniformtext={"minsize": 8, "mode": "hide"},  # what is smaller cannot be read
+    )
     return figure
 
 
@@ -240,7 +244,7 @@ def disagreement_figure(
                 "line": {"width": 0.7, "color": palette.muted},
                 "showscale": k == 0,
                 "colorbar": {
-                    "title": {"text": "other class", "font": {"color": palette.text}},
+                    "title": {"text": "other class", "font": {"color": palette.text, "size": 13}},
                     "tickformat": ".0%",
                     "tickfont": {"color": palette.text},
                     "thickness": 12,

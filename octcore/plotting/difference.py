@@ -123,7 +123,8 @@ def price_words(price: Price, change: str) -> str:
     if price.of_costs:
         first = _cost_words(price, change)
     elif abs(price.accuracy) < NOTHING:
-        first = f"{change} costs nothing: accuracy stays {100 * price.after:.1f} %"
+        what = "only leaves" if price.leaves > 0 else "nothing"
+        first = f"{change} costs {what}: accuracy stays {100 * price.after:.1f} %"
     elif points > 0:
         first = (
             f"{change} costs {points:.1f} accuracy points: "

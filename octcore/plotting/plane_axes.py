@@ -234,7 +234,8 @@ def _steps(start: Point, end: Point) -> list[Point]:
 def lay_out_axes(figure: go.Figure, places: Places, palette: Palette) -> None:
     """Give a figure both axes, and lines between the categories."""
     figure.update_xaxes(_layout(places.across))
-    figure.update_yaxes(_layout(places.up))
+    # With equal units in a narrow place the plot stays below its legend.
+    figure.update_yaxes(_layout(places.up), constraintoward="top")
     line = {"color": palette.muted, "width": 1, "dash": "dot"}
     for place in places.across.borders:
         figure.add_vline(place, line=line, layer="below")

@@ -278,7 +278,7 @@ def _dots(
             y=dots.y[here],
             mode="markers",
             name=name,
-            showlegend=has_few or k in named,
+            showlegend=False,
             # Lists: rows of a binary array come back from the browser as mappings.
             customdata=[
                 [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]
@@ -296,6 +296,9 @@ def _dots(
             hovertemplate=f"{name}, row %{{customdata[1]}}"
             "<br>%{customdata[2]}, %{customdata[3]}<br>in leaf %{customdata[0]}<extra></extra>",
         )
+        if has_few or k in named:
+            colour = palette.class_colour(k)
+            _in_legend(figure, name, mark(palette.class_marker(k), 9, colour, palette.outline, 0.8))
     supports = [mask for node, mask in dots.support.items() if node in banded]
     support = np.logical_or.reduce(supports) if supports else np.zeros(len(dots.row), bool)
     # Black and white together stay visible on every region colour; the legend is on the page.
@@ -312,8 +315,15 @@ def _dots(
                 y=dots.y[which],
                 mode="markers",
                 name=name,
-                showlegend=bool(name),
+                showlegend=False,
                 hoverinfo="skip",
                 marker=mark(symbol, size, colour, colour, width)
                 | {"opacity": shown[which].tolist()},
             )
+            if name:
+                _in_legend(figure, name, mark(symbol, size, colour, colour, width))
+
+
+def _in_legend(figure: go.Figure, name: str, look: Mapping[str, Any]) -> None:
+    """Name a mark in full strength: plotly would draw it as faint as its rows are on average."""
+    figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=look)

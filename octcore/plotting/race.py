@@ -34,6 +34,8 @@ class Entrant:
     """When it ran, in seconds since 1970; None while it waits and where it is not known."""
     accuracies: tuple[float, ...] = ()
     """Training accuracy of every incumbent that has a tree."""
+    elapsed: float = 0.0
+    """Seconds so far of one that goes on: its lines reach the present."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def known_optimum(entrants: Sequence[Entrant]) -> tuple[float | None, str]:
 def _series(entrant: Entrant, index: int, scale: Scale) -> Iterator[Series]:
     """The lines of a solve: one, or incumbent and bound."""
     closed = entrant.proven is not None
-    record = convergence_data(entrant.trace, closed=closed)
+    record = convergence_data(entrant.trace, closed=closed).until(entrant.elapsed)
     seconds: Sequence[float] = record.seconds
     if scale == "gap":
         lines = [tuple(None if g is None else max(g, GAP_FLOOR) for g in record.gap)]

@@ -126,9 +126,9 @@ def root_values_figure(
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
     measure = "1 - mean cost" if has_costs else "accuracy"
-    figure.update_xaxes(
-        title_text=f"{measure} less the price of leaves,<br>best with this feature at {place}"
-    )
+    which = f" (the best {len(shown)} of {len(record)})" if len(record) > len(shown) else ""
+    words = f"{measure} less the price of leaves,<br>best with this feature at {place}{which}"
+    figure.update_xaxes(title_text=words)
     figure.update_yaxes(showgrid=False)
     return figure
 

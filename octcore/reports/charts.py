@@ -35,6 +35,10 @@ CORNERS = {
     "cross": ((-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4),
               (0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4)),
     "star": STAR,
+    "hexagon": ((0, -1.1), (0.95, -0.55), (0.95, 0.55), (0, 1.1), (-0.95, 0.55), (-0.95, -0.55)),
+    "pentagon": ((0, -1.1), (1.05, -0.34), (0.65, 0.89), (-0.65, 0.89), (-1.05, -0.34)),
+    "hourglass": ((-1, -1), (1, -1), (-1, 1), (1, 1)),
+    "bowtie": ((-1, -1), (-1, 1), (1, -1), (1, 1)),
 }  # fmt: skip
 """Corners of plotly's symbols, in radii; other symbols become circles."""
 
@@ -111,7 +115,7 @@ def figure_svg(figure: go.Figure, title: str, width: int = WIDTH) -> str:
     if not traces:
         return ""
     layout = figure.layout.to_plotly_json()
-    named = [t for t in traces if t.get("showlegend", True) and t.get("name")]
+    named = [t for t in records if t.get("showlegend", True) and t.get("name")]
     legend, top = _legend(named, width)
     has_scale = layout["xaxis"].get("visible", True)
     bottom = top + layout["height"] - (80 if has_scale else 0)

@@ -2,11 +2,13 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
 from octcore.plotting import text
+from octcore.solving.report import export_tree
 from octcore.solving.run import Run
 
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
@@ -49,6 +51,18 @@ def badge(run: Run) -> str:
 def pictures(drawn: Iterable[str]) -> str:
     """Charts; those that could not be drawn are empty and left out."""
     return "".join(f'<div class="picture chart">{picture}</div>' for picture in drawn if picture)
+
+
+LEGIBLE = 0.65
+"""A wide tree shrinks with the page to this share of its size; what is wider then is scrolled."""
+
+
+def tree_picture(run: Run) -> str:
+    """The tree of a run, which has one."""
+    drawn = export_tree(run, "svg")
+    width = re.search(r'width="(\d+)"', drawn)
+    least = LEGIBLE * int(width[1]) if width else 0.0
+    return f'<div class="picture" style="--least: {least:.0f}px">{drawn}</div>'
 
 
 def listed(sentences: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.row_path import value_text
 from octcore.reports.charts import figure_svg
-from octcore.reports.page import badge, listed, page, pictures, weak
+from octcore.reports.page import badge, listed, page, pictures, tree_picture, weak
 from octcore.reports.page import escaped as _text
 from octcore.reports.page import table as _table
 from octcore.reports.questionnaire import SCRIPT, questionnaire_html
@@ -24,7 +24,6 @@ from octcore.reports.summary import (
     summary,
 )
 from octcore.serial import versions
-from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.threshold_span import lost_words
 from octcore.tree.wording import split_words
@@ -87,7 +86,7 @@ def _cells(numbers: Mapping[str, str]) -> str:
 def _tree(run: Run) -> str:
     if run.tree is None:
         return "<h2>Tree</h2><p>There is no tree.</p>"
-    return f'<h2>Tree</h2><div class="picture">{export_tree(run, "svg")}</div>'
+    return f"<h2>Tree</h2>{tree_picture(run)}"
 
 
 def plane_picture(run: SolvedRun) -> tuple[str, str]:
@@ -116,7 +115,7 @@ def _thresholds(run: SolvedRun) -> str:
     for node, span in spans.items():
         told = split_words(run.tree.splits[node], run.encoding)
         ends = "not found in time" if span is None else " to ".join(f"{end:.4g}" for end in span)
-        rows.append((node, told.test, ends))
+        rows.append((node, text.words(told.test), ends))
     words = (
         f"Every threshold between the two numbers costs less than {lost_words(run)}: the rest of "
         "the tree stays, what is below is searched again and proven."
@@ -139,7 +138,7 @@ def _convergence(run: Run) -> str:
         figure_svg(convergence_figure(record, LIGHT, absolute), f"{words} over time")
         for absolute, words in ((False, "relative gap"), (True, objective))
     )
-    spent = ", ".join(f"{k} {text.seconds(v)}" for k, v in run.timings.items())
+    spent = ", ".join(f"{k.replace('_', ' ')} {text.seconds(v)}" for k, v in run.timings.items())
     return f"<h2>Convergence</h2>{charts}{weak(f'Time spent: {spent}.')}" if charts else ""
 
 

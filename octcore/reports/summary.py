@@ -247,7 +247,7 @@ def rules_html(found: Summary) -> str:
         parts = (leaf.train, leaf.test) if found.has_held_out else (leaf.train,)
         counts = [cell for s in parts for cell in (f"{s.rows:,}", text.percent(s.share))]
         rows.append((leaf.conditions, leaf.label, *counts))
-    return "<h2>Rules</h2>" + table(header, rows)
+    return f'<h2>Rules</h2><div class="rules">{table(header, rows)}</div>'
 
 
 def errors_html(found: Summary) -> str:

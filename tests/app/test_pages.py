@@ -86,6 +86,19 @@ def test_opens_with_a_sample_and_one_button(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "150"
 
 
+@pytest.mark.parametrize(
+    "page", ["solve", "compare", "tune", "path", "explore", "alternatives", "whatif", "runs"]
+)
+def test_every_page_opens_while_it_is_not_said_what_is_predicted(fake, page):
+    rows = "".join(f"{'xy'[i % 2]},{'abc'[i % 3]},{i * 7 % 37}.5\n" for i in range(40))
+    app = upload(open_app(), b"sex,kind,age\n" + rows.encode())
+    assert app.session_state["state"].choice.target is None
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
+    if page in {"solve", "compare", "path"}:
+        assert "Say on the Data page first what is predicted." in shown(app)
+
+
 def test_one_click_leads_to_a_tree(fake):
     app = open_app()
     button(app, "Find an optimal tree").click().run()
@@ -293,6 +306,13 @@ def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "25"
 
 
+def test_what_costs_as_much_as_leaving_rows_out_is_called_so(fake):
+    rows = "".join(f"{'' if i % 5 == 0 else i},{i * 7 % 40},{'xy'[i % 2]}\n" for i in range(40))
+    app = upload(open_app(), b"size,age,label\n" + rows.encode())
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    assert ways.options == ["As little as possible", "Leave out the rows with gaps"]
+
+
 def test_what_costs_most_is_said_first(fake):
     rows = "".join(
         f" p{i},{f'{i * 7 % 37}.5' if i % 4 else 'k.A.'},{'Aa'[i % 2]}x,{i},{'xy'[i % 3 == 0]}\n"
@@ -308,6 +328,19 @@ def test_what_costs_most_is_said_first(fake):
     app.run()
     words = shown(app).replace("\\", "")
     assert "20 values missing in “crp” (written “k.A.”): 1 column left out, whose gaps" in words
+
+
+def test_the_same_is_said_below_what_it_is_the_same_as(fake):
+    rows = "".join(
+        f"{','.join(['none' if i % 4 else 'abc'[i % 3]] * 8)},{i % 5}.0,{i % 7}.5,{'xy'[i % 2]}\n"
+        for i in range(60)
+    )
+    head = ",".join(f"c{k}" for k in range(8)) + ",few,size,y\n"
+    app = upload(open_app(), (head + rows).encode())
+    said = [m.value for m in app.markdown if re.match(":material/(warning|info):", m.value)]
+    same = [k for k, words in enumerate(said) if "The same holds" in words]
+    assert same
+    assert all("may mean a missing value" in said[k - 1] for k in same if "c7" in said[k])
 
 
 def test_ways_to_treat_gaps_that_cost_the_same_are_offered_once(fake):

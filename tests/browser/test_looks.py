@@ -56,6 +56,19 @@ def test_dark_tree_has_light_ink(visit, solved):
     assert ink == "#e8ecf2"
 
 
+def test_a_page_follows_when_the_theme_changes(visit, solved):
+    watched = visit()
+    page = watched.open("/explore" + solved)
+    page.locator("g.node").first.wait_for(timeout=60_000)
+    watched.settle()
+    page.emulate_media(color_scheme="dark")
+    page.locator('g.node text[fill="#e8ecf2"]').first.wait_for()
+    watched.settle()
+    caption = page.get_by_test_id("stCaptionContainer").first
+    assert caption.evaluate("e => getComputedStyle(e).color") == "rgb(169, 178, 191)"
+    watched.assert_clean()
+
+
 @pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
 def test_narrow_screens_do_not_scroll_sideways(visit, solved, size):
     watched = visit(viewport={"width": size[0], "height": size[1]})

@@ -1,6 +1,7 @@
 """The near-optimal trees of a run: the question, views of the answer, and the trees one by one."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,6 +29,8 @@ from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
+DECIMAL = re.compile(r"the .* is \d+(?:/(?:[1245]0*|8|250*))?")
+"""How a setting was read, where that is just the number that was given."""
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
 TASK, TASK_SECONDS = "alternatives", 400.0
@@ -186,12 +189,14 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
         f"**{shown}{of_all}** within {points_words(record.tolerance)} of the proven optimum "
         f"{text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
     )
-    if record.statements:
-        st.caption(text.markdown(f"Read so: {'; '.join(record.statements)}.", 400))
+    if told := [s for s in record.statements if not DECIMAL.fullmatch(s)]:
+        st.caption(text.markdown(f"Read so: {'; '.join(told)}.", 400))
     notes = []
     if run.encoding.key != search["encoding"]:
+        is_oblique = run.tree is not None and not run.tree.is_univariate
+        own = "cuts by sums of columns" if is_oblique else f"tests {run.encoding.key} columns"
         notes.append(
-            f"The run tests {run.encoding.key} columns; near-optimal trees are counted on "
+            f"Your tree {own}; counted are trees of one column per split on "
             f"{questions.columns_words(search['encoding'])}, and their optimum is that of these."
         )
     missing = sorted(questions.left_out(run))
@@ -413,7 +418,7 @@ def _pinned_tree(context: Context, entry: Alternative, nodes: frozenset[int]) ->
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
     below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
-    words = "near-optimal" if entry.loss else "proven optimal"
+    words = "Near-optimal" if entry.loss else "Proven optimal"
     view = tree_view_data(entry.tree, record.encoding, context.train, words, not entry.loss)
     key = session.widget_key("alternative", context.task, number)
     run_summary.still_tree(view, key, marked=nodes)

@@ -72,9 +72,10 @@ def draw(data: Dataset) -> None:
     cores = jobs.supervisor().cores
     words = "There is a core for each: none waits for another."
     if len(entrants) > cores:
+        waiting = text.count(len(entrants) - cores, "run")
         words = (
-            f"This machine has {text.count(cores, 'core')}: {len(entrants) - cores} of the runs "
-            "wait in the queue until one is free. Each has a clock of its own."
+            f"This machine has {text.count(cores, 'core')}: {waiting} will wait until one is free. "
+            "Each has a clock of its own."
         )
     note.caption(words)
 

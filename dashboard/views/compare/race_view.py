@@ -117,7 +117,7 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     st.caption(f"{text.markdown(words, 200)} · {text.seconds(seconds)}")
     if not view.is_final:
         thresholds.draw_live(view)
-        live.stop(view, "Ends this run and keeps its best tree.", "stretch")
+        live.stop(view, words="Ends this run and keeps its best tree.", width="stretch")
 
 
 KEEP = 512
@@ -154,6 +154,7 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
             run.objective if (run := view.run) and run.is_proven else None,
             None if view.started is None else (view.started, view.finished or time.time()),
             _accuracies(view) if with_accuracy else (),
+            0.0 if view.is_final else view.elapsed,
         )
         for view, label in zip(views, labels_of(views), strict=True)
     )

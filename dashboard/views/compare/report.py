@@ -19,7 +19,16 @@ from octcore.plotting.accuracy import Spread
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg
-from octcore.reports.page import badge, escaped, listed, page, pictures, table, weak
+from octcore.reports.page import (
+    badge,
+    escaped,
+    listed,
+    page,
+    pictures,
+    table,
+    tree_picture,
+    weak,
+)
 from octcore.reports.run_report import plane_picture
 from octcore.reports.tables import COLUMNS, bibtex, latex
 from octcore.serial import versions
@@ -222,7 +231,7 @@ def _accuracy(repeats: Sequence[Spread], share: float) -> str:
 
 def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
     return "".join(
-        f'<h2>{escaped(label)}</h2><div class="picture">{export_tree(run, "svg")}</div>'
+        f"<h2>{escaped(label)}</h2>{tree_picture(run)}"
         + ("" if run.solved is None else plane_picture(run.solved)[0])
         for run, label in zip(runs, labels, strict=True)
         if run.tree is not None

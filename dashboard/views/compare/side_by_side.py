@@ -14,7 +14,7 @@ from dashboard.views.compare.report import COVERS, comparison_data, comparison_h
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.plotting import text
-from octcore.plotting.accuracy import Spread, spread_data, spread_figure
+from octcore.plotting.accuracy import spread_data, spread_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
@@ -149,10 +149,9 @@ def features(runs: Sequence[Finished]) -> None:
     more = (
         f" {record.n_hidden} features with little weight are not drawn." if record.n_hidden else ""
     )
-    st.caption(
-        f"Share of the absolute weights in percent, on scaled columns. Features used: "
-        f"{text.markdown(words, 300)}.{more}"
-    )
+    is_plain = all(f.run.tree is None or f.run.tree.is_univariate for f in drawn)
+    weights = "" if is_plain else "Share of the absolute weights in percent, on scaled columns. "
+    st.caption(f"{weights}Features used: {text.markdown(words, 300)}.{more}")
 
 
 def certificates(runs: Sequence[Finished]) -> None:
@@ -197,9 +196,8 @@ def file_buttons(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
 
 def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
     entrants, labels = entrants_of(views, False), [entry.label for entry in runs]
-    return comparison_html(
-        entrants, [entry.run for entry in runs], labels, _spreads(runs, _asked(runs)), _share()
-    )
+    spreads = [spread_data(told, label) for label, told in _told(runs, _asked(runs)).items()]
+    return comparison_html(entrants, [entry.run for entry in runs], labels, spreads, _share())
 
 
 SPLITS, MOST_SPLITS = "splits", 20
@@ -222,18 +220,17 @@ def accuracy(runs: Sequence[Finished]) -> None:
             done = sum(len(job.parts) for job in standing)
             total = int(count) * len(runs)
             st.progress(done / total, text=f"{done} of {total} runs on other splits are done")
-            for job in standing:
-                live.stop(job)
+            live.stop(*standing)
         for message in {job.message for job in standing} - {""}:
             st.warning(text.markdown(message, 400), icon=":material/error:")
-        records = _spreads(runs, tasks) or [
-            spread_data([(f.run.accuracy, f.run.test_accuracy)], f.label) for f in runs
-        ]
+        further = _told(runs, tasks)
+        own = {f.label: [(f.run.accuracy, f.run.test_accuracy)] for f in runs}
+        records = [spread_data(pairs, label) for label, pairs in (own | further).items()]
         words = "; ".join(record.words for record in records)
         figure = spread_figure(records, session.palette())
         chart.show(figure, key="compare_accuracy", alt=f"Accuracy: {words}")
         st.caption(f"{text.markdown(words, 600)}.")
-        if tasks:
+        if further:
             held = text.percent(_share(), 0)
             st.caption(f"Every mark is one split with {held} held out; upright lines are means.")
 
@@ -261,11 +258,11 @@ def _asked(runs: Sequence[Finished], pressed: bool = False) -> dict[str, str]:
     return found
 
 
-def _spreads(runs: Sequence[Finished], tasks: Mapping[str, str]) -> list[Spread]:
+def _told(runs: Sequence[Finished], tasks: Mapping[str, str]) -> dict[str, list]:
     """Accuracies on further splits of the runs of which some are known."""
     parts = {f.label: jobs.task(tasks[f.id]).parts for f in runs if f.id in tasks}
-    return [
-        spread_data(((part["training"], part["held_out"]) for part in told), label)
+    return {
+        label: [(part["training"], part["held_out"]) for part in told]
         for label, told in parts.items()
         if told
-    ]
+    }

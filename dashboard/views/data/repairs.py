@@ -51,10 +51,18 @@ REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}
 def draw_above() -> None:
     """Draw what costs most, where the table is chosen."""
     warned = _warned()
-    for finding in warned[:MOST_AT_ONCE]:
+    above = _first(warned)
+    for finding in above:
         _finding(finding, SEVERITIES["warning"][0])
-    if more := warned[MOST_AT_ONCE:]:
-        st.caption(f"{text.count(len(more), 'more warning')} in Findings below.")
+    if more := len(warned) - len(above):
+        st.caption(f"{text.count(more, 'more warning')} in Findings below.")
+
+
+def _first(warned: list[Finding]) -> list[Finding]:
+    """What costs most, and for which further columns the same holds."""
+    first = warned[:MOST_AT_ONCE]
+    codes = {finding.code for finding in first}
+    return first + [f for f in warned[MOST_AT_ONCE:] if f.column is None and f.code in codes]
 
 
 def _warned() -> list[Finding]:
@@ -69,7 +77,7 @@ def _warned() -> list[Finding]:
 
 def draw_all() -> None:
     """List what else reading noticed, errors and warnings first."""
-    above = _warned()[:MOST_AT_ONCE]
+    above = _first(_warned())
     found = [finding for finding in session.dataset().findings if finding not in above]
     if not found:
         words = "Nothing more to remark." if above else "Nothing to remark: the table is clean."
@@ -83,12 +91,21 @@ def draw_all() -> None:
 
 
 def _by_damage(found: Iterable[Finding]) -> list[Finding]:
-    """What loses rows and columns, or what they say, first; then what a press answers."""
-    source = session.dataset().source
+    """What loses rows and columns, or what they say, first; then what a press answers.
+
+    What is said of several columns stays together: "the same" is then what stands above.
+    """
+    found, source = list(found), session.dataset().source
+    codes = list(dict.fromkeys(finding.code for finding in found))
     lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}
     return sorted(
         found,
-        key=lambda f: (f.code not in {MISREAD, *lost}, f.code != MISREAD, f.code not in REPAIRED),
+        key=lambda f: (
+            f.code not in {MISREAD, *lost},
+            f.code != MISREAD,
+            f.code not in REPAIRED,
+            codes.index(f.code),
+        ),
     )
 
 
@@ -237,7 +254,9 @@ def draw_gaps() -> None:
     if not prices:
         return
     current = cast("Missing", choice.missing)
-    of_price = {prices[way]: way for way in (*reversed(WAYS), current)}
+    # What costs the same does the same; "a value of its own" is its last name.
+    names: tuple[Missing, ...] = ("category", "drop-columns", "drop-rows", "auto", current)
+    of_price = {prices[way]: way for way in names}
     ways: list[Missing] = [way for way in WAYS if way in of_price.values()]
     picked = st.radio(
         "Values are missing: what is given up for that?",

@@ -82,7 +82,7 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            "name": st.column_config.TextColumn(width=220),
+            "name": st.column_config.TextColumn(width=270),
             "held out": share,
             "accuracy": share,
             "leaves": st.column_config.NumberColumn(format="%d", width=60),

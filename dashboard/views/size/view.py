@@ -214,5 +214,5 @@ def _chosen(
         start.start_button("Use this tree", "path_use", advice.of_size(solve, leaves))
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
-    view = tree_view_data(point.tree, paths[label].encoding, train, "proven optimal", True)
+    view = tree_view_data(point.tree, paths[label].encoding, train, "Proven optimal", True)
     run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

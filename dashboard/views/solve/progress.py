@@ -96,7 +96,7 @@ def _running(view: JobView) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.subheader(text.markdown(view.title, 90), anchor=False)
     with right:
-        live.stop(view, "Ends the solve and keeps the best tree so far.", "stretch")
+        live.stop(view, words="Ends the solve and keeps the best tree so far.", width="stretch")
     limit, doing = Asked.of(view.settings).time_limit, view.doing
     if is_checking(view) and view.state != "stopping":
         doing = "the search has ended; its proof is being checked"

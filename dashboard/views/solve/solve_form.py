@@ -11,7 +11,6 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import families, jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.data import column_editor
 from dashboard.views.solve import advice
 from dashboard.widgets import constraint_form, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of, parameter_form
@@ -76,10 +75,10 @@ class Rows:
 
 def _rows(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> Rows:
     """Draw what must be said of the rows, mostly nothing; settings say depth and held-out share."""
-    if data.y is not None and families.takes_too_few_classes(info, data):
+    if families.takes_too_few_classes(info, data):
         return _classes(info, data)
     is_scaled = Asked.of(settings).chosen_encoding == "scaled"
-    if data.y is not None and info.split_kind == "oblique" and is_scaled:
+    if info.split_kind == "oblique" and is_scaled:
         return _selection(data, settings)
     return Rows(data, data)
 
@@ -262,8 +261,6 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     """Draw the estimate of the model and the button; returns whether it was pressed."""
-    if column_editor.asks_first():
-        return False
     estimate = cached.size_estimate(data, settings)
     refused = isinstance(estimate, str)
     pressed = inputs.wide_button("Find the optimal tree", "play_arrow", "solve", disabled=refused)

@@ -159,7 +159,9 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
         palette,
         origin,
         session.state().boards.get(origin, (0, None))[0],
-        None if tree is None else lesson_plane(tree.tree, tree.encoding, tree.train),
+        None
+        if tree is None
+        else lesson_plane(tree.tree, tree.encoding, tree.train, tree.formulation),
     )
 
     def drawn(serial: int, points: Points, is_moving: bool) -> None:

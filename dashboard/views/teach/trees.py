@@ -25,6 +25,7 @@ from dashboard.widgets import chart, inputs, live, run_summary, thresholds
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.plane_plot import plane_figure
+from octcore.solving.run import SolvedRun
 
 PER_LINE = 3
 ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
@@ -106,6 +107,8 @@ def _one(lesson: Lesson, key: str) -> None:
     with left:
         _legend(lesson)
         _picture(lesson, key, view)
+        if shown is not None:
+            _band_words(shown)
     if shown is not None and thresholds.has_moments(shown):
         st.subheader("Which thresholds were still open", anchor=False)
         thresholds.draw_moments(view.id, shown)
@@ -132,6 +135,7 @@ def _all(lesson: Lesson) -> None:
                 if view.is_final and view.solved is not None:
                     _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.solved)
+                    _band_words(view.solved)
 
 
 def _legend(lesson: Lesson) -> None:
@@ -150,7 +154,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         live.no_result(view, "This ended without a tree.")
         return
     palette = session.palette()
-    record = lesson_plane(run.tree, run.encoding, run.train)
+    record = lesson_plane(run.tree, run.encoding, run.train, run.formulation)
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
@@ -159,10 +163,14 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
     )
     show_plane(figure, session.widget_key("lesson_plane", key, height), words, height)
+
+
+def _band_words(run: SolvedRun) -> None:
+    """Say which lines have no band; last of all, so that what stands beside it is level."""
     if wide := wide_bands(run.tree, run.encoding, run.train):
         st.caption(
-            f"Without a band: {text.count(len(wide), 'line')}, as the margin is wider than a fifth "
-            "of the picture. The prices of slack can be changed at the points."
+            f"{text.count(len(wide), 'line')} without a band: the margin is wider than a fifth of "
+            "the picture. The prices of slack can be changed at the points."
         )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,7 @@ def _head(standing: Standing) -> None:
             inputs.say(standing.job.error)
         return
     with right:
-        live.stop(job, "Ends it and keeps what was trained.", "stretch")
+        live.stop(job, words="Ends it and keeps what was trained.", width="stretch")
     done, total = len(standing.fits), standing.total
     st.progress(done / total if total else 0.0, text=progress_words(standing))
 
@@ -296,12 +297,11 @@ def _choice(standing: Standing) -> None:
     title = "Best so far" if not standing.result.chosen else "Chosen"
     first.markdown(f"**{title}**  \n{text.markdown(candidate_words(best), 120)}")
     second.metric("Validation", text.percent(standing.mean(best)))
-    words, share = "This protocol keeps no test rows.", "–"
     if tested:
         splits, share = text.count(len(tested), "split"), text.percent(sum(tested) / len(tested))
         span = f"{text.percent(min(tested))} to {text.percent(max(tested))}"
         words = f"Rows that the choice has not seen, {splits}: {span}."
-    third.metric("Test", share, help=words)
+        third.metric("Test", share, help=words)
     if standing.job.is_final:
         key = f"tune_solve:{standing.job.id}"
         _solve_with(standing, best, "Solve with the best", key, type="primary")
@@ -337,7 +337,8 @@ def shown_table(standing: Standing) -> pd.DataFrame:
 
 def _table(standing: Standing) -> None:
     table = shown_table(standing).sort_values("mean %", ascending=False, kind="stable")
-    decimals = st.column_config.NumberColumn(format="%.1f", width="small")
+    as_small = partial(st.column_config.NumberColumn, width="small")
+    decimals, added = as_small(format="%.1f"), "Those of every branch node, added up."
     picked = chart.table(
         table,
         session.widget_key(TABLE, standing.job.id),
@@ -345,8 +346,8 @@ def _table(standing: Standing) -> None:
         height=min(420, 38 + 35 * len(table)),
         on_select="rerun" if standing.job.is_final else "ignore",
         selection_mode="single-row",
-        column_config={name: decimals for name in ("mean %", "± %", "leaves", "features")}
-        | {"seconds": st.column_config.NumberColumn(format="%.2f", width="small")},
+        column_config={name: decimals for name in ("mean %", "± %", "leaves")}
+        | {"features": as_small(format="%.1f", help=added), "seconds": as_small(format="%.2f")},
     )
     if not standing.job.is_final:
         return

@@ -200,8 +200,9 @@ def _lines(record: NodeRecord) -> tuple[str, ...]:
     text = shorten(record.label, MAX_NAME) if record.kind == "leaf" else with_signs(record.words)
     lines = textwrap.wrap(text, WIDEST) or [""]
     if record.n_samples is not None:
-        counts = "/".join(map(str, record.class_counts))
-        lines += [count(record.n_samples, "row"), *textwrap.wrap(counts, WIDEST)]
+        counts = "/ ".join(map(str, record.class_counts))  # no number is cut in two
+        wrapped = (line.replace(" ", "") for line in textwrap.wrap(counts, WIDEST))
+        lines += [count(record.n_samples, "row"), *wrapped]
     return tuple(lines)
 
 

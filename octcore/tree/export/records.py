@@ -17,9 +17,10 @@ from octcore.tree.tree import Tree
 from octcore.tree.wording import class_name, split_words
 
 LEAF_COLOURS = (
-    "#9fc9e8", "#f0b490", "#93d6c0", "#e6bcd3", "#f4d48c", "#bfe3f7", "#f7f1a1",
+    "#9fc9e8", "#f0b490", "#93d6c0", "#e6bcd3", "#f4d48c", "#bfe3f7", "#f7f1a1", "#dd99a0",
+    "#bb99f8", "#c3cfac", "#bbbbb4", "#c2b4c2",
 )  # fmt: skip
-"""Blue, vermilion, green, purple, orange, sky and yellow, light enough for black text."""
+"""The colours of classes in all figures, light enough for black text."""
 COLOUR_OF_ASKING = "#d5d8dd"
 """Of leaves that leave their rows to a person."""
 MAX_NAME, MAX_TERMS = 30, 6

@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.views.compare.report import comparison_data
@@ -18,7 +19,7 @@ from octcore.plotting.accuracy import spread_data, spread_figure
 from octcore.plotting.bench_plot import profile_data, profile_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.palette import DARK, LIGHT
+from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.race import Entrant, race_data, race_figure
 from octcore.plotting.thresholds import OpenColumn, open_figure
@@ -188,6 +189,17 @@ def test_static_charts_are_well_formed(oblique, trace):
         assert re.search(r'<clipPath id="(\w+)">.*url\(#\1\)', picture, re.DOTALL)
     empty = convergence_data(type(trace)(()))
     assert figure_svg(convergence_figure(empty, LIGHT), "") == ""
+
+
+def test_static_marks_of_classes_differ_as_the_marks_of_plotly_do():
+    figure = go.Figure()
+    own = [{"size": 10, "symbol": symbol, "color": "#000000"} for symbol in CLASS_MARKERS]
+    for mark in own:
+        figure.add_scatter(x=[0, 1], y=[0, 1], mode="markers", marker=mark, showlegend=False)
+    figure.update_layout(height=300, xaxis={"gridcolor": "#eee"}, yaxis={"gridcolor": "#eee"})
+    figure.update_layout(font={"color": "#000000"})
+    drawn = re.findall(r"<(?:circle|polygon).*?/>", figure_svg(figure, "marks"))
+    assert len(set(drawn)) == 2 * len(CLASS_MARKERS)
 
 
 def test_static_steps_stand_where_the_numbers_are(trace):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard.views.compare.presets import (
@@ -47,6 +49,14 @@ def test_gap_lines_end_at_the_floor_only_when_proven(two):
     assert not slow.is_closed
     assert fast.values[-1] == GAP_FLOOR
     assert fast.is_closed
+
+
+@pytest.mark.parametrize("scale", ["gap", "objective", "accuracy"])
+def test_lines_of_what_goes_on_reach_the_present(two, scale):
+    slow, *_ = race_data((replace(two[0], elapsed=99.0),), scale).series
+    before, *_ = race_data(two[:1], scale).series
+    assert slow.seconds[-1] == 99.0
+    assert slow.values[-1] == before.values[-1]
 
 
 def test_objective_lines_come_in_pairs_with_the_optimum(two):

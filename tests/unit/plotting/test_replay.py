@@ -112,7 +112,7 @@ def test_a_cut_of_points_is_drawn_without_the_tree(oblique):
     assert not bare.regions
     assert not bare.lines
     assert not bare.dots.wrong.any()
-    assert len(plane_figure(bare, LIGHT).data) == 2
+    assert len(plane_figure(bare, LIGHT).data) == 4  # rows of a class, and its name
 
 
 def test_alike_rows_show_the_split_set_first(univariate):

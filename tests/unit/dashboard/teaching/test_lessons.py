@@ -7,6 +7,7 @@ import urllib.parse
 from html import escape
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.teaching import lessons
@@ -161,6 +162,19 @@ def test_only_bands_that_can_be_seen_are_drawn_and_ring_points():
     assert all(record.lines[node].band for node in (2, 3))
     rings = next(t for t in plane_figure(record, LIGHT).data if t.name == "support vector")
     assert len(rings.x) == 6
+    split = run.tree.splits[1]
+    (start, end), *_ = record.lines[1].line  # without its band: where the rows part
+    scores = split.project(run.encoding.transform(pd.DataFrame([start, end], columns=["x", "y"])))
+    assert scores == pytest.approx(split.threshold)
+
+
+def test_rings_of_planes_that_know_no_class_lie_in_their_bands():
+    lesson = lessons.lesson_from({"n": 40, "show": "s-oct"})
+    data = lessons.lesson_data(lesson)
+    run = solve(data, **lessons.solve_settings(lesson, "s-oct"))
+    record = lesson_plane(run.tree, run.encoding, data, run.formulation)
+    ringed = sum(map(len, plane_rings(record)))
+    assert 0 < ringed < 20
 
 
 @pytest.mark.parametrize("seed", range(4))
