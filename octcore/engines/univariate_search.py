@@ -194,8 +194,8 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         instance = listing.make(FIRST_TOLERANCE, floors)
         best = None if recorder.tree is None else surplus(recorder.tree)
         stages = first_accepted(
-            lambda tolerance: listing.make(tolerance, floors), instance.cost_of(cheapest), surplus,
-            listing.by_labels, listing.by_columns, guard, lambda phase, done: None,
+            instance, instance.cost_of(cheapest), surplus, listing.by_labels, listing.by_columns,
+            guard, lambda phase, done: None,
             None if best is None else best + instance.cost_of(recorder.tree),
         )  # fmt: skip
         for stage in stages:
