@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress, groupby
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,14 @@ from octcore.data.dataset import Dataset
 from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding import quantile
-from octcore.encoding.base import NUMBER_KINDS, EncodedColumn, Encoding, as_numbers, raw_cells
+from octcore.encoding.base import (
+    NUMBER_KINDS,
+    EncodedColumn,
+    Encoding,
+    as_numbers,
+    encoded_block,
+    raw_cells,
+)
 from octcore.errors import DataError, SettingsError, TooLargeError
 from octcore.parameters import unknown_name
 
@@ -282,10 +290,10 @@ def _without_constants(
     """Leave out encoded columns with one value on the training rows, and say which were lost."""
     values = {raw.name: raw.cells for raw in varying}
     kept = []
-    for column in encoded:
-        cells = column.encode(values[column.raw])
-        if (cells != cells[0]).any():
-            kept.append(column)
+    for raw, columns in groupby(encoded, lambda column: column.raw):
+        own = list(columns)
+        cells = encoded_block(own, values[raw], raw)
+        kept += compress(own, (cells != cells[0]).any(axis=0))
     left = {column.raw for column in kept}
     lost = [raw.name for raw in varying if raw.name not in left]
     if lost:

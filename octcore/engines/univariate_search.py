@@ -194,7 +194,7 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         instance = listing.make(FIRST_TOLERANCE, floors)
         best = None if recorder.tree is None else surplus(recorder.tree)
         stages = first_accepted(
-            lambda tolerance: listing.make(tolerance, floors), instance.cost_of(cheapest), surplus,
+            instance, instance.cost_of(cheapest), surplus,
             # Of rounded weights the heaviest class may be another one than of the weights.
             listing.by_labels or instance.lost is not None, listing.by_columns,
             guard, lambda phase, done: None,

@@ -374,6 +374,14 @@ def midpoint(low: float, high: float) -> float:
     return middle if low <= middle < high else low
 
 
+def midpoints(values: np.ndarray) -> np.ndarray:
+    """Those of all neighbours among ascending values, as `midpoint` has them."""
+    low, high = values[:-1].astype(float), values[1:].astype(float)
+    with np.errstate(over="ignore"):
+        middle = low + (high - low) / 2
+    return np.where((low <= middle) & (middle < high), middle, low)
+
+
 def grown(
     root: Place, part: Callable[[Place], int | tuple[Test, Place, Place]]
 ) -> tuple[dict[int, Test], dict[int, int]]:

@@ -492,9 +492,10 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     weights = draw_weights(rng, str(rng.choice(SHARP_WEIGHTS)), n, edges)
     if key == "penalty-path":
         weights = None
-    depth = int(rng.choice(size.depths))
-    able = {f.key: f.constraints for f in octcore.formulations()}
-    allowed = able.get(key, PATH_CONSTRAINTS)
+    depth, allowed = int(rng.choice(size.depths)), PATH_CONSTRAINTS
+    for info in octcore.formulations():
+        if info.key == key:
+            depth, allowed = min(depth, info.max_depth), info.constraints
     if key == "plain-search":
         allowed = PLAIN_CONSTRAINTS
     if key == "threshold-search" and not is_tied:

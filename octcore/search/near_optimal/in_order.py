@@ -19,12 +19,11 @@ import numpy as np
 
 from octcore.search.near_optimal.instance import Instance
 from octcore.search.near_optimal.tree_set import Conditions, Phase, TreeQuery, find_trees
-from octcore.search.univariate.table import midpoint
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, heap
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, midpoints
 
 FIRST_TOLERANCE = Fraction(1, 200)
-"""In accuracy; doubled until the optimum is within it, so that the last set costs most."""
+"""In accuracy; doubled again and again, so that the last set costs most."""
 MOST_VARIANTS = 20_000
 """Trees that one way to part the rows may stand for."""
 
@@ -48,7 +47,7 @@ class TooManyVariantsError(Exception):
 
 
 def first_accepted(
-    make: Callable[[Fraction], Instance],
+    instance: Instance,
     known: Fraction,
     surplus: Callable[[Tree], Fraction | None],
     by_labels: bool,
@@ -59,7 +58,7 @@ def first_accepted(
 ) -> Iterator[Stage]:
     """Find the cheapest tree that is accepted.
 
-    `make`: makes the instance for a tolerance.
+    `instance`: what trees may be; its tolerance is doubled until the optimum is within it.
     `known`: cost of a tree near the optimum without the constraint.
     `surplus`: what a tree costs more than it is listed at, None if it is not accepted.
     `by_labels`, `by_columns`: whether the constraint looks at predictions, and at which columns are
@@ -68,12 +67,10 @@ def first_accepted(
     `best`: cost of an accepted tree; only cheaper ones are looked for.
     The last stage is complete.  Raises `TooManyVariantsError`.
     """
-    tolerance, seen = FIRST_TOLERANCE, Fraction(-1)
+    seen, variants = Fraction(-1), _Variants(instance, by_labels, by_columns)
     while True:
-        instance = make(tolerance)
         graph = find_trees(instance, guard, report, known)
         query = TreeQuery(graph, Conditions(instance.tolerance))
-        variants = _Variants(instance, by_labels, by_columns)
         for cell in sorted(query.cells, key=lambda cell: instance.cost(*cell)):
             cost = instance.cost(*cell)
             if cost <= seen:
@@ -82,9 +79,9 @@ def first_accepted(
                 break
             yield Stage(cost)
             for nested in query.trees(*cell):
-                guard(0)
                 room = None if best is None else best - cost
                 for tree, extra in variants.of(nested, room):
+                    guard(0)
                     more = surplus(tree)
                     if more is not None and (best is None or cost + extra + more < best):
                         best = cost + extra + more
@@ -102,7 +99,7 @@ def first_accepted(
         if seen >= instance.total + instance.penalty * 2**instance.question.depth:
             yield Stage(seen if best is None else best, is_complete=True)
             return
-        tolerance *= 2
+        instance = instance.within(2 * instance.tolerance)
 
 
 class _Variants:
@@ -111,14 +108,8 @@ class _Variants:
     def __init__(self, instance: Instance, by_labels: bool, by_columns: bool) -> None:
         self.instance, self.by_labels, self.by_columns = instance, by_labels, by_columns
         self.met: set[bytes] = set()
-        known = instance.thresholds
-        own = zip(known.column.tolist(), known.value.tolist(), strict=True)
-        same = [[(column, value, False)] for column, value in own]
-        if by_columns:
-            same = _same_thresholds(instance)
-        self.tests = [Split.on_feature(*place[:2]) for places in same for place in places]
-        number = itertools.count()
-        self.same = [[(next(number), place[2]) for place in places] for places in same]
+        self.same = _same_thresholds(instance) if by_columns else None
+        """Columns and values that part the rows as every threshold does."""
 
     def of(self, nested: PathTree, room: Fraction | None) -> Iterator[tuple[Tree, int]]:
         """Trees and what they cost more; less than `room`, if there is one."""
@@ -156,14 +147,28 @@ class _Variants:
         if len(ways) > MOST_VARIANTS:
             raise TooManyVariantsError
         width, n_classes = self.X.shape[1], self.instance.question.n_classes
-        return [heap(way, width, n_classes, self.tests.__getitem__) for way in ways]
+        return [heap(way, width, n_classes, self._test) for way in ways]
+
+    def _test(self, number: int) -> Split:
+        threshold, place = divmod(number, self.X.shape[1])
+        return Split.on_feature(*self._places(threshold)[place][:2])
+
+    def _places(self, threshold: int) -> list[tuple[int, float, bool]]:
+        if self.same is not None:
+            return self.same[threshold]
+        known = self.instance.thresholds
+        return [(int(known.column[threshold]), float(known.value[threshold]), False)]
 
     def _ways(self, here: PathTree) -> Iterator[PathTree]:
-        """The same record on every column, by number in `tests`; that of the root varies last."""
+        """The same record on every column, by the number of `_test`; that of the root varies last.
+
+        No column parts the rows twice as a threshold does.
+        """
         if isinstance(here, Leaf):
             yield here
             return
-        for test, is_mirrored in self.same[here.feature]:
+        for place, (*_, is_mirrored) in enumerate(self._places(here.feature)):
+            test = here.feature * self.X.shape[1] + place
             for left in self._ways(here.left):
                 for right in self._ways(here.right):
                     yield Branch(test, *((right, left) if is_mirrored else (left, right)))
@@ -203,21 +208,29 @@ def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
     question, known = instance.question, instance.thresholds
     X = np.asarray(question.X, float)
     key = np.random.default_rng(0).integers(0, 1 << 62, len(X), dtype=np.int64).astype(np.uint64)
-    everything = key.sum(dtype=np.uint64)
-    of_sum: dict[int, int] = {}
-    for number, (j, value) in enumerate(zip(known.column, known.value, strict=True)):
-        of_sum[int(key[X[:, j] <= value].sum(dtype=np.uint64))] = number
-    same: list[list[tuple[int, float, bool]]] = [[] for _ in known.column]
-    for j in range(X.shape[1]):
+    everything, own = key.sum(dtype=np.uint64), np.zeros(len(known.column), np.uint64)
+    for j in np.unique(known.column):
+        values, below = _sums(X[:, j], key)
+        here = known.column == j
+        own[here] = below[np.searchsorted(values, known.value[here], "right") - 1]
+    order = np.argsort(own)
+    own = own[order]
+    same: list[list[tuple[int, float, bool]]] = [[] for _ in own]
+    for j in range(X.shape[1] if len(own) else 0):
         if question.forbidden is not None and question.forbidden[j]:
             continue
-        values, rank = np.unique(X[:, j], return_inverse=True)
-        sums = np.zeros(len(values), np.uint64)
-        np.add.at(sums, rank, key)
-        left = np.cumsum(sums, dtype=np.uint64)[:-1]
-        for t, ends in enumerate(zip(left.tolist(), (everything - left).tolist(), strict=True)):
-            middle = midpoint(*values[t : t + 2].tolist())
-            for total, is_mirrored in zip(ends, (False, True), strict=True):
-                if total in of_sum:
-                    same[of_sum[total]].append((j, middle, is_mirrored))
+        values, below = _sums(X[:, j], key)
+        middle = midpoints(values)
+        for is_mirrored, ends in ((False, below[:-1]), (True, everything - below[:-1])):
+            at = np.minimum(np.searchsorted(own, ends), len(own) - 1)
+            for t in np.flatnonzero(own[at] == ends).tolist():
+                same[order[at[t]]].append((j, float(middle[t]), is_mirrored))
     return same
+
+
+def _sums(column: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a column, and sums of the numbers of the rows up to each."""
+    values, rank = np.unique(column, return_inverse=True)
+    sums = np.zeros(len(values), np.uint64)
+    np.add.at(sums, rank, key)
+    return values, np.cumsum(sums, dtype=np.uint64)

@@ -21,7 +21,7 @@ from octcore.errors import SettingsError
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import suits_bits
 from octcore.search.univariate.table import Table, make_inquiry
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, midpoints
 
 LARGEST_COST = 1 << 58
 """Sums of a few costs stay inside 63 bits."""
@@ -128,6 +128,12 @@ class Instance:
         wrong = tree.predict_codes(self.question.X) != self.question.y
         return self.cost(int(weights[wrong].sum()), tree.n_leaves)
 
+    def within(self, tolerance: Fraction) -> Instance:
+        """The same for trees further beyond the optimum, in integer weight units."""
+        leaves = self.most_leaves(self.question.depth)
+        unit, price = _scale(self.penalty, tolerance, self.total, leaves)
+        return replace(self, tolerance=tolerance, unit=unit, price=price)
+
     def budget(self, cost: Fraction) -> int:
         """Scaled budget of the trees within the tolerance of a cost; never too small."""
         return floor((cost + self.tolerance + BORDER * self.total) * self.unit)
@@ -192,25 +198,35 @@ def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
     is_new = np.zeros((n_columns, int(sizes.max(initial=0)) + 1), bool)
     key = np.random.default_rng(0).integers(0, 1 << 62, n, dtype=np.int64).astype(np.uint64)
     everything = key.sum(dtype=np.uint64)
-    known: dict[int, list[tuple[int, int]]] = {}
     one_each = sizes.max(initial=0) == 1  # of columns that part the rows differently
     is_new[:, :1] = one_each
-    for h in sorted(range(0 if one_each else n_columns), key=lambda h: (not preferred[h], h)):
+    columns = sorted(range(0 if one_each else n_columns), key=lambda h: (not preferred[h], h))
+    codes = [np.zeros(0, np.uint64)]
+    for h in columns:
         sums = np.zeros(sizes[h] + 1, np.uint64)
         np.add.at(sums, table.rank[h], key)
         sums = np.cumsum(sums, dtype=np.uint64)[:-1]
-        for t, code in enumerate(np.minimum(sums, everything - sums).tolist()):
-            alike = known.setdefault(code, [])
-            is_new[h, t] = not any(_part_alike(table, h, t, *other) for other in alike)
-            if is_new[h, t]:
-                alike.append((h, t))
+        codes.append(np.minimum(sums, everything - sums))
+        is_new[h, : sizes[h]] = True
+    place = np.repeat(np.array(columns, np.int64), sizes[columns])
+    rank = np.concatenate([np.zeros(0, np.int64), *(np.arange(sizes[h]) for h in columns)])
+    _, first, code = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
+    known: dict[int, list[tuple[int, int]]] = {}
+    for at in np.flatnonzero(first[code] < np.arange(len(code))).tolist():
+        begin, here = int(first[code[at]]), (int(place[at]), int(rank[at]))
+        alike = known.setdefault(begin, [(int(place[begin]), int(rank[begin]))])
+        if any(_part_alike(table, *here, *other) for other in alike):
+            is_new[here] = False
+        else:
+            alike.append(here)
     # Contiguous however many there are: kernels are compiled for that.
     place, rank = np.ascontiguousarray(np.nonzero(is_new))
     number = np.zeros((n_columns, is_new.shape[1] + 1), np.int64)
     number[:, 1:] = np.cumsum(is_new, axis=1)
     number += np.concatenate([[0], np.cumsum(is_new.sum(axis=1))])[:n_columns, None]
-    value = [table.threshold(h, t) for h, t in zip(place.tolist(), rank.tolist(), strict=True)]
-    return Thresholds(table.original[place], np.array(value, float), place, rank, number)
+    own = (midpoints(values)[is_new[h, : sizes[h]]] for h, values in enumerate(table.values))
+    value = np.concatenate([np.zeros(0), *own])
+    return Thresholds(table.original[place], value, place, rank, number)
 
 
 def _part_alike(table: Table, g: int, s: int, h: int, t: int) -> bool:
