@@ -47,9 +47,9 @@ def all_numbers(frame: pd.DataFrame) -> bool:
 class Gaps:
     """What stands for the missing values of the columns that had some in training."""
 
-    fills: Mapping[str, float] = field(default_factory=dict)
-    """Columns of numbers and the median of their known values; a second column says where a value
-    was missing, so that a split can send these rows where they belong."""
+    fills: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of numbers or dates and the median of their known values; a second column says where
+    a value was missing, so that a split can send these rows where they belong."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Name of that second column by column."""
     texts: tuple[str, ...] = ()
@@ -58,17 +58,16 @@ class Gaps:
     @classmethod
     def of(cls, frame: pd.DataFrame) -> Gaps:
         """Find the columns with missing values and what will stand for these."""
-        fills: dict[str, float] = {}
+        fills: dict[str, Any] = {}
         names: dict[str, str] = {}
         texts: list[str] = []
         for name in frame.columns[frame.isna().any()]:
-            numbers = as_numbers(_series(frame, name))
-            if numbers is None:
+            values = _series(frame, name)
+            numbers = as_numbers(values)
+            if numbers is None and not pd.api.types.is_datetime64_any_dtype(values.dtype):
                 texts.append(name)
-                continue
-            known = numbers[~np.isnan(numbers)]
-            if len(known):
-                fills[name] = float(np.median(known))
+            elif values.notna().any():
+                fills[name] = values.median() if numbers is None else float(np.nanmedian(numbers))
                 names[name] = _free_name(f"{name} is missing", frame)
         return cls(fills, names, tuple(texts))
 
@@ -78,11 +77,16 @@ class Gaps:
         for name in self.texts:
             closed[name] = _with_level(_series(frame, name))
         for name, fill in self.fills.items():
-            numbers = as_numbers(_series(frame, name))
+            values = _series(frame, name)
+            numbers = as_numbers(values)
             if numbers is not None:
-                gone = np.isnan(numbers)
-                closed[name] = np.where(gone, fill, numbers)
-                closed[self.names[name]] = np.where(gone, "yes", "no")
+                closed[name] = np.where(np.isnan(numbers), fill, numbers)
+            elif isinstance(values.dtype, pd.DatetimeTZDtype):
+                closed[name] = values.fillna(fill.tz_localize(values.dtype.tz))
+            else:
+                is_date = pd.api.types.is_datetime64_dtype(values.dtype)
+                closed[name] = values.fillna(fill if is_date else str(fill))
+            closed[self.names[name]] = np.where(values.isna(), "yes", "no")
         return closed
 
 
@@ -96,6 +100,8 @@ def _with_level(values: pd.Series) -> pd.Series:
         levels = [level for level in values.cat.categories if level != MISSING_LEVEL]
         values = values.cat.set_categories([MISSING_LEVEL, *levels])
         return values.fillna(MISSING_LEVEL)
+    if pd.api.types.infer_dtype(values) == "boolean":
+        values = values.map(str, na_action="ignore")
     return values.astype(object).where(values.notna(), MISSING_LEVEL)
 
 

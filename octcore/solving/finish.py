@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.data.findings import listing
 from octcore.data.numbers import FEW_NUMBERS
@@ -26,7 +27,7 @@ from octcore.formulations.base import get_formulation
 from octcore.program import Program, Sense
 from octcore.solving.prepare import Prepared, prepare, split_rows
 from octcore.solving.run import Certificate, Run
-from octcore.solving.settings import Asked, check_settings
+from octcore.solving.settings import FORMULATION, Asked, check_settings
 from octcore.tree import metrics
 from octcore.tree.tree import Tree, drop_pass_through
 
@@ -92,13 +93,34 @@ def finish(
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
         extras={**outcome.values, **_intervals(prepared, tree)},
-        findings=(*prepared.findings, *program.findings, *_spread(problem.weights), *remarks),
+        findings=(
+            *prepared.findings,
+            *program.findings,
+            *_spread(problem.weights),
+            *remarks,
+            *_searched_sooner(prepared, status),
+        ),
         train=train,
         test=test,
         n_train=train.n_samples,
         n_test=0 if test is None else test.n_samples,
         classes=train.classes,
         sample_weight=prepared.sample_weight,
+    )
+
+
+def _searched_sooner(prepared: Prepared, status: str) -> tuple[str, ...]:
+    """Say that the exact search answers what a model's limit left open."""
+    settings, info = prepared.settings, get_formulation(prepared.settings.formulation).info
+    exact = get_formulation(str(FORMULATION.default)).info
+    is_same = info.objective == exact.objective and info.objective_with is None
+    is_model = info.capabilities[0] in {Capability.LINEAR, Capability.SEPARATION}
+    is_open = status not in {"optimal", "infeasible"}
+    if not (is_open and is_model and is_same and settings.constraints.active <= exact.constraints):
+        return ()
+    return (
+        f"The optimum is open: {exact.key} asks the same of these columns (encoding "
+        f"{settings.encoding}), or of all thresholds, and mostly ends within seconds.",
     )
 
 

@@ -201,6 +201,24 @@ def test_missing_values_are_refused_or_a_branch_of_their_own(table: Any) -> None
     assert model.__sklearn_tags__().input_tags.allow_nan
 
 
+@pytest.mark.filterwarnings("ignore:.*holds dates:UserWarning")
+def test_dates_and_truth_values_may_have_gaps() -> None:
+    """They were taken for objects, every day a category of its own."""
+    days = pd.date_range("2026-01-01", periods=40).to_series(index=range(40))
+    holes = days.where(days.index % 5 > 0)
+    known = pd.array([True, False] * 20, dtype="boolean")
+    known[:2] = pd.NA
+    frame = pd.DataFrame({"day": holes, "known": known})
+    y = ((frame.index >= 20) | (frame.index % 5 == 0)).astype(int)
+    model = octcore.OptimalTreeClassifier(missing="branch").fit(frame, y)
+    assert model.run_.train.column("day").kind == "numeric"
+    assert model.run_.train.column("known").levels == ("(missing)", "False", "True")
+    assert model.score(frame, y) == 1.0
+    texts = holes.astype(str).where(holes.notna(), None)
+    for same in (holes.dt.tz_localize("UTC"), texts):
+        assert model.score(frame.assign(day=same), y) == 1.0
+
+
 def test_gaps_that_training_had_not_are_refused_later(table: Any) -> None:
     frame, y = table
     model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch").fit(frame, y)

@@ -27,3 +27,14 @@ def test_what_five_parts_lose_is_said_of_trees_on_five_parts(encoding: str, is_s
     table = octcore.read_csv(io.BytesIO(f"x,y\n{rows}".encode()), target="y")
     run = octcore.solve(table, depth=1, encoding=encoding)
     assert ("in 5 parts" in run_report(run)) == is_said
+
+
+def test_a_model_without_a_proof_names_the_search_that_answers_the_same():
+    data = octcore.load_sample("wdbc")
+    asked: dict = {"depth": 3, "constraints": {"min_recall": {"malignant": 0.9}}}
+    run = octcore.solve(data, "bend-oct", time_limit=0.5, **asked)
+    assert not run.is_proven
+    assert "threshold-search asks the same of these columns (encoding QT-5)" in run_report(run)
+    for other in ("threshold-search", "cart", "oct"):  # the same search, none, another question
+        found = octcore.solve(data, other, time_limit=0.1, depth=3)
+        assert "asks the same" not in run_report(found)
