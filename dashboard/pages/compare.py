@@ -11,7 +11,7 @@ from dashboard.views.data import encoding_preview
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
 
-draw_title("Compare")
+draw_title("Race")
 views = [view for key in session.compared() if (view := jobs.view(key)) is not None]
 missing = len(session.compared()) - len(views)
 if missing:

@@ -115,7 +115,7 @@ def convergence_figure(
     _shade_phases(figure, record, palette)
     if absolute:
         _absolute_lines(figure, record, palette)
-        figure.update_yaxes(title_text=text.plotly(record.objective, 60))
+        figure.update_yaxes(title_text=text.plotly(text.objective(record.objective), 60))
     else:
         _gap_line(figure, record, palette)
         gap_axis(figure, [g for g in record.gap if g is not None])

@@ -172,7 +172,7 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
     else:
         form = ".0%" if race.scale == "accuracy" else None
         figure.update_yaxes(
-            title_text=text.plotly(race.title, 80), range=race.span, tickformat=form
+            title_text=text.plotly(text.objective(race.title), 80), range=race.span, tickformat=form
         )
     return figure
 

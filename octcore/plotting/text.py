@@ -90,6 +90,11 @@ def gap(value: float | None) -> str:
     return f"{100 * value:.2g} %" if value < 10 else "> 1000 %"
 
 
+def objective(told: str) -> str:
+    """Give the words of an objective the signs of print, and its settings their spaces."""
+    return told.replace(" - ", " \N{MINUS SIGN} ").replace(" x ", " × ").replace("_", " ")
+
+
 def seconds(value: float | None) -> str:
     """Write a duration with a unit that fits."""
     if value is None:

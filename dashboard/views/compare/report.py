@@ -126,10 +126,11 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
 def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
     flat = [flat_settings(run.settings) for run in runs]
     data: list[Mapping[str, Any]] = [run.about_data for run in runs]
+    objectives = [objective_words(run.settings) for run in runs]
     facts = [
         Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
         Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
-        Fact("setting", "what is optimised", tuple(objective_words(run.settings) for run in runs)),
+        Fact("setting", "what is optimised", tuple(map(text.objective, objectives))),
     ]
     for name in dict.fromkeys(name for entry in flat for name in entry):
         values = tuple(_setting(name, entry.get(name)) for entry in flat)

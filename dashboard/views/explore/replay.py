@@ -75,7 +75,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"**Tree {position + 1} of {len(found)}**, {frame.source}, after "
         f"{text.seconds(frame.seconds)}: {text.percent(frame.accuracy)} right, "
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
-        f"gap {text.gap(frame.gap)}"
+        f"gap {text.gap(frame.gap)}".replace(" %", "\N{NO-BREAK SPACE}%")
     )
     optimum, _ = known_optimum(run_id, run)
     record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)

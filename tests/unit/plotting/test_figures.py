@@ -267,4 +267,5 @@ def test_numbers_are_short():
     assert text.seconds(65.2) == "1 min 05 s"
     assert text.count(1, "row") == "1 row"
     assert text.count(1200, "class") == "1,200 classes"
+    assert text.objective("accuracy - leaf_penalty x leaves") == "accuracy − leaf penalty × leaves"
     assert text.words("a <= 2") == "a ≤ 2"
