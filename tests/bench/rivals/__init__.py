@@ -5,10 +5,15 @@ of ``octcore bench`` and knows its suites as well.
 from __future__ import annotations
 
 from octcore.bench import suite
-from tests.bench.rivals import near_optimal_suite, peers_suite, thresholds_suite
+from tests.bench.rivals import (
+    machines_suite,
+    near_optimal_suite,
+    peers_suite,
+    thresholds_suite,
+)
 
 SUITES: tuple[suite.Suite, ...] = tuple(
-    module.SUITE for module in (near_optimal_suite, peers_suite, thresholds_suite)
+    module.SUITE for module in (machines_suite, near_optimal_suite, peers_suite, thresholds_suite)
 )
 
 
