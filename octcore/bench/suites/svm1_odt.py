@@ -22,8 +22,8 @@ from octcore.bench.suite import SELECTION_TEST_SIZE, Instance, Published, Suite,
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
 from octcore.formulations.base import get_formulation
-from octcore.selection.data_selection import Thresholds
 from octcore.selection.protocols import cut, ordered
+from octcore.selection.selected_training import Thresholds
 from octcore.selection.tuning import declared_grid, expand_grid
 
 FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
