@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from octcore.verification import value
-from octcore.verification.again import found_again
 from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
-from octcore.verification.claim import Array, Claim, Routed, scores
+from octcore.verification.claim import Array, Claim, Routed, found_again, scores
 from octcore.verification.value import best_of, equal_rows, value_of
 
 STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9

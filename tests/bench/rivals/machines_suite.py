@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from octcore.bench.machine import cpu_seconds
+from octcore.bench.runner import cpu_seconds
 from octcore.bench.suite import Instance, Line, Published
 from octcore.bench.suites import svm1_odt
 from octcore.selection.protocols import folds
