@@ -36,6 +36,7 @@ COMMANDS = {
     "prove": ("stored", "write a proof of the optimum in the format of the checker VeriPB"),
     "runs": ("stored", "list, show, export or delete the runs of the app"),
     "path": ("paths", "the optimal tree for every number of leaves"),
+    "binarization": ("paths", "what coarser thresholds cost, against all thresholds"),
     "near-optimal": ("near_optimal", "all trees that are nearly as good as the optimum"),
     "tune": ("tuning", "choose hyperparameters by cross-validation"),
     "bench": ("benching", "published instances with the published figures beside ours"),

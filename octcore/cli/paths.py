@@ -1,17 +1,23 @@
-"""`octcore path`: the optimum for every number of leaves."""
+"""`octcore path` and `octcore binarization`: optima by number of leaves, and by encoding."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
 from octcore.cli import options
 from octcore.cli.output import check_outputs, write_result
+from octcore.errors import SettingsError
+from octcore.selection.binarization import binarization_path
 from octcore.selection.penalty_path import penalty_path
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TEST_SIZE, TIME_LIMIT
 from octcore.tasks import TASK
 
+BINARIZATION = (replace(DEPTH, default=3), TIME_LIMIT, replace(TEST_SIZE, default=0.25), SEED)
 SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED, *TASK)
 
 
@@ -22,6 +28,13 @@ def add_commands(commands: Any) -> None:
     options.add_declared(parser, SETTINGS)
     options.add_constraint(parser)
     options.add_json(parser, "steps and trees")
+    parser = commands.add("binarization", run_binarization)
+    options.add_data_options(parser)
+    options.add_declared(parser, BINARIZATION)
+    parser.add_argument("--leaf-penalty", metavar="P", type=float, default=0.01)
+    parser.add_argument("--quantiles", metavar="A-B", default="2-20", help="such as 2-20 or 5")
+    options.add_constraint(parser)
+    options.add_json(parser, "points and thresholds")
 
 
 def run_path(arguments: argparse.Namespace) -> int:
@@ -32,8 +45,37 @@ def run_path(arguments: argparse.Namespace) -> int:
         constraints=options.constraint_values(arguments.constraint),
         **options.given(arguments, SETTINGS),
     )
-    filled = path.table().dropna(axis="columns", how="all")
-    table = filled.to_string(index=False, na_rep="-", float_format="{:.5f}".format)
     words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
-    write_result(arguments.json, path.to_dict, f"{table}\n{words}")
+    write_result(arguments.json, path.to_dict, _table(path.table(), words))
     return 0
+
+
+def run_binarization(arguments: argparse.Namespace) -> int:
+    """Print the optimum on every encoding, and what it loses against all thresholds."""
+    check_outputs(arguments.json)
+    path = binarization_path(
+        options.read_data(arguments),
+        leaf_penalty=arguments.leaf_penalty,
+        quantiles=_range(arguments.quantiles),
+        constraints=options.constraint_values(arguments.constraint),
+        **options.given(arguments, BINARIZATION),
+    )
+    words = "price: objective lost against all thresholds; said where both are proven"
+    table = path.table().drop(columns="q")
+    write_result(arguments.json, path.to_dict, _table(table, words))
+    return 0
+
+
+def _table(table: pd.DataFrame, words: str) -> str:
+    filled = table.dropna(axis="columns", how="all")
+    return f"{filled.to_string(index=False, na_rep='-', float_format='{:.5f}'.format)}\n{words}"
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    with contextlib.suppress(ValueError):
+        if found := range(int(first), int(last or first) + 1):
+            return found
+    raise SettingsError(
+        "BAD_VALUE", f"--quantiles takes 2-20 or 5, but {text!r} came.", "quantiles"
+    )

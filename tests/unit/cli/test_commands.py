@@ -233,6 +233,15 @@ def test_near_optimal_counts_say_which_trees_they_count(
     assert "of depth 1 lie within" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("quantiles", ["9-3", "many"])
+def test_quantiles_that_name_none_are_refused(
+    quantiles: str, iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["binarization", iris, "--target", "species", "--quantiles", quantiles]
+    assert main([*command, "--depth", "1"]) == 2
+    assert "--quantiles takes 2-20 or 5" in capsys.readouterr().err
+
+
 def test_near_optimal_without_a_tree_lists_no_sizes(
     iris: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

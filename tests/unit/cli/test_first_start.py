@@ -93,6 +93,7 @@ LONG_WORK = [
     ["compare", "--formulations", "cart,cart", "--json", "/dev/full"],
     ["tune", "--formulation", "cart", "--grid", "depth=1,2", "--json", "/dev/full"],
     ["path", "--depth", "2", "--json", "/dev/full"],
+    ["binarization", "--depth", "1", "--quantiles", "2", "--json", "/dev/full"],
     ["near-optimal", "--depth", "1", "--rules", "/dev/full", "--json", "/dev/full"],
 ]
 

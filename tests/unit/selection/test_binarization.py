@@ -7,6 +7,7 @@ import json
 import pytest
 
 import octcore
+from octcore.cli import main
 from octcore.errors import SettingsError
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.price_paths import binarization_data, binarization_figure
@@ -61,6 +62,18 @@ def test_a_stop_keeps_what_is_done() -> None:
     assert not path.is_complete
     assert path.price("class-change") == pytest.approx(0.0, abs=1e-12)
     assert path.price("QB-2") is None  # not solved
+
+
+def test_the_command_prints_prices(tmp_path, capsys) -> None:
+    file = tmp_path / "iris.csv"
+    assert main(["samples", "iris", "--output", str(file)]) == 0
+    capsys.readouterr()
+    words = ["binarization", str(file), "--target", "species", "--depth", "1"]
+    assert main([*words, "--quantiles", "3", "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {p["encoding"] for p in record["points"]} == {"QB-3", "QT-3", "class-change", "raw"}
+    assert main([*words, "--quantiles", "few"]) == 2
+    assert "--quantiles takes" in capsys.readouterr().err
 
 
 def test_an_unknown_family_is_refused() -> None:
