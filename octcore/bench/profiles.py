@@ -10,20 +10,21 @@ import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from octcore.bench import suite
 from octcore.bench.runner import is_complete
-from octcore.errors import DataError
+from octcore.errors import DataError, SettingsError
 
 Cells = Mapping[str, str]
 NOT_RUN = frozenset({"missing", "refused"})
 GROUPS = ("formulation", "parameters", "encoding", "depth")
 """Columns that can tell curves apart; those that do not make the instances, with the data set."""
 NUMBERS = (
-    "seconds", "gap", "test_accuracy", "root_bound",
+    "seconds", "cpu_seconds", "gap", "test_accuracy", "root_bound", "limit", "load",
     "reference_seconds", "reference_objective", "reference_accuracy",
 )  # fmt: skip
-"""Columns that figures read as numbers."""
+"""Columns that figures and reports read as numbers."""
 NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
 
 
@@ -64,7 +65,20 @@ def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]
     return [found[instance] for found in groups.values() for instance in sorted(common)]
 
 
-def parse_bench(content: bytes) -> list[dict[str, str]]:
+def read_bench(path: str | Path) -> list[dict[str, str]]:
+    """Read an output of ``octcore bench``; lines cut off by an interruption are left out.
+
+    Raises `SettingsError` if the file cannot be read.
+    Raises `DataError` if it is no such output.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise SettingsError("CANNOT_READ", f"{path} cannot be read: {error}.", "path") from error
+    return parse_bench(content, str(path))
+
+
+def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
     """Read the content of an output of ``octcore bench``.
 
     `content`: CSV in UTF-8; lines cut off by an interruption are left out.
@@ -76,13 +90,13 @@ def parse_bench(content: bytes) -> list[dict[str, str]]:
         lines = [row for row in reader if is_complete(row)]
         names = reader.fieldnames or []
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError("NOT_A_BENCH_FILE", f"This is no CSV file in UTF-8: {error}.") from error
+        raise DataError("NOT_A_BENCH_FILE", f"{name} is no CSV file in UTF-8: {error}.") from error
     missing = [column for column in NEEDED if column not in names]
     if missing or not lines:
         reason = f"it has no column {missing[0]!r}" if missing else "it has no complete line"
         raise DataError(
             "NOT_A_BENCH_FILE",
-            f"The file is no output of octcore bench: {reason}; write one with octcore bench SUITE "
+            f"{name} is no output of octcore bench: {reason}; write one with octcore bench SUITE "
             "--output FILE.",
         )
     for number, cells in enumerate(lines, start=2):

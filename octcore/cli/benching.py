@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.bench.data_files import check_files, data_folder
+from octcore.bench.profiles import read_bench
 from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import (
     Instance,
@@ -20,18 +21,26 @@ from octcore.bench.suite import (
     summary,
 )
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.output import ProgressLine, progress_text
+from octcore.cli.output import ProgressLine, progress_text, write_text
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
+from octcore.serial import in_words
 from octcore.solving.settings import check_settings
 from octcore.worker.job import Snapshot
+
+REPORT = "report"
 
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add("bench", run_bench)
-    parser.add_argument("suite", metavar="SUITE", help=", ".join(list_suites()))
+    parser.add_argument(
+        "suite", metavar="SUITE", help=f"{', '.join(list_suites())}; or report, with files"
+    )
+    parser.add_argument(
+        "files", metavar="FILE.csv", nargs="*", help="of report: outputs of any suites"
+    )
     parser.add_argument("--limit", metavar="S", default="60", help="seconds of every solve")
     parser.add_argument("--instances", metavar="N|all", default="all")
     parser.add_argument("--formulations", metavar="KEY,...", default="")
@@ -49,7 +58,13 @@ def add_commands(commands: Any) -> None:
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
-    """Run a suite and print a line per solve, then medians."""
+    """Run a suite and print a line per solve, then medians; or report what files hold."""
+    if arguments.suite == REPORT:
+        return _report(arguments.files, arguments.output)
+    if arguments.files:
+        raise SettingsError(
+            "BAD_OPTION", "Files are for octcore bench report; a suite takes --output.", "files"
+        )
     suite = get_suite(arguments.suite)
     limit = check_settings(time_limit=arguments.limit).time_limit
     study = _study(suite, arguments.study)
@@ -79,6 +94,24 @@ def run_bench(arguments: argparse.Namespace) -> int:
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
     print(summary(lines))
+    return 0
+
+
+def _report(files: list[str], output: str | None) -> int:
+    """Write the report of some outputs as HTML and as Markdown."""
+    from octcore.reports.bench_report import as_html, as_markdown, bench_sections
+
+    if not files or output is None:
+        raise SettingsError(
+            "BAD_OPTION", "octcore bench report needs FILE.csv ... and --output NAME.", "files"
+        )
+    sections = bench_sections({Path(file).name: read_bench(file) for file in files})
+    for suffix, content in ((".html", as_html(sections)), (".md", as_markdown(sections))):
+        path = Path(output).with_suffix(suffix)
+        with in_words(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(str(path), content)
+        print(path)
     return 0
 
 

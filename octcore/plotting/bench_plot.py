@@ -14,6 +14,7 @@ from plotly.subplots import make_subplots
 
 from octcore.bench.profiles import (
     NOT_RUN,
+    Cells,
     Profile,
     common_lines,
     curve_name,
@@ -74,6 +75,11 @@ def profile_data(content: bytes, by: str = "formulation") -> Panels:
     lines = [cells for cells in parse_bench(content) if cells["status"] not in NOT_RUN]
     if not lines:
         raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
+    return panels(lines, by)
+
+
+def panels(lines: Sequence[Cells], by: str = "formulation") -> Panels:
+    """Make the profiles of lines that were run."""
     common = common_lines(lines, by)
     shown = common or lines
     proven, gaps = solved_against_time(shown, by), instances_against_gap(shown, by)

@@ -15,7 +15,7 @@ from octcore.bench.data_files import check_files, data_folder, encoded, table
 from octcore.bench.profiles import (
     common_lines,
     instances_against_gap,
-    parse_bench,
+    read_bench,
     solved_against_time,
 )
 from octcore.bench.runner import existing_keys, in_this_process, run_suite
@@ -117,7 +117,7 @@ def test_half_a_line_is_solved_again_and_other_files_are_left_alone(tmp_path):
     assert existing_keys(output) == set()
     entries = run_suite("unit", [instance()], 20, output)
     assert entries[0].status == "optimal"
-    lines = parse_bench(output.read_bytes())
+    lines = read_bench(output)
     assert [entry["status"] for entry in lines] == ["optimal"]
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
@@ -298,9 +298,13 @@ def test_profiles_count_what_was_proven():
     assert (gaps.total, gaps.x, gaps.y) == (4, (0.0, 0.25), (2, 3))
 
 
-def test_profiles_refuse_other_files():
+def test_profiles_refuse_other_files(tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("a,b\n1,2\n")
     with pytest.raises(DataError, match="no output of octcore bench"):
-        parse_bench(b"a,b\n1,2\n")
+        read_bench(other)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_bench(tmp_path / "absent.csv")
 
 
 def test_profiles_share_instances_across_variants():

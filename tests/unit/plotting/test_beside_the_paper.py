@@ -1,4 +1,4 @@
-"""Figures of a bench file beside those of its paper, on the page Compare."""
+"""Figures of a bench file beside those of its paper, on the page Compare and in the report."""
 
 from __future__ import annotations
 

@@ -1,0 +1,200 @@
+"""One report of several bench files: what ran where, and our figures beside the papers'."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from statistics import fmean, median
+
+import plotly.graph_objects as go
+
+from octcore.bench.profiles import NOT_RUN, Cells, curve_name
+from octcore.bench.suite import list_suites
+from octcore.plotting import bench_plot
+from octcore.plotting.palette import LIGHT
+from octcore.reports.page import table
+
+COLUMNS = {
+    "dataset": "data set",
+    "encoding": "encoding",
+    "formulation": "formulation",
+    "depth": "depth",
+    "parameters": "parameters",
+    "status": "status",
+    "objective": "objective",
+    "reference_objective": "published",
+    "gap": "gap",
+    "reference_gap": "published gap",
+    "test_accuracy": "test accuracy",
+    "reference_accuracy": "published accuracy",
+    "seconds": "seconds",
+    "cpu_seconds": "CPU seconds",
+    "reference_seconds": "published seconds",
+    "limit": "limit",
+    "load": "load",
+    "note": "note",
+}
+"""Columns of the tables; one that is empty for a suite is left out."""
+STYLE = (
+    "body{font-family:sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+    "table{border-collapse:collapse;font-size:.85rem;display:block;overflow-x:auto}"
+    "td,th{border-bottom:1px solid #ccc;padding:.2rem .5rem;text-align:left}"
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One suite."""
+
+    title: str
+    machines: tuple[str, ...]
+    facts: tuple[str, ...]
+    """Sentences: limits, loads, and what every formulation proved."""
+    summary: tuple[tuple[str, ...], ...]
+    """Heading, and a row for every formulation or variant at every depth."""
+    table: tuple[tuple[str, ...], ...]
+    figures: tuple[tuple[str, go.Figure], ...]
+
+
+def bench_sections(files: Mapping[str, Sequence[Cells]]) -> tuple[Section, ...]:
+    """Collect what the report says, suite by suite, of lines from `read_bench` by file name."""
+    groups: dict[tuple[str, str], list[Cells]] = {}
+    for name, lines in files.items():
+        for cells in lines:
+            groups.setdefault((cells.get("suite", ""), name), []).append(cells)
+    return tuple(_section(suite, name, mine) for (suite, name), mine in sorted(groups.items()))
+
+
+def _section(key: str, name: str, lines: list[Cells]) -> Section:
+    suite = list_suites().get(key)
+    machines = dict.fromkeys(cells["machine"] for cells in lines if cells.get("machine"))
+    run = [cells for cells in lines if cells["status"] not in NOT_RUN]
+    return Section(
+        f"{suite.title if suite else key} ({name})",
+        tuple(machines),
+        tuple(_facts(lines, run)),
+        _summary(run),
+        _table(lines),
+        tuple(_figures(run)),
+    )
+
+
+def _summary(run: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:
+    """What every formulation or variant reached at every depth; medians, unless it says else."""
+    groups: dict[tuple[int, str], list[Cells]] = {}
+    for cells in run:
+        groups.setdefault((int(cells["depth"]), curve_name(cells)), []).append(cells)
+    rows = [
+        (
+            name,
+            str(depth),
+            f"{sum(cells['status'] == 'optimal' for cells in mine)} of {len(mine)}",
+            _middle(mine, "seconds"),
+            _middle(mine, "cpu_seconds"),
+            _middle(mine, "reference_seconds"),
+            _middle([cells for cells in mine if cells["status"] != "optimal"], "gap", ".2%"),
+            _middle(mine, "test_accuracy", ".3f", fmean),
+            _middle(mine, "reference_accuracy", ".3f", fmean),
+        )
+        for (depth, name), mine in sorted(groups.items(), key=lambda item: item[0][0])
+    ]
+    heading = (
+        "formulation", "depth", "proven", "seconds", "CPU seconds", "published seconds",
+        "gap of the open ones", "mean test accuracy", "mean published accuracy",
+    )  # fmt: skip
+    kept = [k for k in range(len(heading)) if any(row[k] for row in rows)]
+    return tuple(tuple(row[k] for k in kept) for row in (heading, *rows))
+
+
+def _middle(
+    lines: Sequence[Cells],
+    column: str,
+    form: str = ".3g",
+    middle: Callable[[list[float]], float] = median,
+) -> str:
+    values = [float(cells[column]) for cells in lines if cells.get(column)]
+    return format(middle(values), form) if values else ""
+
+
+def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
+    found = []
+    limits = sorted({float(cells["limit"]) for cells in run if cells.get("limit")})
+    loads = sorted(float(cells["load"]) for cells in run if cells.get("load"))
+    if limits:
+        found.append("Limit: " + ", ".join(f"{limit:g} s" for limit in limits) + ".")
+    if loads:
+        found.append(f"Load when solves began: {loads[0]:g} to {loads[-1]:g}.")
+    if run:
+        found.append(bench_plot.panels(run).words)
+    if len(run) < len(lines):
+        found.append(f"{len(lines) - len(run)} lines did not run; their notes say why.")
+    pairs = bench_plot.published_data(run, "accuracy")
+    if pairs:
+        ours, theirs = fmean(p.ours for p in pairs), fmean(p.published for p in pairs)
+        found.append(
+            f"Mean {bench_plot.MEASURES['accuracy'][2]}: {ours:.3f}, published {theirs:.3f}."
+        )
+    return found
+
+
+def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
+    if not run:
+        return []
+    found, profiles = [], bench_plot.panels(run)
+    if any(profile.x for profile in profiles.proven):
+        caption = "Proven within a time, and gaps at the end"
+        found.append((caption, bench_plot.profile_figure(profiles, LIGHT)))
+    compared = bench_plot.beside_the_paper(run, LIGHT)
+    return [*found, *((caption, figure) for caption, figure, _ in compared)]
+
+
+def _table(lines: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:
+    shown = [name for name in COLUMNS if any(cells.get(name) for cells in lines)]
+    rows = [tuple(_short(cells.get(name, "")) for name in shown) for cells in lines]
+    return (tuple(COLUMNS[name] for name in shown), *rows)
+
+
+def _short(cell: str) -> str:
+    """Numbers with five digits, other cells as they are."""
+    try:
+        return f"{float(cell):.5g}"
+    except ValueError:
+        return cell
+
+
+def as_markdown(sections: Sequence[Section]) -> str:
+    """Tables and sentences; the pictures stand in the HTML version."""
+    parts = ["# Benchmarks"]
+    for section in sections:
+        parts += [f"## {section.title}", *section.machines, *section.facts]
+        for heading, *rows in (section.summary, section.table):
+            marked = [heading, tuple("---" for _ in heading), *rows]
+            parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in marked))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def as_html(sections: Sequence[Section]) -> str:
+    """One page that needs no other file: summaries, pictures, and every line folded away."""
+    parts = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Benchmarks</title>"
+        f"<style>{STYLE}</style></head><body><h1>Benchmarks</h1>"
+    ]
+    has_script = False
+    for section in sections:
+        parts.append(f"<h2>{escape(section.title)}</h2>")
+        parts += [f"<p>{escape(words)}</p>" for words in (*section.machines, *section.facts)]
+        parts.append(table(section.summary[0], section.summary[1:]))
+        for caption, figure in section.figures:
+            script: bool = not has_script
+            picture = figure.to_html(
+                full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
+            )
+            parts.append(f"<h3>{escape(caption)}</h3>{picture}")
+            has_script = True
+        every_line = table(section.table[0], section.table[1:])
+        lines = f"All {len(section.table) - 1} lines"
+        parts.append(f"<details><summary>{lines}</summary>{every_line}</details>")
+    return "".join([*parts, "</body></html>\n"])
