@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from octcore.models.file import load_model as load_model
     from octcore.selection.binarization import BinarizationPath as BinarizationPath
     from octcore.selection.binarization import binarization_path as binarization_path
-    from octcore.selection.comparing import compare as compare
-    from octcore.selection.data_selection import select_rows as select_rows
+    from octcore.selection.fits import compare as compare
     from octcore.selection.near_optimal import NearOptimalTrees as NearOptimalTrees
     from octcore.selection.near_optimal import near_optimal as near_optimal
     from octcore.selection.one_vs_rest import solve_one_vs_rest as solve_one_vs_rest
     from octcore.selection.penalty_path import penalty_path as penalty_path
+    from octcore.selection.selected_training import select_rows as select_rows
     from octcore.selection.selected_training import solve_selected as solve_selected
     from octcore.selection.tuning import tune as tune
     from octcore.solving.run import Run as Run
@@ -60,14 +60,14 @@ _HOME = {
     "Tree": "octcore.tree.tree",
     "binarization_path": "octcore.selection.binarization",
     "class_versus_rest": "octcore.data.grouping",
-    "compare": "octcore.selection.comparing",
+    "compare": "octcore.selection.fits",
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.models.file",
     "load_sample": "octcore.data.samples",
     "near_optimal": "octcore.selection.near_optimal",
     "penalty_path": "octcore.selection.penalty_path",
     "read_csv": "octcore.data.reading",
-    "select_rows": "octcore.selection.data_selection",
+    "select_rows": "octcore.selection.selected_training",
     "solve": "octcore.solving.solve",
     "solve_one_vs_rest": "octcore.selection.one_vs_rest",
     "solve_selected": "octcore.selection.selected_training",

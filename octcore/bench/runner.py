@@ -1,6 +1,13 @@
-"""Runs a suite, one line per solve, and goes on with the rest next time."""
+"""Runs a suite, one line per solve, and goes on with the rest next time.
 
+Every line says what it was measured on, so that files of several machines can meet.
+"""
+
+import contextlib
 import csv
+import functools
+import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from joblib import delayed
 
-from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.bench.suite import COLUMNS, KEY, SELECTION_TEST_SIZE, Instance, Line
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel
@@ -19,7 +26,7 @@ from octcore.selection.fits import Candidate, Fit, in_parallel, judged
 from octcore.selection.protocols import Rows, folds
 from octcore.selection.selected_training import solve_selected
 from octcore.selection.tuning import choose, settings_with
-from octcore.serial import in_words
+from octcore.serial import in_words, versions
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
@@ -284,3 +291,42 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
         method=run.certificate.method,
         cpu_seconds=round(run.timings[CPU], 3),
     )
+
+
+CPU_FILE = Path("/proc/cpuinfo")
+
+
+@functools.cache
+def machine_words() -> str:
+    """Cores, processor, memory, system and the versions of what determines results."""
+    memory = psutil.virtual_memory().total / 2**30
+    packages = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return (
+        f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GiB, {platform.uname().system}; "
+        f"{packages}"
+    )
+
+
+def load() -> float:
+    """Processes that ran or wanted to, on average over the last minute."""
+    return round(psutil.getloadavg()[0], 2)
+
+
+def cpu_seconds() -> float:
+    """Processor seconds of this process and of all its children, ended ones included, so far."""
+    own = psutil.Process()
+    total = 0.0
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # ended meanwhile: counted by its parent
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def _processor() -> str:
+    """Name of the processor: from Linux, whose standard library knows the architecture only."""
+    if CPU_FILE.exists():
+        for line in CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
+    return platform.processor() or platform.machine()

@@ -67,8 +67,8 @@ class Instance:
     choice: str = "accuracy"
     """How the best is told, as in `octcore.tune`."""
     select: str = ""
-    """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
-    train on all.  The accuracies of the line are then about all rows."""
+    """Rule by which training rows are selected, as in `octcore.select_rows`; empty to train on all.
+    The accuracies of the line are then about all rows."""
     program: Callable[[Instance, Line, float], Line] | None = field(default=None, compare=False)
     """What makes the line instead of a solve of ours."""
 

@@ -208,7 +208,7 @@ def _compared(
 ) -> Sequence[Sequence[Run]]:
     """Train all of them: one after the other in child processes, or many at once."""
     # Not above: it needs the libraries of a search over settings.
-    from octcore.selection.comparing import compare, repetitions
+    from octcore.selection.fits import compare, repetitions
 
     wanted = [repetitions(plan, repeats) for plan in plans]
     if len(wanted) * repeats > 1:

@@ -15,9 +15,9 @@ from octcore.cli.options import add_json, add_reading_options, read_options, sou
 from octcore.cli.output import json_line, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
-from octcore.data.lookup import fresh_name
 from octcore.data.packing import unpack
 from octcore.data.reading import read_csv, read_table
+from octcore.data.text import fresh_name
 from octcore.encoding.base import Encoding
 from octcore.errors import DataError, ModelFileError, OctError, SettingsError, StoreError
 from octcore.models.file import FORMAT as MODEL_FORMAT

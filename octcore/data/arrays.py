@@ -13,9 +13,8 @@ import pandas as pd
 
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
-from octcore.data.lookup import find_column, normal
 from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded, spelling
-from octcore.data.text import MISSING_MARKS, clean_text
+from octcore.data.text import MISSING_MARKS, clean_text, find_column, normal
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
 

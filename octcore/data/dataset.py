@@ -13,7 +13,7 @@ import pandas as pd
 from octcore.data.arrays import columns_from_arrays, labels_from_array, prepare_rows
 from octcore.data.columns import KINDS, Column, Label, Source
 from octcore.data.findings import Finding, count, listing
-from octcore.data.lookup import unknown_column
+from octcore.data.text import unknown_column
 from octcore.errors import DataError, SettingsError
 
 COLUMNS_SHOWN = 30

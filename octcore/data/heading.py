@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.data.findings import Finding, count, info, listing, quote, refused, warning
-from octcore.data.lookup import fresh_name, normal
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import TITLES, data_like
-from octcore.data.text import LOOKS_MISSING, clean_text, has_control
+from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, normal
 from octcore.errors import SettingsError
 
 PROSE_LINES = 5

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from octcore.data.findings import Finding, column_refused, count, listing, of_column, quote
-from octcore.data.lookup import fresh_name, normal
 from octcore.data.numbers import (
     DATE_PARTS,
     PLAIN,
@@ -17,7 +16,7 @@ from octcore.data.numbers import (
     spelling,
 )
 from octcore.data.table import RawColumn, RawTable
-from octcore.data.text import LOOKS_MISSING, MISSING_MARKS
+from octcore.data.text import LOOKS_MISSING, MISSING_MARKS, fresh_name, normal
 
 DATE = "date"
 """What a user calls a column of which year, month and weekday are wanted."""

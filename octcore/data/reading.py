@@ -24,11 +24,11 @@ from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused
 from octcore.data.heading import WantedLines
-from octcore.data.lookup import find_column, normal
 from octcore.data.preparing import DATE, kinds_of_parts, prepare_table
 from octcore.data.sniffing import MAX_BYTES
 from octcore.data.table import RawTable, parse_table
 from octcore.data.target import with_binned_target
+from octcore.data.text import find_column, normal
 from octcore.data.typed import split_kind
 from octcore.errors import SettingsError
 

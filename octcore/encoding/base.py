@@ -21,8 +21,8 @@ import pandas as pd
 
 from octcore.data.columns import Column
 from octcore.data.findings import Finding, count, listing, quote, refuse_rows, warning
-from octcore.data.lookup import fresh_name
 from octcore.data.numbers import format_number, refuse_rounded
+from octcore.data.text import fresh_name
 from octcore.errors import DataError, ModelFileError
 
 BINARY_KINDS = frozenset({"above", "bucket", "level"})

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -23,12 +24,16 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
-from octcore.estimator import judging, tables
-from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.estimator import tables
+from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.models.file import leaf_shares
-from octcore.solving.run import Run
+from octcore.program import Program, Sense
+from octcore.solving.prepare import problem_of
+from octcore.solving.run import Run, SolvedRun
+from octcore.solving.settings import DEPTH
 from octcore.solving.solve import solve
 from octcore.tasks import ASK, COSTS, REFER, task_of
+from octcore.tree.metrics import feature_usage
 from octcore.tree.tree import Tree, labels_array
 
 if TYPE_CHECKING:
@@ -186,13 +191,13 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         if "run_" not in state or self.run_.train is None:
             return state
         run = replace(self.run_, train=None)
-        return {**state, "run_": run, "_losses": judging.feature_losses(self.run_.needed)}
+        return {**state, "run_": run, "_losses": feature_losses(self.run_.needed)}
 
     def _formulation_key(self) -> str:
         return self.formulation
 
     def _hyperparameters(self) -> Mapping[str, Any] | None:
-        return judging.joined(self.params, "params", leaf_penalty=self.leaf_penalty)
+        return joined(self.params, "params", leaf_penalty=self.leaf_penalty)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the tree.
@@ -229,14 +234,14 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         info = get_formulation(self._formulation_key()).info
         tables.check_missing(self.missing)
-        judging.require_depth(self.max_depth)
+        require_depth(self.max_depth)
         X, y = self._checked(tables.as_frame(X), y)
-        judging.require_two_classes(info, len(self.classes_))
+        require_two_classes(info, len(self.classes_))
         data, weights = self._weighted_rows(info, X, y, sample_weight)
         run = self._solve(info, data, weights)
         if run.tree is None:
             raise EngineError("NO_TREE", f"No tree was found: {run.stop_reason}.")
-        judging.warn_unproven(run)
+        warn_unproven(run)
         self.run_, self.tree_, self.encoding_, self.trace_ = run, run.tree, run.encoding, run.trace
         self.objective_, self.bound_, self.gap_ = run.objective, run.bound, run.gap
         self.status_, self.is_optimal_ = run.status, run.is_optimal
@@ -255,19 +260,19 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             depth=self.max_depth,
             params=self._hyperparameters(),
             constraints=self._constraints(),
-            seed=judging.seed_of(self.random_state),
+            seed=seed_of(self.random_state),
             sample_weight=weights,
             **{name: getattr(self, name) for name in as_given},
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:
-        return judging.joined(
+        return joined(
             self.constraints,
             "constraints",
             class_weight=self.class_weight,
             min_samples_leaf=None if self.min_samples_leaf == 1 else self.min_samples_leaf,
             max_leaves=self.max_leaf_nodes,
-            monotone=judging.ways_of(self.monotonic_cst, self._columns),
+            monotone=ways_of(self.monotonic_cst, self._columns),
         )
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -313,7 +318,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         if sample_weight is None:
             return data, None
         weights = _check_sample_weight(sample_weight, frame)
-        judging.require_weights(info)
+        require_weights(info)
         if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
             data, weights = data.subset(weights > 0), weights[weights > 0]
         return data, weights
@@ -430,7 +435,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "tree_")
         known = self.run_.train is not None
-        losses = judging.feature_losses(self.run_.needed) if known else self._losses
+        losses = feature_losses(self.run_.needed) if known else self._losses
         own = {name: column for column, name in self._gaps.names.items()}
         found = dict.fromkeys(self._columns, 0.0)
         for name, loss in losses.items():
@@ -495,7 +500,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "tree_")
         data = self.run_.needed.train
-        raw = None if encoded else judging.raw_numbers(data.frame)
+        raw = None if encoded else raw_numbers(data.frame)
         X = self.encoding_.transform(data.frame)
         from octcore.tree.export.to_sklearn import to_sklearn  # sklearn.tree takes .15 s to load
 
@@ -512,3 +517,135 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             return tags
         tags.classifier_tags.multi_class = info.max_classes != 2
         return tags
+
+
+def seed_of(random_state: Any) -> Any:
+    """Seed that a random state of scikit-learn stands for."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return 0 if random_state is None else random_state
+
+
+def raw_numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Raw columns as numbers, shape ``(n_samples, n_raw_features)``."""
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+            raise SettingsError(
+                "NOT_A_THRESHOLD",
+                f"Column {name!r} holds text, which scikit-learn's trees do not take; convert the "
+                "tree with encoded=True.",
+            )
+    return frame.to_numpy(dtype=np.float64)
+
+
+def warn_unproven(run: Run) -> None:
+    """Say that a fit found no proof, unless its formulation never gives one."""
+    if run.is_optimal or run.certificate.method == "heuristic":
+        return
+    gap = "no bound" if run.gap is None else f"a gap of {run.gap:.2%}"
+    warnings.warn(
+        f"{run.formulation} stopped by {run.stop_reason} with {gap}: the tree is the best one "
+        "found and not proven optimal; raise time_limit or simplify the problem.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def require_depth(max_depth: Any) -> None:
+    """Refuse what is no depth, and a tree of any depth, which scikit-learn's own trees allow."""
+    if max_depth is None:
+        raise SettingsError(
+            "NO_DEPTH",
+            "max_depth=None is a tree of any depth, for which there is no proof; say how deep the "
+            "tree may be, such as max_depth=3.",
+            "max_depth",
+        )
+    replace(DEPTH, name="max_depth").check(max_depth)
+
+
+def require_two_classes(info: FormulationInfo, n_classes: int) -> None:
+    """Refuse more classes than two in scikit-learn's own words, which its tools look for."""
+    if info.max_classes != 2 or n_classes <= 2:
+        return
+    able = [i.key for i in list_formulations() if i.max_classes is None]
+    raise SettingsError(
+        "TOO_MANY_CLASSES",
+        "Only binary classification is supported. The type of the target is multiclass: "
+        f"{info.key} separates 2 classes, y has {n_classes}; use {', '.join(able)}.",
+        "formulation",
+    )
+
+
+def require_weights(info: FormulationInfo) -> None:
+    """Refuse sample weights where the formulation has no use for them."""
+    if "class_weight" in info.constraints:
+        return
+    able = [i.key for i in list_formulations() if "class_weight" in i.constraints]
+    raise SettingsError(
+        "WEIGHTS_NOT_EXPRESSIBLE",
+        f"{info.key} does not take sample weights; {', '.join(able)} do.",
+        "sample_weight",
+    )
+
+
+def _value(program: Program, tree: Tree) -> float:
+    value = program.evaluate(tree)
+    assert value is not None, "without side constraints every tree has an objective"
+    return value
+
+
+def feature_losses(run: SolvedRun) -> dict[str, float]:
+    """Mean loss of the objective when a split is undone, by encoded-from raw column.
+
+    To undo a split is to make its node a leaf with the class that most of its training rows have
+    by weight.  Side constraints are left aside: without the split they may not hold any more.  A
+    split's loss belongs to its columns by their shares of the absolute weights; the mean is over
+    all splits of the tree.
+    """
+    weighing = {"class_weight": run.constraints.get("class_weight")}
+    problem, tree = problem_of(run, constraints=weighing), run.tree
+    program = get_formulation(run.formulation).build(problem)
+    sign = 1.0 if program.sense is Sense.MAXIMISE else -1.0
+    whole, node_rows = _value(program, tree), tree.node_rows(problem.X)
+    names = run.encoding.raw_features
+    found = dict.fromkeys(names, 0.0)
+    for node, usage in feature_usage(tree, run.encoding.groups).items():
+        rows = node_rows[node]
+        shares = np.bincount(problem.y[rows], problem.weights[rows], problem.n_classes)
+        undone = tree.collapse(node, int(shares.argmax()))
+        loss, total = sign * (whole - _value(program, undone)), sum(usage.values())
+        for raw, weight in usage.items():
+            found[names[raw]] += loss / tree.n_splits * weight / total
+    return found
+
+
+def joined(given: Mapping[str, Any] | None, where: str, **others: Any) -> Mapping[str, Any] | None:
+    """What a mapping and parameters of their own say together (``GIVEN_TWICE``)."""
+    said = {name: value for name, value in others.items() if value is not None}
+    for name in said:
+        if name in (given or {}):
+            message = f"{name} was given twice, by a parameter and in {where}; give one of them."
+            raise SettingsError("GIVEN_TWICE", message, name)
+    return {**(given or {}), **said} if said else given
+
+
+def ways_of(
+    asked: Mapping[str, int] | Sequence[int] | None, names: Sequence[str]
+) -> dict[str, str] | None:
+    """Directions of columns, in the words of the constraint ``monotone``.
+
+    Raises `SettingsError` for another number of columns, or a way that is none of -1, 0 and 1.
+    """
+    if asked is None:
+        return None
+    if not isinstance(asked, Mapping):
+        if len(asked) != len(names):
+            message = f"monotonic_cst has {len(asked)} entries for {len(names)} columns."
+            raise SettingsError("BAD_CONSTRAINT", message, "monotonic_cst")
+        asked = dict(zip(names, asked, strict=True))
+    ways = {1: "up", -1: "down", 0: ""}
+    bad = next((way for way in asked.values() if way not in ways), None)
+    if bad is not None:
+        message = f"monotonic_cst has {bad!r}; give 1 (only up), -1 (only down) or 0."
+        raise SettingsError("BAD_CONSTRAINT", message, "monotonic_cst")
+    return {name: ways[way] for name, way in asked.items() if way} or None

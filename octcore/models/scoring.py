@@ -14,8 +14,7 @@ import pandas as pd
 from octcore.data.arrays import as_meant
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, listing, quote
-from octcore.data.lookup import find_column, normal
-from octcore.data.text import MISSING_MARKS
+from octcore.data.text import MISSING_MARKS, find_column, normal
 from octcore.errors import DataError
 from octcore.models.file import StoredModel
 from octcore.tasks import ASK

@@ -21,8 +21,7 @@ from octcore.plotting.race import Entrant, Scale, race_data, race_figure
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
 from octcore.solving.settings import question
-from octcore.tree.export.drawings import Box, layout
-from octcore.tree.export.records import node_records
+from octcore.tree.export.drawings import Box, layout, node_records
 
 LONGEST_NAME, MOST_TERMS = 30, 6
 

@@ -1,30 +1,337 @@
-"""Training on selected rows and judging the tree on all of them."""
+"""Training on selected rows, and judging the tree on all of them.
+
+Hull vertices of clusters stand for what lies between them.  Clusters are the rows of one class in
+one leaf of a heuristic tree, large ones cut at medians: the work grows with the product of a
+cluster's rows and vertices.  If a leaf of the new tree holds the vertices of a cluster's hull, it
+holds the whole cluster, since leaves of oblique trees are convex.  Bounds of such a solve hold for
+the selected rows only.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import delayed
 
 from octcore.data.dataset import Dataset
+from octcore.data.distinct import distinct_rows
 from octcore.data.findings import percent
-from octcore.errors import SettingsError
+from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.selection.data_selection import (
-    Selection,
-    Thresholds,
-    scaled_problem,
-    select_again,
-    select_rows,
-)
+from octcore.numerics.hull_membership import balanced_choice, split_hull
+from octcore.program import Problem
+from octcore.selection.fits import in_parallel, is_here, numbered
 from octcore.serial import jsonable
-from octcore.solving.prepare import split_rows
+from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import STOPPED, Run
+from octcore.solving.settings import SELECT_ROWS, check_settings
 from octcore.solving.solve import solve
+from octcore.tree import metrics
 from octcore.tree.tree import Tree
+from octcore.warmstart.descent import Descent
+from octcore.warmstart.greedy import grow
+from octcore.warmstart.points import count_classes, to_tree
+
+RULES = SELECT_ROWS.options
+LARGEST = {"hull": 1_000, "balanced": 60}
+"""Largest cluster by rule; the program of the balanced one has a column per pair of points."""
+BALANCED_SECONDS = 5.0
+DESCENT_SHARE = 0.2
+"""Share of the time that the heuristic tree may take."""
+DESCENT_GAP = 0.02
+"""Width of the empty strips that its planes are to have, for weights of 1-norm 1."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When which points of a cluster are kept."""
+
+    beta1: float = 0.1
+    """In (0, 1).  With a share of at least ``1 - beta1`` inside the hull all vertices are kept."""
+    beta2: float = 0.2
+    """In (0, 1].  Otherwise up to this share of the cluster: the vertices that matter, then the
+    points nearest to the planes around the leaf."""
+    epsilon: float = 0.0
+    """Tolerance of the balanced rule: distance of a point from the hull that stands for it."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for name, value, closed in (("beta1", self.beta1, False), ("beta2", self.beta2, True)):
+            if not 0 < value < 1 and not (closed and value == 1):
+                raise SettingsError(
+                    "OUT_OF_RANGE", f"{name} must lie between 0 and 1, but is {value!r}.", name
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Rows to train on."""
+
+    rows: np.ndarray
+    """Positions of the selected rows, ascending."""
+    weights: np.ndarray
+    """Weight of every selected row in the objective."""
+    n_samples: int
+    clusters: tuple[dict[str, int], ...]
+    """Size, points inside, vertices that matter and points kept, by cluster; ``"unfinished"`` where
+    the time did not suffice to find them."""
+
+    @property
+    def unfinished(self) -> int:
+        """Clusters for which the time did not suffice."""
+        return sum(record.get("unfinished", 0) for record in self.clusters)
+
+    @property
+    def share(self) -> float:
+        """Selected share of the rows."""
+        return len(self.rows) / self.n_samples
+
+
+def select_rows(
+    data: Dataset,
+    depth: int = 2,
+    rule: str = "hull",
+    thresholds: Thresholds | None = None,
+    encoding: str = "scaled",
+    seed: int = 0,
+    time_limit: float | None = None,
+    cancel: Callable[[], bool] | None = None,
+    n_jobs: int = 1,
+) -> Selection:
+    """Select rows for a solve of SVM1-ODT (or any tree of hyperplanes).
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    depth : int
+        Depth of the heuristic tree whose leaves make the clusters.
+    rule : str
+        ``"hull"`` keeps hull vertices, ``"balanced"`` few points whose hull holds many.
+    thresholds : Thresholds or None
+        Shares of every cluster to keep.
+    encoding : str
+        Of the features.
+    seed : int
+        Of the screening directions.
+    time_limit : float or None
+        Seconds; of clusters that are not finished by then the rows nearest to the planes around
+        their leaf are kept, and `Selection.unfinished` counts them.
+    cancel : callable or None
+        Asked often; a true answer ends the work.
+    n_jobs : int
+        Clusters that are looked at at once, each in a process of its own; -1 for one per core.
+
+    Returns
+    -------
+    Selection
+        With weights of 1.
+
+    Raises
+    ------
+    CancelledError
+        If it was stopped.
+    """
+    if rule not in RULES:
+        raise SettingsError(
+            "UNKNOWN_OPTION", f"rule must be one of {', '.join(RULES)}, not {rule!r}.", "rule"
+        )
+    stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, cancel)
+    problem = scaled_problem(data, depth, encoding, seed)
+    share = np.inf if time_limit is None else DESCENT_SHARE * time_limit
+    tree, X = heuristic_tree(problem, share), np.asarray(problem.X, dtype=np.float64)
+    clusters = list(_clusters(problem, tree, LARGEST[rule]))
+    asked = stop if is_here(n_jobs, None) else _Stop(stop.deadline, None)  # which can travel
+    pick = _Picker(seed, thresholds or Thresholds(), rule, asked)
+    calls = numbered(delayed(pick.from_cluster)(tree, leaf, X[rows]) for leaf, rows in clusters)
+    kept, records = [], {}
+    for k, chosen in in_parallel(calls, n_jobs, None):
+        stop.if_cancelled()
+        kept.append(clusters[k][1][chosen.rows])
+        records[k] = chosen.record
+    rows = np.sort(np.concatenate(kept))
+    in_order = tuple(records[k] for k in sorted(records))
+    return Selection(rows, np.ones(len(rows)), problem.n_samples, in_order)
+
+
+def scaled_problem(data: Dataset, depth: int, encoding: str = "scaled", seed: int = 0) -> Problem:
+    """Rows as the selection sees them."""
+    settings = check_settings("svm1-odt", encoding=encoding, depth=depth, seed=seed)
+    return prepare(data, settings).problem
+
+
+def heuristic_tree(problem: Problem, seconds: float = np.inf) -> Tree:
+    """The most accurate of a greedy tree and of trees of planes that descended on some rows.
+
+    Rows near its planes are kept, so that planes in the wrong places would keep the wrong rows.
+    """
+    found = [grow(problem)]
+    if problem.n_features:
+        points = count_classes(problem.X, problem.y, problem.weights, problem.n_classes)
+        rng = np.random.default_rng(problem.seed)
+        splits = 2**problem.depth - 1
+        descent = Descent(points, problem.depth, splits, DESCENT_GAP, rng)
+        trees = descent.trees(time.perf_counter() + seconds)
+        found += [to_tree(points, planes) for planes in trees]
+    return max(found, key=lambda tree: metrics.accuracy(tree, problem.X, problem.y))
+
+
+def _clusters(problem: Problem, tree: Tree, largest: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Leaf and rows of every class in every leaf, cut at medians where there are many."""
+    leaves = tree.apply(problem.X)
+    for leaf in tree.labels:
+        for k in range(problem.n_classes):
+            rows = np.flatnonzero((leaves == leaf) & (problem.y == k))
+            for part in _halves(rows, problem.X, largest):
+                yield leaf, part
+
+
+def select_again(
+    problem: Problem,
+    tree: Tree,
+    X: np.ndarray,
+    thresholds: Thresholds,
+    time_limit: float | None = None,
+) -> Selection:
+    """All errors, and from the correct rows of every leaf those that stand for the others."""
+    wrong = np.flatnonzero(tree.predict_codes(X) != problem.y)
+    stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, None)
+    pick = _Picker(problem.seed, thresholds, "hull", stop, any_multiplier=True)
+    kept, heavy, records = [wrong], [np.zeros(len(wrong), dtype=bool)], []
+    leaves = tree.apply(X)
+    for leaf, label in tree.labels.items():
+        own = np.flatnonzero((leaves == leaf) & (problem.y == label))
+        for rows in _halves(own, X, LARGEST["hull"]):
+            chosen = pick.from_cluster(tree, leaf, X[rows])
+            kept.append(rows[chosen.rows])
+            heavy.append(chosen.stands_for_others)
+            records.append(chosen.record)
+    rows, is_heavy = np.concatenate(kept), np.concatenate(heavy)
+    weights = np.where(is_heavy, len(wrong) + 1.0, 1.0)
+    order = np.argsort(rows)
+    return Selection(rows[order], weights[order], problem.n_samples, tuple(records))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    rows: np.ndarray
+    stands_for_others: np.ndarray
+    record: dict[str, int]
+
+
+class _OutOfTime(Exception):
+    """The deadline of the selection has passed."""
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """Asked between points: raises when the time is over or somebody wants to stop."""
+
+    deadline: float | None
+    cancel: Callable[[], bool] | None
+
+    def __call__(self) -> None:
+        self.if_cancelled()
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise _OutOfTime
+
+    def if_cancelled(self) -> None:
+        """Raise if somebody wants to stop."""
+        if self.cancel is not None and self.cancel():
+            raise CancelledError("The selection of rows was stopped; no row was chosen.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Picker:
+    """Keeps some points of a cluster, by position; of equal points the first one."""
+
+    seed: int
+    thresholds: Thresholds
+    rule: str
+    stop: _Stop
+    any_multiplier: bool = False
+
+    def from_cluster(self, tree: Tree, leaf: int, points: np.ndarray) -> _Chosen:
+        rows = distinct_rows(points)[0]
+        X = points[rows]
+        try:
+            if self.rule == "balanced":
+                return self._balanced(rows, X)
+            return self._hull(tree, leaf, rows, X)
+        except _OutOfTime:
+            return self._nearest(tree, leaf, rows, X)
+
+    def _hull(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
+        split = split_hull(X, np.random.default_rng(self.seed), self.stop)
+        least = 0.0 if self.any_multiplier else 1.0 / (X.shape[1] + 1) - 1e-9
+        matter = [
+            members[shares >= least]
+            for members, shares in zip(split.members, split.multipliers, strict=True)
+        ]
+        J = np.unique(np.concatenate(matter)) if matter else np.zeros(0, dtype=np.int64)
+        kept = self._keep(tree, leaf, X, split.vertices, split.inner, J)
+        record = {"size": len(rows), "inside": len(split.inner), "matter": len(J)}
+        return _Chosen(rows[kept], np.isin(kept, J), {**record, "kept": len(kept)})
+
+    def _nearest(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
+        """Without knowing the hull: the share of rows nearest to the planes around the leaf."""
+        room = int(np.ceil(self.thresholds.beta2 * len(X)))
+        kept = np.sort(np.argsort(self._plane_distance(tree, leaf, X), kind="stable")[:room])
+        record = {"size": len(rows), "unfinished": 1, "kept": len(kept)}
+        return _Chosen(rows[kept], np.zeros(len(kept), dtype=bool), record)
+
+    def _keep(
+        self,
+        tree: Tree,
+        leaf: int,
+        X: np.ndarray,
+        vertices: np.ndarray,
+        inner: np.ndarray,
+        J: np.ndarray,
+    ) -> np.ndarray:
+        n, room = len(X), int(np.ceil(self.thresholds.beta2 * len(X)))
+        if len(inner) >= (1 - self.thresholds.beta1) * n:
+            return vertices
+        if len(J) >= room:
+            return J
+        others = np.setdiff1d(vertices, J)
+        near = np.argsort(self._plane_distance(tree, leaf, X[others]), kind="stable")
+        return np.sort(np.concatenate([J, others[near[: room - len(J)]]]))
+
+    def _plane_distance(self, tree: Tree, leaf: int, X: np.ndarray) -> np.ndarray:
+        """Euclidean distance to the nearest plane on the path of a leaf."""
+        distance = np.full(len(X), np.inf)
+        node = leaf // 2
+        while node:
+            distance = np.minimum(distance, tree.splits[node].distance(X))
+            node //= 2
+        return distance
+
+    def _balanced(self, rows: np.ndarray, X: np.ndarray) -> _Chosen:
+        self.stop()
+        found = balanced_choice(X, self.thresholds.epsilon, BALANCED_SECONDS)
+        # nothing to gain by any hull: the points stand for themselves
+        chosen = found if len(found) else np.arange(len(X))
+        record = {"size": len(rows), "kept": len(chosen)}
+        return _Chosen(rows[chosen], np.ones(len(chosen), dtype=bool), record)
+
+
+def _halves(at: np.ndarray, X: np.ndarray, largest: int) -> Iterator[np.ndarray]:
+    """Cut a cluster at medians of its widest column until the parts are small; none if empty."""
+    if len(at) <= largest:
+        if len(at):
+            yield at
+        return
+    j = int(np.ptp(X[at], axis=0).argmax())
+    order = at[np.argsort(X[at, j], kind="stable")]
+    half = len(order) // 2
+    yield from _halves(order[:half], X, largest)
+    yield from _halves(order[half:], X, largest)
+
 
 CLAIM = "optimal on the selected subset of the rows; nothing is proven about the others"
 SELECTION_SHARE = 0.5

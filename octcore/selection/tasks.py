@@ -43,7 +43,7 @@ def run_tune(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -
 
 def run_select(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Select rows to train on."""
-    from octcore.selection.data_selection import select_rows
+    from octcore.selection.selected_training import select_rows
 
     begin = time.perf_counter()
     found = select_rows(data, cancel=cancel, **settings)
@@ -127,7 +127,7 @@ def run_repeats(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled
 
 def run_splits(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Train by one plan on further random splits; every run is told by its accuracies."""
-    from octcore.selection.comparing import repetitions
+    from octcore.selection.fits import repetitions
     from octcore.solving.solve import solve
 
     for plan in repetitions(settings["plan"], settings["repeats"]):

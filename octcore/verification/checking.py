@@ -22,11 +22,9 @@ from octcore.verification.base import (
     Verification,
     WrongError,
 )
-from octcore.verification.claim import Claim, Routed, broken_rules, route
+from octcore.verification.claim import Claim, Routed, broken_rules, encode, route
 from octcore.verification.known import KNOWN, Known, unknown
-from octcore.verification.sentences import check_sentences
-from octcore.verification.stated import Stated, check_proven, check_stated
-from octcore.verification.table import encode
+from octcore.verification.stated import Stated, check_proven, check_sentences, check_stated
 
 
 class Finished(Protocol):

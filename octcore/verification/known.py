@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from octcore.verification import chains, margot, oblique, optimum, value
+from octcore.verification import margot, oblique, optimum, value
 from octcore.verification.base import Guard, Proven
 from octcore.verification.claim import FAIRNESS, Claim, Routed
 
@@ -124,7 +124,7 @@ KNOWN: Mapping[str, Known] = {
         switches=("cuts", "symmetry_breaking", "start_seconds"),
         constraints=OF_LEAVES - {"forbidden_features"},
         worth=value.worth_with_gaps,
-        proofs=(value.by_conflicts, chains.by_chains),
+        proofs=(value.by_conflicts, oblique.by_chains),
         has_costs=False,
     ),
     "margot": _of_margot("norm", switches=("big_m", "proof_log"), only={"norm": ("l2",)}),

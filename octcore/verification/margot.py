@@ -26,9 +26,8 @@ from itertools import islice
 
 import numpy as np
 
-from octcore.verification.again import found_again
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
-from octcore.verification.claim import Claim, Routed, scores
+from octcore.verification.claim import Claim, Routed, found_again, scores
 from octcore.verification.value import METHOD, conflict_errors
 
 ROUNDING = 1e-13

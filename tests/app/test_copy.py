@@ -21,7 +21,7 @@ from octcore.cli import main, make_parser
 from octcore.cli.options import solve_settings
 from octcore.constraints import ACCEPTED, FAIRNESS
 from octcore.formulations.base import get_formulation, list_formulations
-from octcore.selection.data_selection import select_rows
+from octcore.selection.selected_training import select_rows
 from octcore.solving.run import Run
 from octcore.solving.settings import GENERAL, SOLVER, check_settings
 from octcore.solving.solve import solve

@@ -12,7 +12,7 @@ import pandas as pd
 
 from octcore.bench.data_files import data_folder
 from octcore.verification.base import Guard, NotProvenError
-from octcore.verification.least import ROUNDING, Task, least_cost
+from octcore.verification.optimum import ROUNDING, Task, least_cost
 from octcore.verification.sheet import Sheet, make_sheet
 
 TOLERANCE = 1e-7

@@ -19,10 +19,9 @@ from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError
 from octcore.tree import topology
 from octcore.tree.export.code import to_code
-from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
+from octcore.tree.export.drawings import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
-from octcore.tree.export.records import node_records
 from octcore.tree.geometry import PlaneView, area, leaf_regions
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.raw_units import Condition, Levels, left_condition, meet, raw_plane

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import octcore
 from octcore.bench.data_files import data_folder, encoded
-from octcore.bench.machine import cpu_seconds
+from octcore.bench.runner import cpu_seconds
 from octcore.bench.suite import Instance, Line, Suite, encoded_sets
 from octcore.data.dataset import Dataset
 from octcore.data.samples import list_samples, load_sample

@@ -4,32 +4,26 @@ The paper's splits are not published; ours are stratified with seeds 0 to 4, so 
 comparable in level only.  Hyperparameters are the defaults: the paper gives its own for large sets
 only.  The study ``"sets"`` keeps to ten sets; ``"tuned"`` chooses from the grid that a formulation
 declares by five folds of the training rows and trains again on all of them, so that no test row has
-a say: for SVM1-ODT the fewest features within one standard error, over ten splits, beside CART and
-support vector machines of scikit-learn that the same folds choose; ``"selection"`` trains on
+a say: for SVM1-ODT the fewest features within one standard error, over ten splits, beside CART that
+the same folds choose; ``"selection"`` trains on
 selected rows of synthetic sets of growing size, up to that of the paper's largest one, and on all
 rows of those where that is possible; ``"proofs"`` takes whole sets, for the gap that is left.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
 
 from octcore.bench.data_files import table
-from octcore.bench.machine import cpu_seconds
-from octcore.bench.suite import SELECTION_TEST_SIZE, Instance, Line, Published, Suite, published
+from octcore.bench.suite import SELECTION_TEST_SIZE, Instance, Published, Suite, published
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
 from octcore.formulations.base import get_formulation
-from octcore.selection.data_selection import Thresholds
-from octcore.selection.protocols import cut, folds, ordered
+from octcore.selection.protocols import cut, ordered
+from octcore.selection.selected_training import Thresholds
 from octcore.selection.tuning import declared_grid, expand_grid
 
 FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
@@ -60,14 +54,6 @@ PROVEN = (
     "Heart-disease", "Breast-cancer", "Balance-scale",
 )  # fmt: skip
 """Sets of the study ``"proofs"``."""
-SLACK = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-MACHINES: Mapping[str, tuple[Any, Mapping[str, Sequence[Any]]]] = {
-    "linear-svm": (LinearSVC(max_iter=3000), {"C": SLACK}),
-    "linear-svm-pairs": (SVC(kernel="linear"), {"C": SLACK[:-1]}),
-    "gaussian-svm": (SVC(), {"C": SLACK[2:], "gamma": ("scale", 0.003, 0.01, 0.03, 0.1, 0.3)}),
-}
-"""Machines on standardised columns, one class against the others or pairs of classes, and their
-candidates."""
 OWN = ("svm1-odt",)
 DEPTH, REPEATS, FOLDS = 2, 5, 5
 SIZES, COLUMNS = (5_000, 10_000, 20_000, 40_000, 245_000), 10
@@ -107,7 +93,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
     found = []
     is_tuned = study == "tuned"
     if is_tuned and formulations == OWN:
-        formulations = (*OWN, "cart", *MACHINES)
+        formulations = (*OWN, "cart")
     for dataset in FILES:
         if study != "main" and dataset not in TEN:
             continue
@@ -121,42 +107,13 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
                     label=f"repeat={repeat}",
                     published=Published(accuracy=figures.get((dataset, NAMES.get(key, key)))),
                     rows=(train, (), test),
-                    grid=candidates(key) if is_tuned else (),
-                    choice="accuracy" if key in MACHINES else get_formulation(key).info.choice,
+                    grid=tuple(map(dict, expand_grid(declared_grid(key)))) if is_tuned else (),
+                    choice=get_formulation(key).info.choice,
                     folds=FOLDS,
                 )
                 for key in formulations
             ]
     return found
-
-
-def candidates(key: str) -> tuple[Mapping[str, Any], ...]:
-    """Settings that a formulation declares; a machine has its own."""
-    return () if key in MACHINES else tuple(map(dict, expand_grid(declared_grid(key))))
-
-
-def tuned_machine(instance: Instance, line: Line, limit: float) -> Line:
-    """Choose by the same folds as the trees, and judge on the test rows; no limit is needed."""
-    del limit
-    assert instance.rows is not None
-    data, (train, _, test) = instance.load(), map(list, instance.rows)
-    X, y, before = data.frame.to_numpy(float), data.codes, cpu_seconds()
-    machine, grid = MACHINES[instance.formulation]
-    step = type(machine).__name__.lower()
-    model = make_pipeline(StandardScaler(), machine)
-    named = {f"{step}__{name}": values for name, values in grid.items()}
-    pairs = folds(y, np.array(train), instance.folds, 0)
-    best = GridSearchCV(model, named, cv=pairs, refit=False).fit(X, y).best_params_
-    model.set_params(**best).fit(X[train], y[train])
-    words = " ".join(f"{name.split('__')[1]}={value}" for name, value in best.items())
-    return replace(
-        line,
-        status="feasible",
-        accuracy=model.score(X[train], y[train]),
-        test_accuracy=model.score(X[test], y[test]),
-        cpu_seconds=round(cpu_seconds() - before, 3),
-        note=f"chosen: {words}",
-    )
 
 
 def four_parts() -> Dataset:
@@ -218,5 +175,4 @@ SUITE = Suite(
     needs=tuple(dict.fromkeys(file for file, _, _ in FILES.values())),
     instances=instances,
     studies=("main", "sets", "tuned", "proofs", "selection"),
-    programs=dict.fromkeys(MACHINES, tuned_machine),
 )

@@ -41,7 +41,7 @@ from octcore.formulations.shared.side_constraints import (
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode, tidy
 from octcore.program import Capability, Point, Problem, Program, PyomoModel
-from octcore.search.univariate.column_table import ColumnTable, TooManyColumnsError, make_table
+from octcore.search.univariate.columns import ColumnTable, TooManyColumnsError, make_table
 from octcore.tree.tree import Tree
 
 MOST_COLUMNS = 400_000

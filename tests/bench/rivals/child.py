@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from octcore.bench.machine import cpu_seconds
+from octcore.bench.runner import cpu_seconds
 
 GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
 IMPORT_SECONDS = 180.0

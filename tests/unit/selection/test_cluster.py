@@ -16,8 +16,7 @@ import octcore
 from octcore.bench.runner import in_this_process, run_suite
 from octcore.bench.suite import Instance, Published
 from octcore.errors import EngineError
-from octcore.selection.comparing import compare
-from octcore.selection.fits import in_parallel
+from octcore.selection.fits import compare, in_parallel
 from octcore.selection.tuning import tune
 
 pytestmark = pytest.mark.long

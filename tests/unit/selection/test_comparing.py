@@ -7,7 +7,7 @@ import pytest
 import octcore
 from octcore.errors import SettingsError
 from octcore.reports.tables import repeats_table
-from octcore.selection.comparing import compare
+from octcore.selection.fits import compare
 from octcore.solving.run import Run
 
 PLANS = [

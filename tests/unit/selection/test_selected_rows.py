@@ -10,15 +10,16 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import CancelledError, DataError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
-from octcore.selection.data_selection import (
+from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
+from octcore.selection.selected_training import (
+    CLAIM,
     LARGEST,
     Thresholds,
     heuristic_tree,
     scaled_problem,
     select_rows,
+    solve_selected,
 )
-from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
-from octcore.selection.selected_training import CLAIM, solve_selected
 from octcore.tree import metrics
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import grow

@@ -12,8 +12,7 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.data.text import clean_text
 from octcore.encoding.fit import fit_encoding
-from octcore.tree.export.drawings import layout, to_graphviz, to_svg, to_text
-from octcore.tree.export.records import node_records
+from octcore.tree.export.drawings import layout, node_records, to_graphviz, to_svg, to_text
 from octcore.tree.tree import Split, Tree
 
 HOSTILE = [

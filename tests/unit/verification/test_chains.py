@@ -11,8 +11,8 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.tree.tree import Tree
 from octcore.verification.base import Guard
-from octcore.verification.chains import fewest_errors
 from octcore.verification.checking import claim_of
+from octcore.verification.oblique import fewest_errors
 from tests.unit.verification.restated import only_bound, restated
 
 

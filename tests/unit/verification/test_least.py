@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from octcore.verification.base import Guard, NotProvenError
-from octcore.verification.least import (
+from octcore.verification.optimum import (
     ROUNDING,
     Task,
     by_column,
@@ -132,7 +132,7 @@ def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("octcore.verification.sheet.FEW_CUTS", (0, 1, 12)[seed % 3])
-    monkeypatch.setattr("octcore.verification.least.MOST_LANES", (1, 3, 128)[seed % 3])
+    monkeypatch.setattr("octcore.verification.optimum.MOST_LANES", (1, 3, 128)[seed % 3])
     rng = np.random.default_rng(seed)
     for _ in range(250):
         asked = draw(rng)

@@ -11,7 +11,7 @@ from octcore.encoding.base import Encoding
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.verification.base import Guard, NotProvenError
-from octcore.verification.table import encode
+from octcore.verification.claim import encode
 
 KEYS = ("QB-5", "QT-5", "class-change", "one-hot", "raw", "scaled", "none")
 SAMPLES = [sample.name for sample in octcore.list_samples()]
