@@ -1,7 +1,5 @@
-"""Other people's programs beside ours, and the strength of our models, which no paper measures.
-
-``python -m tests.bench.rivals SUITE`` takes every option of ``octcore bench`` and knows its suites
-as well.
+"""Other people's programs beside ours: ``python -m tests.bench.rivals SUITE`` takes every option
+of ``octcore bench`` and knows its suites as well.
 """
 
 from __future__ import annotations
@@ -11,12 +9,12 @@ from tests.bench.rivals import (
     machines_suite,
     near_optimal_suite,
     peers_suite,
-    strength_suite,
     thresholds_suite,
 )
 
-_MODULES = (machines_suite, near_optimal_suite, peers_suite, strength_suite, thresholds_suite)
-SUITES: tuple[suite.Suite, ...] = tuple(module.SUITE for module in _MODULES)
+SUITES: tuple[suite.Suite, ...] = tuple(
+    module.SUITE for module in (machines_suite, near_optimal_suite, peers_suite, thresholds_suite)
+)
 
 
 def register() -> None:

@@ -155,7 +155,8 @@ def test_cart_as_a_peer_is_judged_by_our_objective():
 
 def test_every_suite_and_study_makes_settings_that_are_accepted(tmp_path):
     assert set(list_suites()) == {
-        "accelerated", "certificates", "flow-oct", "margot", "s-oct", "svm1-odt", "thresholds",
+        "accelerated", "certificates", "flow-oct", "margot", "s-oct", "strength", "svm1-odt",
+        "thresholds",
     }  # fmt: skip
     for study in get_suite("accelerated").studies:
         made = accelerated(tmp_path, study, ("path-search",))
@@ -163,8 +164,8 @@ def test_every_suite_and_study_makes_settings_that_are_accepted(tmp_path):
         assert len(keys) == len(made), "lines of a study must be told apart"
         for entry in {i.label: i for i in made}.values():
             check_settings(formulation=entry.formulation, depth=entry.depth, **entry.settings)
-    with pytest.raises(SettingsError, match="margot"):
-        get_suite("magot")
+    with pytest.raises(SettingsError, match="strength"):
+        get_suite("strenght")
 
 
 def test_pick_spreads_cases_evenly():

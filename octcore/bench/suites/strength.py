@@ -1,4 +1,4 @@
-"""The suite ``strength``: root bound and size of FlowOCT, OCT and BendOCT, leaf_penalty 0.01.
+"""How strong the models are: root bound and size of FlowOCT, OCT and BendOCT, leaf_penalty 0.01.
 
 The comparison of interest is the column `root_bound` with the optimum (reference objective, from
 exact search in this run) and the columns `rows` and `binaries`; so one node is enough.
