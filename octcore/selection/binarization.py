@@ -11,7 +11,6 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Cancel
-from octcore.parameters import unknown_name
 from octcore.serial import Record, jsonable
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
@@ -114,8 +113,6 @@ def binarization_path(
     depth: int = 3,
     leaf_penalty: float = 0.01,
     quantiles: Iterable[int] = QUANTILES,
-    families: Iterable[str] = FAMILIES,
-    class_change: bool = True,
     constraints: Mapping[str, Any] | None = None,
     time_limit: float = 60.0,
     test_size: float = 0.25,
@@ -137,11 +134,7 @@ def binarization_path(
     leaf_penalty : float
         Price of a leaf, in shares of the rows.
     quantiles : iterable of int
-        Numbers of quantile parts, each at least 2.
-    families : iterable of str
-        ``"QB"`` (buckets), ``"QT"`` (thresholds).
-    class_change : bool
-        Whether to solve on class changes too.
+        Numbers of quantile parts, each at least 2; of buckets (``QB``) and of thresholds (``QT``).
     constraints : mapping or None
         Side constraints that both searches can express.
     time_limit : float
@@ -158,15 +151,12 @@ def binarization_path(
     Raises
     ------
     SettingsError
-        If a family is unknown or a setting is not allowed.
+        If a setting is not allowed.
     """
-    families, quantiles = tuple(families), tuple(quantiles)
-    for family in families:
-        if family not in FAMILIES:
-            raise unknown_name("UNKNOWN_CHOICE", "family", family, FAMILIES, "binarization_path")
+    quantiles = tuple(quantiles)
     # All thresholds first, so that others have a price.
-    keys: list[tuple[str, int | None]] = [(ALL, None), *[(CLASS_CHANGE, None)] * class_change]
-    keys += [(f"{family}-{q}", q) for family in families for q in quantiles]
+    keys: list[tuple[str, int | None]] = [(ALL, None), (CLASS_CHANGE, None)]
+    keys += [(f"{family}-{q}", q) for family in FAMILIES for q in quantiles]
     points: list[BinarizationPoint] = []
     for key, q in keys:
         if cancel is not None and cancel():

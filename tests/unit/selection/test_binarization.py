@@ -7,7 +7,6 @@ import json
 import pytest
 
 import octcore
-from octcore.errors import SettingsError
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.price_paths import binarization_data, binarization_figure
 from octcore.selection.binarization import BinarizationPath, binarization_path
@@ -61,8 +60,3 @@ def test_a_stop_keeps_what_is_done() -> None:
     assert not path.is_complete
     assert path.price("class-change") == pytest.approx(0.0, abs=1e-12)
     assert path.price("QB-2") is None  # not solved
-
-
-def test_an_unknown_family_is_refused() -> None:
-    with pytest.raises(SettingsError, match="binarization_path has no family"):
-        binarization_path(octcore.load_sample("iris"), families=("QX",))
