@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
-from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
+from octcore.engines.highs import CompiledModel, InfeasibleModelError, compile_model
 from octcore.errors import CancelledError, EngineError, TooLargeError
 from octcore.program import ModelSize, Point, PyomoModel
 from octcore.tree.tree import Tree

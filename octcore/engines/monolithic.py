@@ -9,7 +9,6 @@ import numpy as np
 
 from octcore import kernels
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.compile import with_rows
 from octcore.engines.events import CLAIM_TOLERANCE
 from octcore.engines.highs import (
     HighsModel,
@@ -17,6 +16,7 @@ from octcore.engines.highs import (
     SolverResult,
     SolverSettings,
     SolverStatus,
+    with_rows,
 )
 from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.program import Cuts, Point, SearchState, Sense

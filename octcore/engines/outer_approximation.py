@@ -19,12 +19,12 @@ from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.compile import with_rows
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
     SolverSettings,
     SolverStatus,
+    with_rows,
 )
 from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.errors import EngineError

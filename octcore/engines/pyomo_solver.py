@@ -16,8 +16,8 @@ from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
 from octcore.engines.base import Attempt, Outcome, StopReason
-from octcore.engines.compile import CompiledColumns
 from octcore.engines.events import CLAIM_TOLERANCE, finite
+from octcore.engines.highs import CompiledColumns
 from octcore.engines.model_run import ModelRun
 from octcore.errors import SettingsError
 from octcore.program import ModelSize, Point

@@ -9,16 +9,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octcore.data.dataset import Dataset
 from octcore.serial import jsonable
+
+if TYPE_CHECKING:
+    from octcore.selection.near_optimal import NearOptimalTrees
+    from octcore.solving.run import Run
 
 Settings = Mapping[str, Any]
 Result = dict[str, Any]
 Tell = Callable[[Mapping[str, Any]], None]
 Cancelled = Callable[[], bool]
 Task = Callable[[Dataset, Settings, Tell, Cancelled], Result]
+
+
+def _run_of(data: Dataset, settings: Settings) -> Run:
+    """The run that a task is about; the data are its training rows."""
+    from octcore.solving.run import Run
+
+    return Run.from_dict(settings["run"], train=data)
+
+
+def _good_trees(data: Dataset, settings: Settings, cancel: Cancelled) -> NearOptimalTrees:
+    from octcore.selection.near_optimal import near_optimal
+
+    return near_optimal(data, cancel=cancel, **settings["search"])
+
+
+def _telling_points(tell: Tell) -> Callable[[Any, int, int], None]:
+    return lambda point, done, total: tell({"point": point, "done": done, "total": total})
 
 
 def run_path(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
@@ -57,29 +78,25 @@ def run_select(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
 
 def run_verify(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Derive the optimum of a run again; the data are its training rows."""
-    from octcore.solving.run import Run
     from octcore.solving.verified import verified
 
-    run = Run.from_dict(settings["run"], train=data)
-    found = verified(run, settings["time_limit"], cancel).certificate.verification
-    return {"verification": found}
+    run = verified(_run_of(data, settings), settings["time_limit"], cancel)
+    return {"verification": run.certificate.verification}
 
 
 def run_alternatives(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Count the near-optimal trees, and describe those that meet the conditions."""
     from octcore.selection.alternatives import alternatives
-    from octcore.selection.near_optimal import near_optimal
 
-    found = near_optimal(data, cancel=cancel, **settings["search"])
+    found = _good_trees(data, settings, cancel)
     return {"alternatives": alternatives(found, **settings["conditions"])}
 
 
 def run_shapes(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Count the near-optimal trees that meet the conditions by shape."""
     from octcore.selection.alternatives import shape_lines
-    from octcore.selection.near_optimal import near_optimal
 
-    found = near_optimal(data, cancel=cancel, **settings["search"])
+    found = _good_trees(data, settings, cancel)
     number, lines = shape_lines(found.restrict(**settings["conditions"]))
     return {"number": number, "lines": lines}
 
@@ -88,31 +105,25 @@ def run_meeting(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled
     """Count the near-optimal trees that keep to side constraints."""
     from octcore.constraints import Constraints
     from octcore.selection.alternatives import meeting
-    from octcore.selection.near_optimal import near_optimal
 
-    found = near_optimal(data, cancel=cancel, **settings["search"])
+    found = _good_trees(data, settings, cancel)
     return {"meeting": meeting(found, Constraints.parse(settings["constraints"]))}
 
 
 def run_binarization(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve on coarser and finer thresholds; every point is told at once, so a stop keeps it."""
-    from octcore.selection.binarization import BinarizationPoint, binarization_path
+    from octcore.selection.binarization import binarization_path
 
-    def told(point: BinarizationPoint, done: int, total: int) -> None:
-        tell({"point": point, "done": done, "total": total})
-
-    path = binarization_path(data, on_point=told, cancel=cancel, **settings)
+    path = binarization_path(data, on_point=_telling_points(tell), cancel=cancel, **settings)
     return {"is_complete": path.is_complete}
 
 
 def run_refer(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve at several prices of asking a person; every point is told at once."""
-    from octcore.selection.refer_path import ReferPoint, refer_path
+    from octcore.selection.refer_path import refer_path
 
-    def told(point: ReferPoint, done: int, total: int) -> None:
-        tell({"point": point, "done": done, "total": total})
-
-    return {"points": refer_path(data, on_point=told, cancel=cancel, **settings)}
+    points = refer_path(data, on_point=_telling_points(tell), cancel=cancel, **settings)
+    return {"points": points}
 
 
 def run_repeats(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
@@ -140,18 +151,15 @@ def run_splits(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
 
 def run_curve(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every threshold of a column at a node of a run; the data are its training rows."""
-    from octcore.solving.run import Run
-
-    run = Run.from_dict(settings["run"], train=data)
-    found = run.curve(settings["column"], settings["time_limit"], cancel, settings["node"])
+    found = _run_of(data, settings).curve(
+        settings["column"], settings["time_limit"], cancel, settings["node"]
+    )
     return {"points": found}
 
 
 def run_values(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every column at a node of a run; the data are its training rows."""
-    from octcore.solving.run import Run
-
-    run = Run.from_dict(settings["run"], train=data)
+    run = _run_of(data, settings)
     return {"values": run.values(settings["time_limit"], cancel, settings["node"])}
 
 
@@ -163,9 +171,7 @@ def run_prove(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) 
     import zipfile
     from pathlib import Path
 
-    from octcore.solving.run import Run
-
-    run, packed = Run.from_dict(settings["run"], train=data), io.BytesIO()
+    run, packed = _run_of(data, settings), io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         written = run.prove(folder, size_limit=settings["size_limit"], check=True, cancel=cancel)
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:

@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from octcore.engines.compile import compile_model
-from octcore.engines.highs import HighsModel, SolverSettings
+from octcore.engines.highs import HighsModel, SolverSettings, compile_model
 from octcore.formulations.base import get_formulation
 from octcore.numerics.hulls import widest_gap
 from octcore.program import ENDLESS, Point, Problem, SearchState

@@ -21,8 +21,8 @@ import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.engines.branch_and_cut.lp import Basis, LpStatus, PersistentLp
-from octcore.engines.compile import CompiledModel
 from octcore.engines.events import Recorder
+from octcore.engines.highs import CompiledModel
 from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.errors import CancelledError
 from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState, Sense

@@ -169,7 +169,8 @@ def test_parity_counts_the_wanted_class():
 def test_the_suites_of_other_programs_stand_beside_ours(monkeypatch, capsys):
     monkeypatch.setattr(suite, "list_suites", functools.cache(dict))
     rivals.register()
-    assert set(suite.list_suites()) == {"near-optimal", "peers", "thresholds"}
+    known = {"near-optimal", "peers", "svm1-odt", "thresholds"}
+    assert set(suite.list_suites()) == known
     for found in suite.list_suites().values():
         for key in set(found.formulations) - set(found.programs):
             get_formulation(key)

@@ -7,8 +7,14 @@ import pyomo.environ as pyo
 import pytest
 from scipy.sparse import csr_matrix
 
-from octcore.engines.compile import InfeasibleModelError, compile_model
-from octcore.engines.highs import HighsModel, SolverHooks, SolverSettings, SolverStatus
+from octcore.engines.highs import (
+    HighsModel,
+    InfeasibleModelError,
+    SolverHooks,
+    SolverSettings,
+    SolverStatus,
+    compile_model,
+)
 from octcore.program import Point, Sense
 
 

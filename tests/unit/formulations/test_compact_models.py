@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 import pytest
 
 from octcore.engines.base import StopReason, TimeUpError
-from octcore.engines.compile import compile_model
+from octcore.engines.highs import compile_model
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.flow_oct import ClassCuts, FlowOCT

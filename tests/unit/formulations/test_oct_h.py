@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.engines.compile import compile_model
+from octcore.engines.highs import compile_model
 from octcore.formulations.base import get_formulation
 from octcore.program import ENDLESS, Point
 from octcore.tree.tree import Split, Tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.engines.compile import compile_model
+from octcore.engines.highs import compile_model
 from octcore.formulations.shared.oblique import shattering_at_leaves
 from octcore.program import Point, SearchState
 
