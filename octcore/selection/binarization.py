@@ -21,7 +21,7 @@ from octcore.tree.tree import Tree
 
 FAMILIES = ("QB", "QT")
 CLASS_CHANGE, ALL = "class-change", "raw"
-BINARY, RAW = "path-search", "threshold-search"
+SEARCH = "threshold-search"
 QUANTILES = range(2, 21)
 
 
@@ -143,7 +143,7 @@ def binarization_path(
     class_change : bool
         Whether to solve on class changes too.
     constraints : mapping or None
-        Side constraints that both searches can express.
+        Side constraints, as in `octcore.solve`.
     time_limit : float
         Seconds for each solve.
     test_size : float
@@ -173,7 +173,7 @@ def binarization_path(
             break
         run = solve(
             data,
-            RAW if key == ALL else BINARY,
+            SEARCH,
             encoding=key,
             depth=depth,
             params={"leaf_penalty": leaf_penalty},

@@ -281,7 +281,9 @@ def plane_of(
 ) -> NodePlane:
     """Plane of given weights with the best bias inside the routing rows.
 
-    Where rounding leaves no bias that keeps all rows, the middle of the conflict is taken.
+    Where rounding leaves no bias that keeps all rows, the weights grow until the strip between both
+    sides is wide enough: who judges the tree allows less than the solver.  If that is more than
+    rounding, the middle of the conflict is taken.
     """
     score = x @ weights
     low, high = -np.inf, np.inf
@@ -289,6 +291,10 @@ def plane_of(
         low = float(np.max(-score[sides > 0], initial=-np.inf))
         high = float(np.min(-epsilon - score[sides < 0], initial=np.inf))
     if low > high:
+        if low - high <= min(2.0 * routing_tolerance(weights), 0.5 * epsilon):
+            wider = epsilon / (epsilon - (low - high))
+            weights, score = wider * weights, wider * score
+            low, high = wider * low, wider * (high + epsilon) - epsilon
         low = high = 0.5 * (low + high)
     bias = best_bias(score, y, upper, low, high)
     hinge = np.maximum(0.0, 1.0 - y * (score + bias))

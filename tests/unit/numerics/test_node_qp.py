@@ -13,7 +13,7 @@ from octcore.numerics.node_qp.factor import (
     new_bank,
     node_of,
 )
-from octcore.numerics.node_qp.plane import best_bias, padded_rows, solve_node_plane
+from octcore.numerics.node_qp.plane import best_bias, padded_rows, plane_of, solve_node_plane
 from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
@@ -154,3 +154,17 @@ def test_sparse_node_equals_enumeration(seed: int, price: float):
     found = solve_sparse_node(node)
     assert found.value <= found.bound * (1 + 1e-6) + 1e-12
     assert found.value == pytest.approx(min(values), rel=1e-6)
+
+
+def test_a_plane_that_rounding_left_too_short_grows_until_its_strip_is_empty() -> None:
+    """Trees of such planes were refused by their judge, and a search ended without its best one."""
+    x = np.array([[0.0], [0.1], [0.101], [1.0]])
+    y, sides = np.array([-1.0, -1.0, 1.0, 1.0]), np.array([-1, -1, 1, 1], np.int8)
+    short = np.array([1.0 - 1e-3])  # one would be wide enough for the strip of 1e-3
+    plane = plane_of(short, x, y, np.ones(4), sides, 1e-3)
+    scores = x @ plane.weights + plane.bias
+    assert scores[:2].max() <= -1e-3 + 1e-12
+    assert scores[2:].min() >= -1e-12
+    assert plane.weights[0] == pytest.approx(1.0)
+    far = plane_of(short / 2, x, y, np.ones(4), sides, 1e-3)  # this is no rounding
+    assert far.weights[0] == short[0] / 2
