@@ -8,7 +8,6 @@ of a node what the whole tree would be worth, and by how much it would fall shor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -153,6 +152,7 @@ class _Amending:
         """What a row adds to the sums by what it is answered, (n_rows, n_classes, n_terms): its
         worth, 1, and what is bounded."""
         self.low, self.high = np.array(bounds).reshape(-1, 2).T
+        self.orders: dict[int, np.ndarray] = {}
         self.exchange: float | None = None
         """What is missing costs so much; None where worth does not make up for it."""
         self.smallest = wanted.min_samples_leaf or 1
@@ -162,10 +162,11 @@ class _Amending:
         shape = wanted.active - {"min_recall", "class_weight", *dict(wanted.fairness)}
         self.has_shape = bool(shape)
 
-    @cached_property
-    def order(self) -> np.ndarray:
-        """Rows by every column, from its smallest value on."""
-        return np.argsort(self.X, axis=0, kind="stable").T
+    def order(self, column: int) -> np.ndarray:
+        """Rows by a column, from its smallest value on."""
+        if column not in self.orders:
+            self.orders[column] = np.argsort(self.X[:, column], kind="stable")
+        return self.orders[column]
 
     def tree(self, part: Part) -> Tree:
         """Number the nodes."""
@@ -257,7 +258,8 @@ class _Amending:
             found += self._splits(rows, path, outside, fixed, options, left, right)
         best = value, part
         for missing, cost, new in sorted(found, key=lambda f: f[:2])[:MOST_TRIED]:
-            if best[0][0] == 0 and not _better((0, missing, cost), best[0]):
+            is_worse = best[0][0] == 0 and not _better((0, missing, cost), best[0])
+            if is_worse or self.patience():
                 break
             changed = _with(part, path, new)
             this = self.broken(changed), missing, cost
@@ -281,6 +283,8 @@ class _Amending:
         number = {id(option): o for o, option in enumerate(options)}
         is_asked = not path and self.root is not None  # for a split, whatever its sides are
         for column, values, sums in self._thresholds(rows, adds, self._columns(path)):
+            if self.patience():
+                return
             for a in left:
                 for b in right:
                     if a == b and not is_asked:
@@ -310,10 +314,10 @@ class _Amending:
         place = np.full(len(self.X), -1)
         place[rows] = np.arange(len(rows))
         for j in columns:
-            order = place[self.order[j]]
+            order = place[self.order(j)]
             order = order[order >= 0]
             values = self.X[rows[order], j]
             ends = np.flatnonzero(values[1:] > values[:-1])
-            if len(ends) and not self.patience():
+            if len(ends):
                 sums = np.cumsum(adds[order], axis=0)[ends]
                 yield int(j), np.stack([values[ends], values[ends + 1]]), sums

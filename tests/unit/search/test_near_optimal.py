@@ -84,3 +84,12 @@ def test_no_scaled_cost_wraps() -> None:
             assert 0 < largest < 2**58
             exact = instance.unit * instance.penalty
             assert exact - 1 < instance.price <= exact
+
+
+def test_thresholds_that_part_the_rows_alike_are_one() -> None:
+    X = np.array([[0.0, 0.0, 7.0], [1.0, 0.0, 5.0], [2.0, 1.0, 6.0], [3.0, 5.0, 4.0]])
+    question = Question(X, np.array([0, 1, 0, 1]), 2, 2)
+    found = make_instance(question, Fraction(1, 50), Fraction(1, 10)).thresholds
+    # The second column parts them like the first one, 4.5 and 6.5 of the third the other way.
+    assert found.column.tolist() == [0, 0, 0, 2]
+    assert found.value.tolist() == [0.5, 1.5, 2.5, 5.5]
