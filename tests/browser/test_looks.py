@@ -69,6 +69,17 @@ def test_a_page_follows_when_the_theme_changes(visit, solved):
     watched.assert_clean()
 
 
+def test_the_menu_shows_where_the_keyboard_is(visit):
+    watched = visit()
+    page = watched.open("/about")
+    watched.settle()
+    page.keyboard.press("Tab")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+        style = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+        assert style == "solid", page.evaluate("() => document.activeElement.innerText")
+
+
 @pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
 def test_narrow_screens_do_not_scroll_sideways(visit, solved, size):
     watched = visit(viewport={"width": size[0], "height": size[1]})
