@@ -39,14 +39,14 @@ def test_a_fault_of_the_encoding_refutes_a_run(monkeypatch: pytest.MonkeyPatch) 
     data = octcore.load_sample("iris")
     run = octcore.solve(data, "path-search", "class-change", depth=2, verify=False)
     assert run.verify().verified
-    encode_well = base._block
+    encode_well = base.encoded_block
 
     def block(columns, values, raw):
         if columns[0].kind == "above" and values.dtype.kind == "f":
             return values[:, None] >= np.array([c.lower - 0.3 for c in columns])
         return encode_well(columns, values, raw)
 
-    monkeypatch.setattr(base, "_block", block)
+    monkeypatch.setattr(base, "encoded_block", block)
     found = run.verify()
     assert found.status == "refuted"
     assert "not encoded as described" in found.statement
