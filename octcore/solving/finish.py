@@ -120,7 +120,7 @@ def _searched_sooner(prepared: Prepared, status: str) -> tuple[str, ...]:
         return ()
     return (
         f"The optimum is open: {exact.key} asks the same of these columns (encoding "
-        f"{settings.encoding}), or of all thresholds, and mostly ends within seconds.",
+        f"{settings.encoding}), or of all thresholds, and is mostly proven sooner.",
     )
 
 
