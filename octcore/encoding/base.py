@@ -83,7 +83,7 @@ class EncodedColumn:
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Encode raw values of shape ``(n_samples,)`` to floats of the same shape."""
-        return _block((self,), values, self.raw)[:, 0].astype(np.float64)
+        return encode_block((self,), values, self.raw)[:, 0].astype(np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, as plain data."""
@@ -153,7 +153,7 @@ class Encoding:
         if not groups:
             return np.empty((len(frame), 0), dtype)
         blocks = [
-            _block([self.columns[j] for j in positions], cells[raw], raw)
+            encode_block([self.columns[j] for j in positions], cells[raw], raw)
             for raw, positions in groups.items()
         ]
         encoded = np.concatenate(blocks, axis=1, dtype=dtype)
@@ -291,7 +291,7 @@ def as_numbers(
     return numbers
 
 
-def _block(
+def encode_block(
     columns: Sequence[EncodedColumn], values: npt.NDArray[Any], raw: str
 ) -> npt.NDArray[Any]:
     """Encode one raw column to shape ``(n_samples, len(columns))``."""

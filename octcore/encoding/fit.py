@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,14 @@ from octcore.data.dataset import Dataset
 from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding import quantile
-from octcore.encoding.base import NUMBER_KINDS, EncodedColumn, Encoding, as_numbers, raw_cells
+from octcore.encoding.base import (
+    NUMBER_KINDS,
+    EncodedColumn,
+    Encoding,
+    as_numbers,
+    encode_block,
+    raw_cells,
+)
 from octcore.errors import DataError, SettingsError, TooLargeError
 from octcore.parameters import unknown_name
 
@@ -281,11 +289,11 @@ def _without_constants(
 ) -> list[EncodedColumn]:
     """Leave out encoded columns with one value on the training rows, and say which were lost."""
     values = {raw.name: raw.cells for raw in varying}
-    kept = []
-    for column in encoded:
-        cells = column.encode(values[column.raw])
-        if (cells != cells[0]).any():
-            kept.append(column)
+    kept: list[EncodedColumn] = []
+    for name, columns in itertools.groupby(encoded, lambda column: column.raw):
+        own = list(columns)  # all at once: texts are looked up among the levels once
+        cells = encode_block(own, values[name], name)
+        kept += itertools.compress(own, (cells != cells[0]).any(axis=0))
     left = {column.raw for column in kept}
     lost = [raw.name for raw in varying if raw.name not in left]
     if lost:
