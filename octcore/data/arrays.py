@@ -70,7 +70,8 @@ def labels_from_array(
 def refuse_missing_labels(y: npt.ArrayLike) -> None:
     """Refuse labels, shape ``(n_samples,)``, of which one is None, NaN or the like."""
     labels = np.atleast_1d(np.asarray(y))
-    missing = np.flatnonzero(pd.isna(labels).reshape(len(labels), -1).any(axis=1))
+    gone = np.asarray(pd.isna(labels))
+    missing = np.flatnonzero(gone.any(axis=tuple(range(1, gone.ndim))))
     if len(missing):
         row = int(missing[0]) + 1
         raise DataError("MISSING_TARGET", f"Row {row} has no label; leave it out.", line=row)

@@ -279,7 +279,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         if y is not None:
             refuse_missing_labels(y)
         if isinstance(X, pd.DataFrame) and not tables.all_numbers(X):
-            validate_data(self, X, skip_check_array=True)
+            validate_data(self, X, y, skip_check_array=True)
             y = np.asarray(y)
         else:
             names, given = getattr(X, "columns", None), X

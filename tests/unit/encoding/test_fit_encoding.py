@@ -8,7 +8,8 @@ import pytest
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.encoding.base import EncodedColumn, Encoding, group_slices
+from octcore.encoding import fit
+from octcore.encoding.base import EncodedColumn, Encoding, encode_block, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError, SettingsError
 
@@ -271,3 +272,18 @@ def test_many_columns_of_one_name_are_numbered_in_no_time() -> None:
     names = Encoding("QT-1", columns, ("a",)).names
     assert names[:3] == ("a>1", "a>1 (2)", "a>1 (3)")
     assert len(set(names)) == len(columns)
+
+
+def test_the_levels_of_a_column_are_looked_up_once(
+    mixed: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of 4,500 job titles was looked up apart, ten seconds long."""
+    asked: list[str] = []
+
+    def counted(columns: list[EncodedColumn], values: np.ndarray, raw: str) -> np.ndarray:
+        asked.append(raw)
+        return encode_block(columns, values, raw)
+
+    monkeypatch.setattr(fit, "encode_block", counted)
+    fit_encoding("QT-5", mixed)
+    assert len(asked) == len(set(asked)) > 1

@@ -219,6 +219,14 @@ def test_dates_and_truth_values_may_have_gaps() -> None:
         assert model.score(frame.assign(day=same), y) == 1.0
 
 
+def test_a_table_without_rows_or_labels_is_refused_in_words(table: Any) -> None:
+    frame, _ = table
+    with pytest.raises(ValueError, match="requires y"):
+        octcore.OptimalTreeClassifier().fit(frame, None)
+    with pytest.raises(DataError, match="no rows"):
+        octcore.OptimalTreeClassifier().fit(frame.iloc[:0], [])
+
+
 def test_gaps_that_training_had_not_are_refused_later(table: Any) -> None:
     frame, y = table
     model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch").fit(frame, y)
