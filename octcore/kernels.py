@@ -49,13 +49,13 @@ KEPT_SECONDS = 30 * 24 * 3600.0
 KEPT_ENTRIES = 300
 """Some six states of all kernels: enough for several versions and Pythons side by side."""
 
-_lock = threading.RLock()
+_lock, _counting = threading.RLock(), threading.Lock()
+_this_thread = threading.local()
 _loaded: set[str] = set()
 _listeners: list[Callable[[str], None]] = []
 _compilers: list[subprocess.Popen[bytes]] = []
 """Processes that nobody waits for; kept, since Python complains of one that is forgotten."""
-_spent = 0.0
-_since: float | None = None
+_spent, _waiting, _since = 0.0, 0, 0.0
 
 
 def kernel(owns: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -169,31 +169,49 @@ def require(*names: str, stop: Callable[[], bool] = lambda: False) -> float:
     `stop` is asked while another process compiles, which goes on all the same after the
     `CancelledError`.
     """
-    global _spent, _since
-    with _lock:
+    if _loaded.issuperset(names):
+        return 0.0
+    begin = time.perf_counter()
+    with _waited(), _lock:
         missing = [name for name in names if name not in _loaded]
-        if not missing:
-            return 0.0
-        begin = _since = time.perf_counter()
         new = [name for name in missing if not is_compiled(name)]
-        try:
-            _say(PREPARING if cache_folder() else PREPARING_AGAIN, bool(new))
-            # Where nothing can be kept, only this process can compile for itself.
-            if new and cache_folder() is not None and not compile_apart(new, stop):
-                raise CancelledError("Stopped while the search was being prepared.")
-            for name in missing:
-                _load(name)
-        finally:
-            seconds = time.perf_counter() - begin
-            _spent, _since = _spent + seconds, None
-        _say(PREPARED, bool(new))
-        return seconds
+        _say(PREPARING if cache_folder() else PREPARING_AGAIN, bool(new))
+        # Where nothing can be kept, only this process can compile for itself.
+        if new and cache_folder() is not None and not compile_apart(new, stop):
+            raise CancelledError("Stopped while the search was being prepared.")
+        for name in missing:
+            _load(name)
+    _say(PREPARED, bool(new))
+    return time.perf_counter() - begin
+
+
+def in_background() -> None:
+    """Let no clock stand still for what this thread loads from now on: nobody waits for it."""
+    _this_thread.is_background = True
+
+
+@contextlib.contextmanager
+def _waited() -> Iterator[None]:
+    """Count the time as waited for, once for all threads that wait."""
+    global _spent, _waiting, _since
+    if getattr(_this_thread, "is_background", False):
+        yield
+        return
+    with _counting:
+        _since = _since if _waiting else time.perf_counter()
+        _waiting += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _waiting -= 1
+            _spent += 0.0 if _waiting else time.perf_counter() - _since
 
 
 def spent() -> float:
     """Seconds that this process has waited for kernels so far; no clock counts them."""
-    begin = _since
-    return _spent + (0.0 if begin is None else time.perf_counter() - begin)
+    with _counting:
+        return _spent + (time.perf_counter() - _since if _waiting else 0.0)
 
 
 @contextlib.contextmanager

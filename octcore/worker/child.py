@@ -215,6 +215,7 @@ class Warmer:
                 self._channel.send("ready")
 
     def _run(self) -> None:
+        kernels.in_background()
         try:
             for name in self._modules:
                 if not self._inbox.has_request:

@@ -206,3 +206,40 @@ def handed_on() -> list[str]:
                         found.append(f"{name} is given one by {call.func}")
     assert {"_search", "count_columns", "score", "_find", "solve_pack"} <= looked_at
     return found
+
+
+def test_clocks_stand_still_for_those_who_wait_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is loaded while nobody waits was taken off a solve that ran meanwhile."""
+    loading, go_on = threading.Event(), threading.Event()
+
+    def load(name: str) -> None:
+        loading.set()
+        assert go_on.wait(60)
+        kernels._loaded.add(name)
+
+    monkeypatch.setattr(kernels, "_load", load)
+    monkeypatch.setattr(kernels, "is_compiled", lambda name: True)
+    monkeypatch.setattr(kernels, "_loaded", set())
+
+    def ahead() -> None:
+        kernels.in_background()
+        kernels.require("a:b")
+
+    warmer = threading.Thread(target=ahead)
+    before = kernels.spent()
+    warmer.start()
+    assert loading.wait(60)
+    time.sleep(0.05)
+    assert kernels.spent() == before
+
+    waits = threading.Thread(target=kernels.require, args=("a:b",))
+    waits.start()
+    while kernels.spent() < before + 0.05:  # who needs it now waits for the other
+        assert waits.is_alive()
+        time.sleep(0.005)
+    go_on.set()
+    warmer.join()
+    waits.join()
+    after = kernels.spent()
+    time.sleep(0.01)
+    assert kernels.spent() == after

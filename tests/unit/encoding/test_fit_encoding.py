@@ -9,7 +9,7 @@ import pytest
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit
-from octcore.encoding.base import EncodedColumn, Encoding, encode_block, group_slices
+from octcore.encoding.base import EncodedColumn, Encoding, encoded_block, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError, SettingsError
 
@@ -282,8 +282,8 @@ def test_the_levels_of_a_column_are_looked_up_once(
 
     def counted(columns: list[EncodedColumn], values: np.ndarray, raw: str) -> np.ndarray:
         asked.append(raw)
-        return encode_block(columns, values, raw)
+        return encoded_block(columns, values, raw)
 
-    monkeypatch.setattr(fit, "encode_block", counted)
+    monkeypatch.setattr(fit, "encoded_block", counted)
     fit_encoding("QT-5", mixed)
     assert len(asked) == len(set(asked)) > 1

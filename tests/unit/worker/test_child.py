@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+from octcore.formulations.base import get_formulation
 from octcore.worker import child
 from octcore.worker.child import Warmer
 
@@ -37,6 +38,7 @@ def test_an_idle_worker_is_ready_once():
 
 def test_what_splits_the_rows_is_imported_before_the_clock_starts(monkeypatch):
     imported: list[str] = []
+    get_formulation("path-search")  # which is imported, too
     monkeypatch.setattr(child.importlib, "import_module", imported.append)
     for size in (0.0, 0.25):
         child._import_for({"formulation": "path-search", "test_size": size})
