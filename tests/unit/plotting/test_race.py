@@ -157,6 +157,7 @@ def test_every_preset_is_offered_where_it_fits():
     assert "FlowOCT against accelerated BendOCT" in iris
 
 
+@pytest.mark.long
 def test_hyperplanes_are_held_against_all_thresholds():
     preset = next(p for p in presets() if p.title == "Axis-parallel against oblique")
     iris = load_sample("iris")
