@@ -7,6 +7,7 @@ from dashboard.server import jobs
 from dashboard.views.compare import profile_upload, race_form, race_view
 from dashboard.views.compare import side_by_side as beside
 from dashboard.views.compare.race_view import labels_of
+from dashboard.views.data import encoding_preview
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
 
@@ -26,6 +27,7 @@ with st.expander("Compare others", icon=":material/checklist:") if views else st
         key="compare_choice",
     )
     st.page_link("pages/runs.py", label="Or tick runs of the history", icon=":material/history:")
+encoding_preview.price_link()
 if not views:
     st.info(
         "Press **Start**: the runs solve the same rows, their gaps close in one chart, "

@@ -42,9 +42,9 @@ lazy_tabs(
     {
         "Rows": dataset_input.preview,
         "Columns": column_editor.draw,
-        "Encoding": encoding_preview.draw,
+        encoding_preview.TAB: encoding_preview.draw,
         "Findings": repairs.draw_all,
     },
-    key="data_tabs",
+    key=encoding_preview.TABS,
     first="Columns" if data.y is None else "Rows",
 )

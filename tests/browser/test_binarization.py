@@ -36,3 +36,12 @@ def test_the_price_of_every_encoding_is_shown(visit):
     page.get_by_text("All encodings in a table").click()
     page.locator("[data-testid=stExpander] [data-testid=stDataFrame]").wait_for()
     watched.assert_clean()
+
+
+def test_compare_leads_there(visit):
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/compare")
+    page.get_by_role("button", name="what do coarser thresholds cost").click()
+    page.get_by_role("heading", name="What do coarser thresholds cost?").wait_for()
+    watched.assert_clean()

@@ -29,6 +29,9 @@ from octcore.selection.binarization import QUANTILES, BinarizationPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import DEPTH
 
+TABS, TAB = "data_tabs", "Encoding"
+"""Key of the tabs of the page Data, and the label of this one."""
+
 
 def draw() -> None:
     """Draw the choice of encoding and column, the histogram and what the encoding remarks."""
@@ -73,6 +76,18 @@ def draw() -> None:
     for finding in fitted.findings:
         st.caption(f":material/info: {text.markdown(finding, 400)}")
     draw_prices(data, column)
+
+
+def price_link() -> None:
+    """Draw the way from another page to the price of binarization."""
+    if st.button(
+        "Compare encodings: what do coarser thresholds cost?",
+        icon=":material/compare_arrows:",
+        type="tertiary",
+        key="price_link",
+    ):
+        st.session_state[TABS] = TAB
+        st.switch_page("pages/data.py")
 
 
 PRICE_TASK, PRICE_SECONDS = "binarization", 900.0
