@@ -193,40 +193,45 @@ def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
 
     `preferred`: (n_columns,) bool, columns whose thresholds stand for equal ones of others.
     """
-    n_columns, n = table.rank.shape
+    n_columns = len(table.rank)
     sizes = np.array([len(values) - 1 for values in table.values], np.int64)
-    is_new = np.zeros((n_columns, int(sizes.max(initial=0)) + 1), bool)
-    key = np.random.default_rng(0).integers(0, 1 << 62, n, dtype=np.int64).astype(np.uint64)
-    everything = key.sum(dtype=np.uint64)
-    one_each = sizes.max(initial=0) == 1  # of columns that part the rows differently
-    is_new[:, :1] = one_each
-    columns = sorted(range(0 if one_each else n_columns), key=lambda h: (not preferred[h], h))
-    codes = [np.zeros(0, np.uint64)]
-    for h in columns:
-        sums = np.zeros(sizes[h] + 1, np.uint64)
-        np.add.at(sums, table.rank[h], key)
-        sums = np.cumsum(sums, dtype=np.uint64)[:-1]
-        codes.append(np.minimum(sums, everything - sums))
-        is_new[h, : sizes[h]] = True
-    place = np.repeat(np.array(columns, np.int64), sizes[columns])
-    rank = np.concatenate([np.zeros(0, np.int64), *(np.arange(sizes[h]) for h in columns)])
-    _, first, code = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
-    known: dict[int, list[tuple[int, int]]] = {}
-    for at in np.flatnonzero(first[code] < np.arange(len(code))).tolist():
-        begin, here = int(first[code[at]]), (int(place[at]), int(rank[at]))
-        alike = known.setdefault(begin, [(int(place[begin]), int(rank[begin]))])
-        if any(_part_alike(table, *here, *other) for other in alike):
-            is_new[here] = False
-        else:
-            alike.append(here)
+    is_new = np.arange(sizes.max(initial=0) + 1) < sizes[:, None]
+    if sizes.max(initial=0) > 1:  # columns of one threshold each part the rows differently
+        is_new[_met_before(table, sizes, preferred)] = False
     # Contiguous however many there are: kernels are compiled for that.
     place, rank = np.ascontiguousarray(np.nonzero(is_new))
     number = np.zeros((n_columns, is_new.shape[1] + 1), np.int64)
     number[:, 1:] = np.cumsum(is_new, axis=1)
     number += np.concatenate([[0], np.cumsum(is_new.sum(axis=1))])[:n_columns, None]
-    own = (midpoints(values)[is_new[h, : sizes[h]]] for h, values in enumerate(table.values))
-    value = np.concatenate([np.zeros(0), *own])
+    first = np.concatenate([[0], np.cumsum(sizes + 1)])
+    value = midpoints(np.concatenate([*table.values, np.zeros(1)]))[first[place] + rank]
     return Thresholds(table.original[place], value, place, rank, number)
+
+
+def _met_before(
+    table: Table, sizes: np.ndarray, preferred: np.ndarray
+) -> tuple[list[int], list[int]]:
+    """Columns and ranks of the thresholds that part the rows as another one does."""
+    n_columns, n = table.rank.shape
+    key = np.random.default_rng(0).integers(0, 1 << 62, n, dtype=np.int64).astype(np.uint64)
+    everything, codes = key.sum(dtype=np.uint64), []
+    columns = sorted(range(n_columns), key=lambda h: (not preferred[h], h))
+    for h in columns:
+        sums = np.zeros(sizes[h] + 1, np.uint64)
+        np.add.at(sums, table.rank[h], key)
+        sums = np.cumsum(sums, dtype=np.uint64)[:-1]
+        codes.append(np.minimum(sums, everything - sums))
+    place = np.repeat(np.array(columns, np.int64), sizes[columns])
+    rank = np.concatenate([np.arange(sizes[h]) for h in columns])
+    _, first, code = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
+    known: dict[int, list[tuple[int, int]]] = {}
+    met: list[tuple[int, int]] = []
+    for at in np.flatnonzero(first[code] < np.arange(len(code))).tolist():
+        begin, here = int(first[code[at]]), (int(place[at]), int(rank[at]))
+        alike = known.setdefault(begin, [(int(place[begin]), int(rank[begin]))])
+        is_met = any(_part_alike(table, *here, *other) for other in alike)
+        (met if is_met else alike).append(here)
+    return [h for h, _ in met], [t for _, t in met]
 
 
 def _part_alike(table: Table, g: int, s: int, h: int, t: int) -> bool:
