@@ -7,8 +7,13 @@ import pytest
 from tests.fuzz import check
 from tests.fuzz.kept import CASES
 
+WIDE = {"sums-beyond-sixteen-bits", "sums-of-fifty-bits"}
+"""Cases for which kernels are compiled that others do without."""
 
-@pytest.mark.parametrize("name", CASES)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long if n in WIDE else ()) for n in CASES]
+)
 def test_kept_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
     check(CASES[name])

@@ -32,6 +32,7 @@ def test_nothing_beats_all_thresholds_and_class_changes_lose_nothing(path) -> No
         assert point.objective == pytest.approx(point.accuracy - 0.01 * point.leaves)
 
 
+@pytest.mark.long
 def test_side_constraints_hold_on_every_encoding() -> None:
     """Floors were refused in the name of a search that nobody had asked for."""
     asked = {"min_recall": {"malignant": 0.97}}

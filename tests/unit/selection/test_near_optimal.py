@@ -63,6 +63,7 @@ def test_its_short_form_is_one_line(iris: NearOptimalTrees) -> None:
     assert len(repr(iris)) < 100
 
 
+@pytest.mark.long
 def test_restrictions_are_subsets(iris: NearOptimalTrees) -> None:
     narrow = iris.restrict(["sepal length (cm)"], ["sepal width (cm)"], 6, 0.015)
     groups, names = iris.encoding.groups, iris.encoding.raw_features

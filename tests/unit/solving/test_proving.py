@@ -123,6 +123,7 @@ def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> Non
     assert place.value.code == "CANNOT_WRITE"
 
 
+@pytest.mark.long
 def test_size_and_time_are_estimated() -> None:
     case, tree = case_of(octcore.solve(load_sample("monks-2"), depth=3, verify=False))
     lines: list[str] = []
