@@ -1,6 +1,7 @@
 """How the solve went: its trees, moved by a slider, its convergence, and what it knew inside."""
 
 import time
+from functools import partial
 
 import numpy as np
 import plotly.graph_objects as go
@@ -42,15 +43,14 @@ def shown(run_id: str, run: SolvedRun) -> Frame | None:
     found = frames(run_id, run)
     if not found:
         return None
-    key, last = _slider_key(run_id), len(found) - 1
-    started = session.state().playing.get(run_id)
+    last, started = len(found) - 1, session.state().playing.get(run_id)
     if started is not None:
         now = playing_position(started[0], time.monotonic() - started[1], len(found))
-        st.session_state[key] = now
+        st.session_state[_slider_key(run_id)] = now
         if now == last:
-            session.pause()
+            _stop(run_id)
             st.rerun()
-    return found[st.session_state.setdefault(key, last)]
+    return found[st.session_state.setdefault(_slider_key(run_id), last)]
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
@@ -67,7 +67,8 @@ def draw(run_id: str, run: SolvedRun) -> None:
         with right:
             title, when = f"Trees, from the first to the last of {len(found)}", text.seconds
             words = [when(frame.seconds) for frame in found]
-            position = inputs.moment(title, words, _slider_key(run_id), on_change=session.pause)
+            is_moving = session.state().playing.get(run_id) is not None
+            position = inputs.moment(title, words, _slider_key(run_id), disabled=is_moving)
     else:
         st.caption("The first tree was already the last one; only the bound moved.")
     frame = found[position]
@@ -89,7 +90,19 @@ def draw(run_id: str, run: SolvedRun) -> None:
 
 
 def _slider_key(run_id: str) -> str:
-    return session.widget_key("replay", run_id)
+    """Key of the slider; one that moves by itself has its own.
+
+    A browser that is slow tells where it stood before, as if somebody had moved it back.
+    """
+    is_moving = session.state().playing.get(run_id) is not None
+    return session.widget_key("replay", run_id, is_moving)
+
+
+def _stop(run_id: str) -> None:
+    """Leave a replay that goes on by itself where it is."""
+    now = st.session_state.get(_slider_key(run_id))
+    session.pause()
+    st.session_state[_slider_key(run_id)] = now
 
 
 def _play_button(run_id: str, n_frames: int) -> None:
@@ -100,7 +113,7 @@ def _play_button(run_id: str, n_frames: int) -> None:
 
     is_playing = session.state().playing.get(run_id) is not None
     label, icon, press = (
-        ("Pause", "pause", session.pause) if is_playing else ("Play", "play_arrow", start)
+        ("Pause", "pause", partial(_stop, run_id)) if is_playing else ("Play", "play_arrow", start)
     )
     key = session.widget_key("play", run_id)
     words = "Shows the trees one after the other, as the solve found them."
