@@ -87,7 +87,7 @@ def gap(value: float | None) -> str:
         return "–"
     if value <= 0:
         return "0 %"
-    return f"{100 * value:.2g} %" if value < 10 else "> 1000 %"
+    return f"{float(f'{100 * value:.2g}'):g} %" if value < 10 else "> 1000 %"
 
 
 def objective(told: str) -> str:

@@ -263,6 +263,7 @@ def test_numbers_are_short():
     ]
     assert text.gap(0.0) == "0 %"
     assert text.gap(0.1234) == "12 %"
+    assert (text.gap(1.0), text.gap(5.2), text.gap(0.00012)) == ("100 %", "520 %", "0.012 %")
     assert text.seconds(0.04) == "40 ms"
     assert text.seconds(65.2) == "1 min 05 s"
     assert text.count(1, "row") == "1 row"
