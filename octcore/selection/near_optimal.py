@@ -53,6 +53,8 @@ MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
 EVENT_SECONDS = 0.1
 """Time between two progress events."""
+DECIMALS = 6
+"""A setting of so many decimals is read as it was written, and not told again."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +150,12 @@ class NearOptimalTrees:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """How the settings were read, and whether trees lie next to the border."""
-        instance, margin = self._instance, self._asked.margin
+        """How settings were read, if not as written, and whether trees lie next to the border."""
+        read = {"price of a leaf": self._instance.penalty, "tolerance": self._asked.margin}
         found = [
-            f"the {what} is {fraction_in_words(self._in_rows(cost))}"
-            for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
+            f"the {what} is {fraction_in_words(share)}"
+            for what, cost in read.items()
+            if 10**DECIMALS % (share := self._in_rows(cost)).denominator
         ]
         inside, outside = self._query.near_border
         if inside or outside:

@@ -1,7 +1,6 @@
 """The near-optimal trees of a run: the question, views of the answer, and the trees one by one."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -29,8 +28,6 @@ from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
-DECIMAL = re.compile(r"the .* is \d+(?:/(?:[1245]0*|8|250*))?")
-"""How a setting was read, where that is just the number that was given."""
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
 TASK, TASK_SECONDS = "alternatives", 400.0
@@ -189,8 +186,8 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
         f"**{shown}{of_all}** within {points_words(record.tolerance)} of the proven optimum "
         f"{text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
     )
-    if told := [s for s in record.statements if not DECIMAL.fullmatch(s)]:
-        st.caption(text.markdown(f"Read so: {'; '.join(told)}.", 400))
+    if record.statements:
+        st.caption(text.markdown(f"Read so: {'; '.join(record.statements)}.", 400))
     notes = []
     if run.encoding.key != search["encoding"]:
         is_oblique = run.tree is not None and not run.tree.is_univariate

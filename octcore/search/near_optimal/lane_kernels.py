@@ -329,13 +329,13 @@ def _make_narrow(rows, terms, like):
     """Rows for the passes in the integers of an array; none where those are of another width."""
     kind, width = like.dtype, like.itemsize
     lanes, m = lanes_of(width), len(rows.y) if width == terms.width else 0
-    n_columns, in_order = len(rows.sequence), m if terms.n_classes == 2 else 0
+    n_columns = len(rows.sequence)
+    in_order = m if terms.n_classes == 2 and terms.depth > 1 else 0  # else nothing passes
     n_counters, n_prefix = (1, 1) if terms.n_classes == 2 else (terms.n_classes, m)
     narrow = Narrow(
         np.empty(m, kind), np.empty((n_columns, in_order), kind), np.empty(m, kind),
-        np.zeros((2, lanes), kind),
-        np.empty((4, lanes), kind), np.empty((n_counters, 4 * lanes), kind),
-        np.empty((n_prefix, 2, lanes), kind),
+        np.zeros((2, lanes), kind), np.empty((4, lanes), kind),
+        np.empty((n_counters, 4 * lanes), kind), np.empty((n_prefix, 2, lanes), kind),
     )  # fmt: skip
     for i in range(m):
         narrow.weight[i], narrow.copies[i] = rows.weight[i], rows.copies[i]

@@ -305,3 +305,9 @@ def test_a_refusal_names_the_largest_tolerance_that_fits(monkeypatch: pytest.Mon
     assert octcore.near_optimal(data, tolerance=fits, **settings).count
     with pytest.raises(TooLargeError):
         octcore.near_optimal(data, tolerance=fits + 0.005, **settings)
+
+
+def test_settings_are_told_where_they_are_no_decimals() -> None:
+    data = octcore.load_sample("iris")
+    found = octcore.near_optimal(data, depth=1, params={"leaf_penalty": 1 / 150}, tolerance=0.01)
+    assert found.statements == ("the price of a leaf is 1/150",)
