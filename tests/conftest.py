@@ -27,8 +27,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile all kernels beside the first tests, which need none, not in front of others."""
-    if not hasattr(session.config, "workerinput"):
+    """Compile all kernels beside the first tests, which need none, not in front of others.
+
+    A few folders that somebody names compile what they ask for.
+    """
+    is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if is_whole and not hasattr(session.config, "workerinput"):
         from octcore import kernels
         from octcore.search.assignment import search as assignment
         from octcore.search.margot import search as routing
