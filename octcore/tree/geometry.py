@@ -19,7 +19,6 @@ from octcore.data.findings import quote
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
 from octcore.tree.tree import Split, Tree
-from octcore.tree.wording import class_name
 
 Point = tuple[float, float]
 Polygon = tuple[Point, ...]
@@ -216,7 +215,6 @@ class Region:
 
     leaf: int
     code: int
-    label: Any
     polygon: Polygon
     """Corners in view units, counter-clockwise."""
 
@@ -228,7 +226,7 @@ def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:
     """
     pieces = node_cells(tree, view)
     return tuple(
-        Region(leaf, tree.class_of(code), class_name(tree, code), polygon)
+        Region(leaf, tree.class_of(code), polygon)
         for leaf, code in tree.labels.items()
         for polygon in pieces[leaf]
     )

@@ -54,7 +54,7 @@ def test_clipping_a_square() -> None:
 def test_regions_of_an_oblique_tree() -> None:
     regions = leaf_regions(two_level_tree(), unit_view())
     assert {r.leaf: round(area(r.polygon), 12) for r in regions} == {2: 0.5, 6: 0.125, 7: 0.375}
-    assert {r.leaf: r.label for r in regions} == {2: "no", 6: "yes", 7: "no"}
+    assert {r.leaf: r.code for r in regions} == {2: 0, 6: 1, 7: 0}
     found = region_of(regions, (0.9, 0.3))
     assert found is not None
     assert found.leaf == 6
