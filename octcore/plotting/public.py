@@ -154,6 +154,9 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
                 f"{name!r} cannot be an axis; these can: {', '.join(possible[:12])}.",
                 setting,
             )
+    if len(set(chosen)) < 2:
+        message = f"Both axes show {chosen[0]!r}; choose two columns."
+        raise SettingsError("SAME_AXES", message, "y")
     record = plane_data(found, run.encoding, train, *chosen, formulation=run.formulation)
     return plane_figure(record, palette_for(theme))
 
