@@ -373,7 +373,7 @@ def pause() -> None:
 
 
 def offer(page: str, value: Any) -> None:
-    """Have `SOLVE` or `TUNE` open with settings filled in, or `COMPARE` with a set of runs."""
+    """Have `SOLVE` or `TUNE` open with settings filled in."""
     st.session_state[f"offered_{page}"] = value
 
 

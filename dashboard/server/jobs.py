@@ -27,6 +27,7 @@ from octcore.formulations.base import get_formulation, list_formulations
 from octcore.serial import default_path
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
+from octcore.store.runs import RunInfo
 
 KEEP = 32
 
@@ -102,14 +103,19 @@ def _bounded(view: JobView) -> JobView:
     """A run that is not proven, with what the proof of another run says about it."""
     if view.run is None or view.run.is_optimal or view.run.certificate.method == "heuristic":
         return view
-    try:
-        found = history.proof(supervisor(), view.id)
-    except OctError:
-        return view  # a run that is not in the history has no other beside it
+    found = proof(view.id)
     if found is None:
         return view
     bound = float(found.summary["bound"])
     return replace(view, run=view.run.bounded_by(bound, f"“{found.name}”"))
+
+
+def proof(run_id: str) -> RunInfo | None:
+    """A run of the same browser, rows and question that is proven optimal; None without one."""
+    try:
+        return history.proof(supervisor(), run_id)
+    except OctError:
+        return None  # a run that is not in the history has no other beside it
 
 
 def _from_history(run_id: str) -> JobView | None:

@@ -11,7 +11,8 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,71 +47,51 @@ NICENESS = 5
 class Entry:
     """The supervisor's own record of a job; changed under its lock only."""
 
-    id: str
-    session: str
-    name: str
-    data: Dataset
-    settings: dict[str, Any]
-    task: str = ""
+    known: JobView
+    """The job as far as its worker has no part in it."""
     seconds: float = 0.0
-    submitted: float = 0.0
-    started: float | None = None
-    finished: float | None = None
     job: Job | None = None
-    final_state: JobState | None = None
-    error: OctError | None = None
     verified: Run | None = None
     """The run with a verification that came later."""
 
     @property
     def is_waiting(self) -> bool:
         """Whether it is in the queue."""
-        return self.started is None and self.finished is None
+        return self.known.started is None and not self.is_final
 
     @property
     def is_running(self) -> bool:
         """Whether it has a worker."""
-        return self.started is not None and self.finished is None
+        return self.known.started is not None and not self.is_final
 
     @property
     def is_final(self) -> bool:
         """Whether it has ended."""
-        return self.finished is not None
+        return self.known.finished is not None
+
+    def now(self, **changes: Any) -> None:
+        """Know something else of it."""
+        self.known = replace(self.known, **changes)
 
     def end(self, state: JobState) -> None:
         """Be final."""
-        self.finished, self.final_state = time.time(), state
+        self.now(finished=time.time(), state=state.value)
 
     def view(self, position: int) -> JobView:
         """Return what pages may see."""
-        common = {
-            "id": self.id,
-            "title": self.name or self.task or title_of(self.settings, self.data.name),
-            "settings": self.settings,
-            "position": position,
-            "data": self.data,
-            "started": self.started,
-            "finished": self.finished,
-            "submitted": self.submitted,
-            "session": self.session,
-            "task": self.task,
-        }
-        job = self.job
-        if job is None:
-            waiting = QUEUED if self.is_waiting else JobState.RUNNING
-            state = self.final_state or waiting
-            return JobView(**common, state=str(state), phase=str(state), error=self.error)
-        now = job.snapshot()
+        if self.job is None:
+            return replace(self.known, position=position, phase=self.known.state)
+        now = self.job.snapshot()
         # A result that is being written down is not final for the pages yet.
-        state = self.final_state or (JobState.STOPPING if now.state.is_final else now.state)
-        return JobView(
-            **common,
-            state=state.value,
+        state = JobState.STOPPING if now.state.is_final else now.state
+        return replace(
+            self.known,
+            state=self.known.state if self.is_final else state.value,
             phase=now.phase,
             elapsed=now.elapsed,
-            trace=Trace(job.events()),
+            trace=Trace(self.job.events()),
             run=self.verified or now.run,
-            error=self.error or now.error,
+            error=self.known.error or now.error,
             parts=now.parts,
             result=now.result,
         )
@@ -167,10 +148,12 @@ class Supervisor:
         Raises `OctError` if settings or data are refused, or too many solves wait already.
         """
         accepted = check_against_data(check_settings(**settings), data)
-        settings = {**settings, "time_limit": accepted.time_limit}
-        entry = Entry(str(uuid.uuid4()), session, name, data, settings)
-        self._queue(entry, lambda: self._writer.begin(entry.id, data, settings, name, session))
-        return entry.id
+        settings, run_id = {**settings, "time_limit": accepted.time_limit}, str(uuid.uuid4())
+        title = name or title_of(settings, data.name)
+        asked = JobView(run_id, title, settings, QUEUED, data=data, session=session)
+        begin = partial(self._writer.begin, run_id, data, settings, name, session)
+        self._queue(Entry(asked), begin)
+        return run_id
 
     def submit_task(
         self,
@@ -186,9 +169,10 @@ class Supervisor:
         `seconds`: after so long it is ended.
         Raises `SettingsError` if too many wait already.
         """
-        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), task, seconds)
-        self._queue(entry)
-        return entry.id
+        task_id, given = str(uuid.uuid4()), dict(settings)
+        asked = JobView(task_id, name or task, given, QUEUED, data=data, session=session, task=task)
+        self._queue(Entry(asked, seconds))
+        return task_id
 
     def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
         """Put a run that was made without a solve into the history; returns its id.
@@ -235,7 +219,7 @@ class Supervisor:
             if entry is None:
                 return None
             order = self._order() if entry.is_waiting else ()
-            position = order.index(entry) + 1 if entry in order else 0
+            position = order.index(entry.known) + 1 if entry.known in order else 0
             return entry.view(position)
 
     def load(self, job_id: str) -> Run:
@@ -255,8 +239,8 @@ class Supervisor:
     def jobs(self, session: str | None = None) -> tuple[JobView, ...]:
         """Jobs in memory, oldest first; of one session only if one is given."""
         with self._lock:
-            ids = [e.id for e in self._entries.values() if session in (None, e.session)]
-        views = (self.get(job_id) for job_id in ids)
+            known = [entry.known for entry in self._entries.values()]
+        views = (self.get(job.id) for job in known if session in (None, job.session))
         return tuple(view for view in views if view is not None)
 
     def stop(self, job_id: str, wait: bool = False) -> None:
@@ -268,8 +252,8 @@ class Supervisor:
             job = entry.job
             if job is None:
                 entry.end(JobState.STOPPED)
-                if not entry.task:
-                    self._writer.finish(entry.id, StoreState.STOPPED, None, "Stopped in the queue.")
+                if not entry.known.task:
+                    self._writer.finish(job_id, StoreState.STOPPED, None, "Stopped in the queue.")
         if job is not None:
             job.stop(wait=wait)
 
@@ -278,7 +262,7 @@ class Supervisor:
         with self._lock:
             entry = self._entries.get(job_id)
             if entry is not None:
-                entry.name = name
+                entry.now(title=name)
         if self.store is not None:
             self.store.rename(job_id, name)
 
@@ -316,24 +300,24 @@ class Supervisor:
         self._writer.close()
 
     def _queue(self, entry: Entry, begin: Callable[[], None] = lambda: None) -> None:
-        entry.submitted = time.time()
+        entry.now(submitted=time.time())
         with self._lock:
             waiting = [other for other in self._entries.values() if other.is_waiting]
-            own = sum(other.session == entry.session for other in waiting)
+            own = sum(other.known.session == entry.known.session for other in waiting)
             if own >= QUEUED_PER_SESSION or len(waiting) >= QUEUED_ALTOGETHER:
                 raise SettingsError(
                     "QUEUE_FULL",
                     f"{own} of your solves and {len(waiting)} altogether wait already; stop one or "
                     "wait for one to end.",
                 )
-            self._entries[entry.id] = entry
+            self._entries[entry.known.id] = entry
         begin()
         self._dispatch()
 
-    def _order(self) -> tuple[Entry, ...]:
-        """Waiting entries in the order in which they will start."""
-        waiting = [entry for entry in self._entries.values() if entry.is_waiting]
-        running = Counter(entry.session for entry in self._entries.values() if entry.is_running)
+    def _order(self) -> tuple[JobView, ...]:
+        """Waiting jobs in the order in which they will start."""
+        waiting = [entry.known for entry in self._entries.values() if entry.is_waiting]
+        running = Counter(e.known.session for e in self._entries.values() if e.is_running)
         return fair_order(waiting, running, self._served)
 
     def _dispatch(self) -> None:
@@ -343,25 +327,28 @@ class Supervisor:
                 order = self._order()
                 if running >= self.cores or not order:
                     break
-                self._start(order[0])
+                self._start(self._entries[order[0].id])
             self._forget_old()
 
     def _start(self, entry: Entry) -> None:
         self._serial += 1
-        self._served[entry.session] = self._serial
-        entry.started = time.time()
-        request = Request(entry.data, entry.settings, task=entry.task, seconds=entry.seconds)
-        if not entry.task:
-            self._writer.start(entry.id)
+        asked = entry.known
+        self._served[asked.session] = self._serial
+        entry.now(started=time.time(), state=JobState.RUNNING.value)
+        assert asked.data is not None
+        request = Request(asked.data, asked.settings, task=asked.task, seconds=entry.seconds)
+        if not asked.task:
+            self._writer.start(asked.id)
         try:
             entry.job = self._pool.start(
                 request,
-                lambda event: self._writer.append(entry.id, event),
+                lambda event: self._writer.append(asked.id, event),
                 lambda job: self._ended(entry, job),
             )
         except (OSError, RuntimeError) as error:
-            entry.error = EngineError("NO_WORKER", f"No worker could be started: {error}.")
-            self._end(entry, JobState.FAILED, None, entry.error)
+            failure = EngineError("NO_WORKER", f"No worker could be started: {error}.")
+            entry.now(error=failure)
+            self._end(entry, JobState.FAILED, None, failure)
 
     def _keep_verification(self, run_id: str, found: Verification) -> None:
         try:
@@ -376,9 +363,10 @@ class Supervisor:
 
     def _ended(self, entry: Entry, job: Job) -> None:
         snapshot = job.snapshot()
-        found = (snapshot.result or {}).get("verification") if entry.task == VERIFY_TASK else None
+        asked = entry.known
+        found = (snapshot.result or {}).get("verification") if asked.task == VERIFY_TASK else None
         if found is not None:
-            self._keep_verification(str(entry.settings["run_id"]), Verification.from_dict(found))
+            self._keep_verification(str(asked.settings["run_id"]), Verification.from_dict(found))
         entry.job = job
         self._end(entry, snapshot.state, snapshot.run, snapshot.error)
         self._dispatch()
@@ -386,17 +374,18 @@ class Supervisor:
     def _end(self, entry: Entry, state: JobState, run: Run | None, error: OctError | None) -> None:
         with self._lock:
             entry.end(state)
-        if not entry.task:
+        if not entry.known.task:
             message = "" if error is None else error.message
-            self._writer.finish(entry.id, StoreState(state.value), run, message)
+            self._writer.finish(entry.known.id, StoreState(state.value), run, message)
 
     def _forget_old(self) -> None:
         for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):
-            final = [e for e in self._entries.values() if e.is_final and bool(e.task) == is_task]
-            for entry in sorted(final, key=lambda e: e.finished or 0.0)[:-kept]:
+            known = [entry.known for entry in self._entries.values() if entry.is_final]
+            final = [job for job in known if bool(job.task) == is_task]
+            for job in sorted(final, key=lambda job: job.finished or 0.0)[:-kept]:
                 # One that the history lacks is nowhere else.
-                if not self._writer.is_waiting(entry.id):
-                    del self._entries[entry.id]
+                if not self._writer.is_waiting(job.id):
+                    del self._entries[job.id]
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_SECONDS):
@@ -407,8 +396,8 @@ class Supervisor:
 
 
 def fair_order(
-    waiting: Sequence[Entry], running: Mapping[str, int], served: Mapping[str, int]
-) -> tuple[Entry, ...]:
+    waiting: Sequence[JobView], running: Mapping[str, int], served: Mapping[str, int]
+) -> tuple[JobView, ...]:
     """Order waiting jobs fairly.
 
     The session with the fewest running jobs comes first, then the one served longest ago.
@@ -420,7 +409,7 @@ def fair_order(
     count, last = Counter(running), Counter(served)
     clock = max(last.values(), default=0)
     while left:
-        chosen = min(left, key=lambda e: (count[e.session], last[e.session]))
+        chosen = min(left, key=lambda job: (count[job.session], last[job.session]))
         left.remove(chosen)
         order.append(chosen)
         clock += 1

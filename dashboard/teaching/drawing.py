@@ -12,7 +12,7 @@ from dashboard.teaching.lessons import CLASSES, GRID, Cuts
 from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
-from octcore.encoding.base import Encoding
+from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.plotting.layout import BREAK, base_layout, curve, mark
 from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.plane_axes import Axis, Places
@@ -20,9 +20,9 @@ from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
-from octcore.tree.geometry import Line, PlaneView, Polygon, Segment, box, clip, clip_segment
+from octcore.tree.geometry import PlaneView, Region, Segment, leaf_regions
 from octcore.tree.margins import node_margins, split_lines
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
 
 BOX = (-0.02, 1.02)
 """Visible part of both axes: points on the border stay whole."""
@@ -38,8 +38,7 @@ class Truth:
 
     segments: tuple[Segment, ...] = ()
     """Lines, each inside its own region."""
-    regions: tuple[tuple[Polygon, int], ...] = ()
-    """Regions with their class index."""
+    regions: tuple[Region, ...] = ()
     flipped: tuple[tuple[float, float], ...] = ()
     """Points with noise on their label."""
 
@@ -56,33 +55,17 @@ def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
     """
     if made is None:
         return Truth()
-    flipped = made.points[made.labels != made.true_labels] if labels_too else []
-    segments: list[Segment] = []
-    regions: list[tuple[Polygon, int]] = []
-    if made.planes:
-        _descend(made, 1, box(BOX, BOX), segments, regions)
-    return Truth(tuple(segments), tuple(regions), tuple((float(x), float(y)) for x, y in flipped))
-
-
-def _descend(
-    made: SyntheticSet,
-    node: int,
-    cell: Polygon,
-    segments: list[Segment],
-    regions: list[tuple[Polygon, int]],
-) -> None:
-    if not cell:
-        return
-    if node not in made.planes:
-        regions.append((cell, int(made.leaf_labels[node] > 0)))
-        return
-    (a, b), offset = made.planes[node]
-    line = Line(a, b, -offset)
-    segment = clip_segment(cell, line)
-    if segment is not None:
-        segments.append(segment)
-    _descend(made, 2 * node, clip(cell, line), segments, regions)
-    _descend(made, 2 * node + 1, clip(cell, line.flipped()), segments, regions)
+    flipped = made.points[made.labels != made.true_labels] if labels_too else np.empty((0, 2))
+    told = tuple((float(x), float(y)) for x, y in flipped)
+    if not made.planes:
+        return Truth(flipped=told)
+    splits = {node: Split.on_plane(*line) for node, line in made.planes.items()}
+    labels = {leaf: int(label > 0) for leaf, label in made.leaf_labels.items()}
+    tree, columns = Tree(splits, labels, 2, len(CLASSES)), ("x", "y")
+    plain = Encoding("raw", tuple(EncodedColumn(name, "value") for name in columns), columns)
+    view = PlaneView(plain, *columns, BOX, BOX)
+    segments = (s for lines in split_lines(tree, view).values() for s in lines.line)
+    return Truth(tuple(segments), leaf_regions(tree, view), told)
 
 
 def board_data(
@@ -101,10 +84,7 @@ def board_data(
     `serial`: number of the last change that the board reported; older echoes are ignored there.
     """
     thousandths = np.rint(points * GRID).astype(int)
-    if tree is None:
-        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
-    else:
-        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
+    regions, opacity = (truth.regions, 0.13) if tree is None else (tree.regions, 0.25)
     return {
         "origin": origin,
         "serial": serial,
@@ -116,8 +96,8 @@ def board_data(
         ],
         "truth": truth.segments,
         "regions": [
-            {"polygon": polygon, "colour": palette.class_tint(code, opacity)}
-            for polygon, code, opacity in regions
+            {"polygon": region.polygon, "colour": palette.class_tint(region.code, opacity)}
+            for region in regions
         ],
         "lines": [] if tree is None else [s for lines in tree.lines.values() for s in lines.line],
         "ink": vars(palette),

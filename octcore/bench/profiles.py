@@ -8,12 +8,14 @@ instance without a tree or a bound never counts.
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, median
 
 from octcore.bench import suite
 from octcore.bench.runner import is_complete
+from octcore.engines.events import relative_gap
 from octcore.errors import DataError, SettingsError
 
 Cells = Mapping[str, str]
@@ -63,6 +65,60 @@ def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]
             groups.setdefault(curve_name(cells, by), {})[_instance(cells, by)] = cells
     common = set.intersection(*(set(found) for found in groups.values())) if groups else set()
     return [found[instance] for found in groups.values() for instance in sorted(common)]
+
+
+def summary(lines: Iterable[Cells]) -> tuple[tuple[str, ...], ...]:
+    """Heading, and what every formulation or variant reached at every depth.
+
+    Medians, unless it says else, of the lines that were run; columns of which nothing is known are
+    left out.
+    """
+    groups: dict[tuple[int, str], list[Cells]] = {}
+    for cells in lines:
+        if cells["status"] not in NOT_RUN:
+            groups.setdefault((int(cells["depth"]), curve_name(cells)), []).append(cells)
+    rows = [
+        (
+            name,
+            str(depth),
+            f"{sum(cells['status'] == 'optimal' for cells in mine)} of {len(mine)}",
+            _middle(_of(mine, "seconds")),
+            _middle(_of(mine, "solve_seconds")),
+            _middle(_of(mine, "cpu_seconds")),
+            _middle(_of(mine, "reference_seconds")),
+            _middle(_of([cells for cells in mine if cells["status"] != "optimal"], "gap"), ".2%"),
+            _middle(map(root_gap, mine), ".2%"),
+            _middle(_of(mine, "test_accuracy"), ".3f", fmean),
+            _middle(_of(mine, "reference_accuracy"), ".3f", fmean),
+        )
+        for (depth, name), mine in sorted(groups.items(), key=lambda item: item[0][0])
+    ]
+    heading = (
+        "formulation", "depth", "proven", "seconds", "solve seconds", "CPU seconds",
+        "published seconds", "gap of the open ones", "root gap", "mean test accuracy",
+        "mean published accuracy",
+    )  # fmt: skip
+    kept = [k for k in range(len(heading)) if any(row[k] for row in rows)]
+    return tuple(tuple(row[k] for k in kept) for row in (heading, *rows))
+
+
+def _of(lines: Iterable[Cells], column: str) -> Iterator[float | None]:
+    return (suite.number(cells.get(column)) for cells in lines)
+
+
+def root_gap(cells: Cells) -> float | None:
+    """Relative distance of the root bound from the published optimum; None without one of both."""
+    optimum, bound = cells.get("reference_objective"), cells.get("root_bound")
+    return relative_gap(suite.number(optimum), suite.number(bound))
+
+
+def _middle(
+    values: Iterable[float | None],
+    form: str = ".3g",
+    middle: Callable[[list[float]], float] = median,
+) -> str:
+    known = [value for value in values if value is not None]
+    return format(middle(known), form) if known else ""
 
 
 def read_bench(path: str | Path) -> list[dict[str, str]]:

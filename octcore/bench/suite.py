@@ -8,17 +8,14 @@ from __future__ import annotations
 import csv
 import functools
 import importlib
-import itertools
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib import resources
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from octcore.data.dataset import Dataset
-from octcore.engines.events import relative_gap
 from octcore.parameters import unknown_name
 
 SELECTION_TEST_SIZE = 0.25
@@ -145,9 +142,9 @@ class Line:
         """What makes a line unique in a file; a second run leaves such lines alone."""
         return tuple(str(getattr(self, name)) for name in KEY)
 
-    def cells(self) -> dict[str, Any]:
-        """Values by column, None as the empty text."""
-        return {name: "" if value is None else value for name, value in asdict(self).items()}
+    def cells(self) -> dict[str, str]:
+        """Texts of the values by column, None as the empty one."""
+        return {name: "" if value is None else str(value) for name, value in asdict(self).items()}
 
 
 COLUMNS = tuple(f.name for f in fields(Line))
@@ -174,36 +171,6 @@ def encoded_sets() -> tuple[tuple[str, str], ...]:
 def number(text: str | None) -> float | None:
     """A cell as a number, None where it is empty."""
     return float(text) if text else None
-
-
-def summary(lines: Sequence[Line]) -> str:
-    """One line of text per formulation, depth and label: solved, and medians."""
-    groups: dict[tuple[str, int, str], list[Line]] = {}
-    for line in lines:
-        # Words before the first setting; what is said as ``name=value`` differs by instance.
-        label = itertools.takewhile(lambda word: "=" not in word, line.parameters.split())
-        groups.setdefault((line.formulation, line.depth, " ".join(label)), []).append(line)
-    return "\n".join(_summary(*key, mine) for key, mine in sorted(groups.items()))
-
-
-def _summary(formulation: str, depth: int, label: str, lines: list[Line]) -> str:
-    name = f"{formulation} D={depth}" + (f" {label}" if label else "")
-    run = [line for line in lines if line.status not in {"missing", "refused"}]
-    if not run:
-        return f"{name}: nothing ran; {lines[0].note}"
-    parts = [f"{name}: {sum(line.status == 'optimal' for line in run)} of {len(run)} proven"]
-    root_gaps = [relative_gap(line.reference_objective, line.root_bound) for line in run]
-    for words, values in {
-        "seconds": [line.seconds for line in run],
-        "solve seconds": [line.solve_seconds for line in run],
-        "gap": [line.gap for line in run],
-        "root gap": root_gaps,
-        "test accuracy": [line.test_accuracy for line in run],
-        "reference seconds": [line.reference_seconds for line in run],
-    }.items():
-        known = [value for value in values if value is not None]
-        parts += [f"median {words} {median(known):.4g}"] if known else []
-    return ", ".join(parts)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from octcore.bench.data_files import check_files, data_folder
-from octcore.bench.profiles import read_bench
+from octcore.bench.profiles import read_bench, summary
 from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import (
     Instance,
@@ -18,7 +20,6 @@ from octcore.bench.suite import (
     list_suites,
     of_datasets,
     pick,
-    summary,
 )
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, progress_text, write_text
@@ -93,7 +94,9 @@ def run_bench(arguments: argparse.Namespace) -> int:
         lines = run_suite(suite.key, chosen, limit, output, tell, solver, workers.backend)
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
-    print(summary(lines))
+    heading, *rows = summary(line.cells() for line in lines)
+    if rows:
+        print(pd.DataFrame(rows, columns=heading).to_string(index=False))
     return 0
 
 

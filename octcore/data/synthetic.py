@@ -61,8 +61,6 @@ class SyntheticSet:
     """Label of each leaf of that tree."""
     true_labels: Labels = field(default_factory=lambda: np.empty(0, np.int64))
     """Shape ``(n_samples,)``: labels before noise."""
-    gamma: float = 0.0
-    """Every point is at least this far from every line on its path."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,6 @@ class Generator:
     key: str
     title: str
     summary: str
-    depth: int
     draw: Callable[..., SyntheticSet]
     """Takes a random generator and the parameters but the last two, which all recipes have."""
     parameters: tuple[Parameter, ...] = ()
@@ -84,12 +81,12 @@ _FLIP = FloatRange("flip", 0.0, help="Share of labels turned over.", low=0.0, hi
 
 
 def _recipe(
-    key: str, title: str, summary: str, depth: int, *own: Parameter, seed: Parameter = _SEED
+    key: str, title: str, summary: str, *own: Parameter, seed: Parameter = _SEED
 ) -> Callable[[Callable[..., SyntheticSet]], Callable[..., SyntheticSet]]:
     """Add a recipe to the list, in teaching order."""
 
     def add(draw: Callable[..., SyntheticSet]) -> Callable[..., SyntheticSet]:
-        _GENERATORS.append(Generator(key, title, summary, depth, draw, (*own, _FLIP, seed)))
+        _GENERATORS.append(Generator(key, title, summary, draw, (*own, _FLIP, seed)))
         return draw
 
     return add
@@ -152,7 +149,6 @@ def _partition(
     "4-partitions",
     "Four partitions",
     "Four regions cut by three oblique lines; a depth-2 oblique tree is perfect.",
-    2,
     _points(108, 8),
     _gamma(0.03, 0.08),
 )
@@ -169,7 +165,6 @@ def _four_partitions(rng: np.random.Generator, n: int, gamma: float) -> Syntheti
     "wedges",
     "Halves with wedges",
     "Two halves, each with a few points of the other class in a wedge: every margin can be seen.",
-    2,
     _points(110, 24),
     _gamma(0.025, 0.04),
 )
@@ -188,7 +183,6 @@ def _wedges(rng: np.random.Generator, n: int, gamma: float) -> SyntheticSet:
     "6-partitions",
     "Six partitions",
     "Six oblique strips of alternating label; depth 3 is needed.",
-    3,
     _points(96, 12),
     _gamma(0.02, 0.04),
 )
@@ -217,7 +211,6 @@ def _six_partitions(rng: np.random.Generator, n: int, gamma: float) -> Synthetic
     "xor",
     "XOR",
     "Four quarters with opposite labels; greedy trees see no gain in the first split.",
-    2,
     _points(100, 8),
     _gamma(0.04, 0.15),
 )
@@ -226,9 +219,7 @@ def _xor(rng: np.random.Generator, n: int, gamma: float) -> SyntheticSet:
     return _partition(planes, {4: -1, 5: 1, 6: -1, 7: 1}, n, gamma, rng)[0]
 
 
-@_recipe(
-    "moons", "Moons", "Two half circles that interlock.", 3, _points(120, 8), _noise(0.06, 0.5)
-)
+@_recipe("moons", "Moons", "Two half circles that interlock.", _points(120, 8), _noise(0.06, 0.5))
 def _moons(rng: np.random.Generator, n: int, noise: float) -> SyntheticSet:
     labels = _halves(n)
     angle = rng.uniform(0, math.pi, n)
@@ -242,7 +233,6 @@ def _moons(rng: np.random.Generator, n: int, noise: float) -> SyntheticSet:
     "circles",
     "Circles",
     "A ring around a smaller ring.",
-    3,
     _points(120, 8),
     _noise(0.04, 0.3),
     FloatRange("inner", 0.35, help="Radius of the inner ring.", low=0.05, high=0.95),
@@ -259,7 +249,6 @@ def _circles(rng: np.random.Generator, n: int, noise: float, inner: float) -> Sy
     "spiral",
     "Spiral",
     "Two arms that wind around each other.",
-    4,
     _points(120, 8),
     _noise(0.01, 0.1),
     FloatRange("turns", 1.25, help="Turns of each arm.", low=0.25, high=3.0),
@@ -277,7 +266,6 @@ def _spiral(rng: np.random.Generator, n: int, noise: float, turns: float) -> Syn
     "checkerboard",
     "Checkerboard",
     "A chess board; the hardest of the sets for few splits.",
-    4,
     _points(128, 16),
     IntRange("cells", 4, symbol="k", help="Cells on each side.", low=2, high=8),
     _gamma(0.02, 0.06),
@@ -304,7 +292,6 @@ def _checkerboard(rng: np.random.Generator, n: int, cells: int, gamma: float) ->
     "fourclass-like",
     "Fourclass-like islands",
     "Irregular islands of one class in the other.",
-    4,
     _points(862, 40),
     FloatRange("dead_zone", 0.03, help="Band around the border without points.", low=0.0, high=0.1),
     seed=replace(_SEED, default=7, help="Number that fixes the islands."),
@@ -363,4 +350,4 @@ def generate(key: str, **settings: float) -> SyntheticSet:
     noisy = made.labels.copy()
     chosen = rng.permutation(len(noisy))[: round(flip * len(noisy))]
     noisy[chosen] = -noisy[chosen]
-    return replace(made, labels=noisy, true_labels=made.labels, gamma=values.get("gamma", 0.0))
+    return replace(made, labels=noisy, true_labels=made.labels)

@@ -86,6 +86,13 @@ def fresh_name(name: str, taken: Container[str], numbers: Iterator[int] | None =
     return fresh
 
 
+def free_name(name: str, taken: Container[str], mark: str = "'") -> str:
+    """Return a name that is not taken: with a mark behind it, or several, where it is."""
+    while name in taken:
+        name += mark
+    return name
+
+
 def unknown_column(name: object, names: Iterable[str], what: str = "column") -> DataError:
     """Make the error for a column that is not there."""
     known = list(names)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from octcore.data.arrays import as_numbers
 from octcore.data.columns import MISSING_LEVEL
+from octcore.data.text import free_name
 from octcore.errors import SettingsError
 
 REFUSE, BRANCH = "refuse", "branch"
@@ -68,7 +69,7 @@ class Gaps:
                 texts.append(name)
             elif values.notna().any():
                 fills[name] = values.median() if numbers is None else float(np.nanmedian(numbers))
-                names[name] = _free_name(f"{name} is missing", frame)
+                names[name] = free_name(f"{name} is missing", frame.columns, "*")
         return cls(fills, names, tuple(texts))
 
     def close(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -103,12 +104,6 @@ def _with_level(values: pd.Series) -> pd.Series:
     if pd.api.types.infer_dtype(values) == "boolean":
         values = values.map(str, na_action="ignore")
     return values.astype(object).where(values.notna(), MISSING_LEVEL)
-
-
-def _free_name(name: str, frame: pd.DataFrame) -> str:
-    while name in frame.columns:
-        name += "*"
-    return name
 
 
 @contextlib.contextmanager

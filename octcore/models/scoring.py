@@ -14,7 +14,7 @@ import pandas as pd
 from octcore.data.arrays import as_meant
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, listing, quote
-from octcore.data.text import MISSING_MARKS, find_column, normal
+from octcore.data.text import MISSING_MARKS, find_column, free_name, normal
 from octcore.errors import DataError
 from octcore.models.file import StoredModel
 from octcore.tasks import ASK
@@ -90,11 +90,9 @@ class Scored:
         table = self.frame
         for name in names:
             column = values[name]
-            if column is None:
-                continue
-            while name in table.columns:
-                name += "_"
-            table = table.assign(**{name: self._spread(column)})
+            if column is not None:
+                fresh = free_name(name, table.columns, "_")
+                table = table.assign(**{fresh: self._spread(column)})
         return table
 
     def _spread(self, values: npt.NDArray[Any]) -> pd.Series | npt.NDArray[Any]:

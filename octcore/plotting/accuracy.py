@@ -287,8 +287,6 @@ class Confusion:
     """The last stands for all others where there are many, none of which the tree gives."""
     counts: tuple[tuple[int, ...], ...]
     """``counts[true][answer]``; one answer more than classes where a person may be asked."""
-    rows: str
-    """Which rows were counted ("training rows", "held-out rows")."""
 
     @property
     def n_errors(self) -> int:
@@ -297,7 +295,7 @@ class Confusion:
         return sum(v for k, row in enumerate(self.counts) for j, v in enumerate(row[:n]) if j != k)
 
 
-def confusion_data(tree: Tree, encoding: Encoding, data: Dataset, rows: str) -> Confusion:
+def confusion_data(tree: Tree, encoding: Encoding, data: Dataset) -> Confusion:
     """Count by routing the rows of a data set with a target through the tree."""
     table = metrics.confusion(tree, encoding.transform(data.frame), data.codes)
     classes: tuple[Any, ...] = data.classes
@@ -310,7 +308,7 @@ def confusion_data(tree: Tree, encoding: Encoding, data: Dataset, rows: str) -> 
         order = [*sorted(kept), rest[0]]
         table = table[order][:, [*order, *range(n, table.shape[1])]]
         classes = (*(classes[k] for k in sorted(kept)), f"{len(rest)} others")
-    return Confusion(classes, tuple(tuple(int(v) for v in row) for row in table), rows)
+    return Confusion(classes, tuple(tuple(int(v) for v in row) for row in table))
 
 
 def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:

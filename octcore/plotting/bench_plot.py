@@ -20,10 +20,9 @@ from octcore.bench.profiles import (
     curve_name,
     instances_against_gap,
     parse_bench,
+    root_gap,
     solved_against_time,
 )
-from octcore.bench.suite import number
-from octcore.engines.events import relative_gap
 from octcore.errors import DataError
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, curve, ruler
@@ -282,9 +281,7 @@ class RootBounds:
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:
     """Collect root bounds where the optimum is known; None without any, or with too many rows."""
     found = {
-        (_instance(cells), curve_name(cells)): relative_gap(
-            number(cells["reference_objective"]), number(cells.get("root_bound"))
-        )
+        (_instance(cells), curve_name(cells)): root_gap(cells)
         for cells in lines
         if cells.get("reference_objective")
     }

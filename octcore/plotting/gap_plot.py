@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import plotly.graph_objects as go
 
+from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, curve, mark
@@ -25,15 +26,6 @@ MOST_POINTS = 400
 
 
 @dataclass(frozen=True)
-class Mark:
-    """One incumbent: when, how good, found by whom."""
-
-    seconds: float
-    value: float
-    source: str
-
-
-@dataclass(frozen=True)
 class Convergence:
     """What a convergence chart shows of one run."""
 
@@ -46,7 +38,8 @@ class Convergence:
     gap: tuple[float | None, ...]
     """`seconds`, `incumbent`, `bound`, `gap`: one entry per change; None where there is no value
     yet.  Times count from the start of encoding."""
-    marks: tuple[Mark, ...]
+    marks: tuple[Event, ...]
+    """Those that brought a tree of some value."""
     search_start: float
     """When everything before the search was done."""
     optimum: float | None = None
@@ -89,9 +82,7 @@ def convergence_data(
         final_gap = 0.0 if closed else last.gap
         rows.append((last.seconds, last.incumbent, last.bound, final_gap))
     columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
-    marks = tuple(
-        Mark(e.seconds, e.incumbent, e.source) for e in trace.incumbents if e.incumbent is not None
-    )
+    marks = tuple(event for event in trace.incumbents if event.incumbent is not None)
     return Convergence(label, objective, *map(tuple, columns), marks, _search_start(trace), optimum)  # type: ignore[arg-type]
 
 
@@ -166,7 +157,7 @@ def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:
         curve(figure, [(record.end, GAP_FLOOR)], words, f"%{{x:.2f}} s: {words}", marker=star)
 
 
-def _marks_on_gap(record: Convergence) -> list[tuple[Mark, float, float]]:
+def _marks_on_gap(record: Convergence) -> list[tuple[Event, float, float]]:
     """Incumbents with the place where the gap first knows them: a start comes before any bound."""
     found = []
     known = [(t, g) for t, g in zip(record.seconds, record.gap, strict=True) if g is not None]
@@ -188,7 +179,7 @@ def _absolute_lines(figure: go.Figure, record: Convergence, palette: Palette) ->
         points, words = zip(record.seconds, values, strict=True), f"%{{x:.2f}} s: {name} %{{y:.6g}}"
         look = {"shape": "hv", "color": colour, "width": 2.5, "dash": dash}
         curve(figure, points, name, words, line=look)
-    _add_marks(figure, [(m, m.seconds, m.value) for m in record.marks], palette)
+    _add_marks(figure, [(m, m.seconds, m.incumbent) for m in record.marks], palette)
     if record.optimum is not None:
         figure.add_hline(
             y=record.optimum,
@@ -200,7 +191,7 @@ def _absolute_lines(figure: go.Figure, record: Convergence, palette: Palette) ->
 
 
 def _add_marks(
-    figure: go.Figure, marks: Sequence[tuple[Mark, float, float]], palette: Palette
+    figure: go.Figure, marks: Sequence[tuple[Event, float, float | None]], palette: Palette
 ) -> None:
     """Draw incumbents, warm starts with a shape of their own."""
     for is_start, symbol, name in ((True, "diamond", "warm start"), (False, "circle", "new tree")):
@@ -213,7 +204,7 @@ def _add_marks(
             name,
             "%{x:.2f} s: tree of value %{customdata[1]:.6g}<br>found by %{customdata[0]}",
             marker=mark(symbol, 10, palette.incumbent, palette.outline),
-            customdata=[[text.plotly(m.source), m.value] for m, _, _ in here],
+            customdata=[[text.plotly(m.source), m.incumbent] for m, _, _ in here],
         )
 
 

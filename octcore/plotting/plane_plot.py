@@ -272,33 +272,29 @@ def _dots(
     has_few = len(record.classes) <= MOST_NAMED
     named = {region.code for region in record.regions}
     for k, name in enumerate(text.unique_labels(record.classes, 24)):
-        here = dots.code == k
-        figure.add_scatter(
-            x=dots.x[here],
-            y=dots.y[here],
-            mode="markers",
-            name=name,
+        here = np.flatnonzero(dots.code == k)
+        look = mark(palette.class_marker(k), 9, palette.class_colour(k), palette.outline, 0.8)
+        curve(
+            figure,
+            zip(dots.x[here], dots.y[here], strict=True),
+            name,
+            f"{name}, row %{{customdata[1]}}<br>%{{customdata[2]}}, %{{customdata[3]}}"
+            "<br>in leaf %{customdata[0]}",
             showlegend=False,
             # Lists: rows of a binary array come back from the browser as mappings.
             customdata=[
                 [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]
-                for i in np.flatnonzero(here)
+                for i in here
             ],
             # Larger where a cross goes on top: shape and colour still tell the true class.
-            marker=mark(
-                palette.class_marker(k),
-                np.where(dots.wrong[here], 13, 9).tolist(),
-                palette.class_colour(k),
-                palette.outline,
-                0.8,
-            )
-            | {"opacity": opacity[here].tolist()},
-            hovertemplate=f"{name}, row %{{customdata[1]}}"
-            "<br>%{customdata[2]}, %{customdata[3]}<br>in leaf %{customdata[0]}<extra></extra>",
+            marker=look
+            | {
+                "size": np.where(dots.wrong[here], 13, 9).tolist(),
+                "opacity": opacity[here].tolist(),
+            },
         )
         if has_few or k in named:
-            colour = palette.class_colour(k)
-            _in_legend(figure, name, mark(palette.class_marker(k), 9, colour, palette.outline, 0.8))
+            curve(figure, [BREAK], name, marker=look)  # plotly names marks as faint as their rows
     supports = [mask for node, mask in dots.support.items() if node in banded]
     support = np.logical_or.reduce(supports) if supports else np.zeros(len(dots.row), bool)
     # Black and white together stay visible on every region colour; the legend is on the page.
@@ -310,20 +306,9 @@ def _dots(
         (dots.wrong, "misclassified", "x-thin", 9, cross, 2, faded),
     ):
         if which.any():
-            figure.add_scatter(
-                x=dots.x[which],
-                y=dots.y[which],
-                mode="markers",
-                name=name,
-                showlegend=False,
-                hoverinfo="skip",
-                marker=mark(symbol, size, colour, colour, width)
-                | {"opacity": shown[which].tolist()},
-            )
+            points = zip(dots.x[which], dots.y[which], strict=True)
+            look = mark(symbol, size, colour, colour, width)
+            faint = look | {"opacity": shown[which].tolist()}
+            curve(figure, points, name, showlegend=False, marker=faint)
             if name:
-                _in_legend(figure, name, mark(symbol, size, colour, colour, width))
-
-
-def _in_legend(figure: go.Figure, name: str, look: Mapping[str, Any]) -> None:
-    """Name a mark in full strength: plotly would draw it as faint as its rows are on average."""
-    figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=look)
+                curve(figure, [BREAK], name, marker=look)

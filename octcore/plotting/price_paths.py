@@ -72,22 +72,6 @@ def penalty_path_figure(
     return figure
 
 
-def winners_figure(paths: Mapping[str, PenaltyPath], palette: Palette) -> go.Figure:
-    """Draw the size of the optimal tree against the leaf penalty: steps at the breakpoints."""
-    figure = go.Figure(layout=base_layout(palette, height=300))
-    ends = [p.low for path in paths.values() for p in path.steps if p.low]
-    top = 1.25 * max(ends, default=0.1)
-    for k, (label, path) in enumerate(paths.items()):
-        wins = sorted((p for p in path.steps if p.low is not None), key=lambda p: p.low or 0.0)
-        line = {"color": palette.class_colour(k), "width": 2.5, "dash": "dash" if k else "solid"}
-        ends = [(end, p.leaves) for p in wins for end in (p.low, top if p.high is None else p.high)]
-        words = "leaf penalty %{x:.4g}: %{y} leaves"
-        curve(figure, ends, text.plotly(label), words, line=line)
-    figure.update_xaxes(title_text="leaf penalty", range=[0, top])
-    figure.update_yaxes(title_text="leaves of the optimal tree", rangemode="tozero", dtick=1)
-    return figure
-
-
 def refer_figure(
     points: Sequence[ReferPoint], palette: Palette, at: float | None = None
 ) -> go.Figure:

@@ -21,9 +21,7 @@ from octcore.plotting.race import Entrant, Scale, race_data, race_figure
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
 from octcore.solving.settings import question
-from octcore.tree.export.drawings import Box, layout, node_records
-
-LONGEST_NAME, MOST_TERMS = 30, 6
+from octcore.tree.export.drawings import MAX_NAME, MAX_TERMS, Box, layout, node_records
 
 
 def tree(run: Run, theme: str = "light") -> go.Figure:
@@ -45,7 +43,7 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
     X = y = None
     if run.train is not None:
         X, y = run.encoding.transform(run.train.frame), run.train.y
-    boxes = layout(node_records(found, run.encoding, X, y, LONGEST_NAME, MOST_TERMS))
+    boxes = layout(node_records(found, run.encoding, X, y, MAX_NAME, MAX_TERMS))
     bottom = max(box.y + box.height for box in boxes.values())
     figure = go.Figure(layout=base_layout(palette, height=int(bottom) + 40, has_legend=True))
     figure.update_layout(title={"text": run.certificate.badge, "font": {"size": 13}})
@@ -154,6 +152,9 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
                 f"{name!r} cannot be an axis; these can: {', '.join(possible[:12])}.",
                 setting,
             )
+    if len(set(chosen)) < 2:
+        message = f"Both axes show {chosen[0]!r}; choose two columns."
+        raise SettingsError("SAME_AXES", message, "y")
     record = plane_data(found, run.encoding, train, *chosen, formulation=run.formulation)
     return plane_figure(record, palette_for(theme))
 

@@ -5,11 +5,12 @@ Tables, canvas grids and SVG text nodes take plain text; Markdown and plotly do 
 
 import html
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from octcore.data.findings import count as count
 from octcore.data.findings import few as few
 from octcore.data.findings import percent as percent
+from octcore.data.text import free_name as free  # noqa: F401
 from octcore.tree.wording import minus as minus
 from octcore.tree.wording import shorten
 from octcore.tree.wording import with_signs as words  # noqa: F401
@@ -72,13 +73,6 @@ def value(given: object) -> str:
     if isinstance(given, bool):
         return "on" if given else "off"
     return f"{given:g}" if isinstance(given, float) else str(given)
-
-
-def free(name: str, taken: Container[str]) -> str:
-    """A name that is not taken: with an apostrophe or several where it is."""
-    while name in taken:
-        name += "'"
-    return name
 
 
 def gap(value: float | None) -> str:

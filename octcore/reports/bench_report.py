@@ -1,13 +1,13 @@
 """One report of several bench files: what ran where, and our figures beside the papers'."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from statistics import fmean, median
+from statistics import fmean
 
 import plotly.graph_objects as go
 
-from octcore.bench.profiles import NOT_RUN, Cells, curve_name
+from octcore.bench.profiles import NOT_RUN, Cells, summary
 from octcore.bench.suite import list_suites
 from octcore.plotting import bench_plot
 from octcore.plotting.palette import LIGHT
@@ -72,47 +72,10 @@ def _section(key: str, name: str, lines: list[Cells]) -> Section:
         f"{suite.title if suite else key} ({name})",
         tuple(machines),
         tuple(_facts(lines, run)),
-        _summary(run),
+        summary(run),
         _table(lines),
         tuple(_figures(run)),
     )
-
-
-def _summary(run: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:
-    """What every formulation or variant reached at every depth; medians, unless it says else."""
-    groups: dict[tuple[int, str], list[Cells]] = {}
-    for cells in run:
-        groups.setdefault((int(cells["depth"]), curve_name(cells)), []).append(cells)
-    rows = [
-        (
-            name,
-            str(depth),
-            f"{sum(cells['status'] == 'optimal' for cells in mine)} of {len(mine)}",
-            _middle(mine, "seconds"),
-            _middle(mine, "cpu_seconds"),
-            _middle(mine, "reference_seconds"),
-            _middle([cells for cells in mine if cells["status"] != "optimal"], "gap", ".2%"),
-            _middle(mine, "test_accuracy", ".3f", fmean),
-            _middle(mine, "reference_accuracy", ".3f", fmean),
-        )
-        for (depth, name), mine in sorted(groups.items(), key=lambda item: item[0][0])
-    ]
-    heading = (
-        "formulation", "depth", "proven", "seconds", "CPU seconds", "published seconds",
-        "gap of the open ones", "mean test accuracy", "mean published accuracy",
-    )  # fmt: skip
-    kept = [k for k in range(len(heading)) if any(row[k] for row in rows)]
-    return tuple(tuple(row[k] for k in kept) for row in (heading, *rows))
-
-
-def _middle(
-    lines: Sequence[Cells],
-    column: str,
-    form: str = ".3g",
-    middle: Callable[[list[float]], float] = median,
-) -> str:
-    values = [float(cells[column]) for cells in lines if cells.get(column)]
-    return format(middle(values), form) if values else ""
 
 
 def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:

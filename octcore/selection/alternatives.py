@@ -6,16 +6,14 @@ A record of plain values, so that a worker can make it and a page can draw it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from octcore.constraints import Constraints, violations
 from octcore.encoding.base import Encoding
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.serial import Record
-from octcore.solving.prepare import named_columns
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -231,44 +229,6 @@ def shape_lines(found: NearOptimalTrees) -> tuple[int, tuple[ShapeLine, ...]]:
         for shape in shapes[:LISTED_SHAPES]
     ]
     return len(shapes), tuple(lines)
-
-
-COUNTABLE = frozenset({"forbidden_features", "max_leaves", "max_splits", "root_feature"})
-"""Side constraints whose trees are counted without listing them."""
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """How many of the near-optimal trees keep to side constraints."""
-
-    count: int
-    """Trees that do, among those looked at."""
-    total: int
-    is_exact: bool
-    """Whether there are no others; otherwise the best trees were looked at one by one."""
-    looked_at: int
-    """Trees looked at one by one; 0 when counting was enough."""
-
-
-def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTED) -> Meeting:
-    """Count the near-optimal trees that keep to side constraints, without solving again.
-
-    `constraints`: class weights among them are left alone: they rule out no tree.
-    `most`: trees to look at where a constraint ties the parts of a tree together.
-    """
-    narrow = found.restrict(
-        without_features=constraints.forbidden_features, max_leaves=constraints.leaf_limit
-    )
-    root = constraints.root_feature
-    possible = narrow.count if root is None else narrow.roots[root]
-    if constraints.active - {"class_weight"} <= COUNTABLE:
-        return Meeting(possible, found.count, True, 0)
-    prepared = found.prepared
-    codes = named_columns(constraints, prepared.train)
-    context = replace(prepared.problem.context, attributes=codes)
-    looked_at = list(islice(narrow.walk(), most))
-    good = sum(not violations(constraints, tree, context) for tree in looked_at)
-    return Meeting(good, found.count, len(looked_at) == narrow.count, len(looked_at))
 
 
 class _Judge:

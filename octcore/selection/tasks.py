@@ -101,15 +101,6 @@ def run_shapes(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
     return {"number": number, "lines": lines}
 
 
-def run_meeting(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
-    """Count the near-optimal trees that keep to side constraints."""
-    from octcore.constraints import Constraints
-    from octcore.selection.alternatives import meeting
-
-    found = _good_trees(data, settings, cancel)
-    return {"meeting": meeting(found, Constraints.parse(settings["constraints"]))}
-
-
 def run_binarization(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Solve on coarser and finer thresholds; every point is told at once, so a stop keeps it."""
     from octcore.selection.binarization import binarization_path
@@ -205,7 +196,6 @@ _ALL: dict[str, Task] = {
     "binarization": run_binarization,
     "curve": run_curve,
     "excluded": run_excluded,
-    "meeting": run_meeting,
     "path": run_path,
     "prove": run_prove,
     "refer": run_refer,

@@ -15,11 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from octcore.data.findings import quote
 from octcore.encoding.base import EncodedColumn, Encoding
-from octcore.errors import SettingsError
 from octcore.tree.tree import Split, Tree
-from octcore.tree.wording import class_name
 
 Point = tuple[float, float]
 Polygon = tuple[Point, ...]
@@ -118,43 +115,17 @@ class PlaneView:
     """`x_range`, `y_range`: the visible box in raw units; on an axis of categories their positions,
     from 0."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Value of every other raw column that the tree may use, raw units."""
+    """Value of every other raw column that the tree uses, raw units."""
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Categories of an axis that has such, in order; each takes the strip of width 1 around its
     position.  Other axes must hold numbers."""
-
-    def __post_init__(self) -> None:
-        """Check that the axes are two columns that can be axes and the box has an inside."""
-        for axis in (self.x, self.y):
-            own = [column for column in self.encoding.columns if column.raw == axis]
-            if axis not in self.encoding.raw_features:
-                raise SettingsError("UNKNOWN_COLUMN", f"There is no column {quote(axis)}.", axis)
-            if axis not in self.levels and any(c.kind == "level" for c in own):
-                raise SettingsError(
-                    "AXIS_NOT_NUMERIC",
-                    f"Column {quote(axis)} is split by single values; state its levels.",
-                    axis,
-                )
-        if self.x == self.y:
-            raise SettingsError("SAME_AXES", f"Both axes show {quote(self.x)}; choose two columns.")
-        for name, (low, high) in (("x_range", self.x_range), ("y_range", self.y_range)):
-            if not (np.isfinite(low) and np.isfinite(high) and low < high):
-                raise SettingsError(
-                    "BAD_RANGE", f"{name} must go from low to high, but ({low}, {high}) came.", name
-                )
 
     def axis_of(self, column: EncodedColumn) -> int | None:
         """0 or 1 for a column on an axis, None for one that is held fixed."""
         return {self.x: 0, self.y: 1}.get(column.raw)
 
     def fixed_value(self, column: EncodedColumn) -> float:
-        """Encoded value of a column that is held fixed; `SettingsError` if none is given."""
-        if column.raw not in self.fixed:
-            raise SettingsError(
-                "NOT_FIXED",
-                f"The tree also uses {quote(column.raw)}; give the value at which to hold it.",
-                column.raw,
-            )
+        """Encoded value of a column that is held fixed."""
         value = self.fixed[column.raw]
         return float(column.encode(np.array([value], dtype=object))[0])
 
@@ -216,19 +187,15 @@ class Region:
 
     leaf: int
     code: int
-    label: Any
     polygon: Polygon
     """Corners in view units, counter-clockwise."""
 
 
 def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:
-    """Return the regions of all leaves in a view; they fill its box without overlap.
-
-    `SettingsError` if the tree uses a column that is neither on an axis nor held fixed.
-    """
+    """Return the regions of all leaves in a view; they fill its box without overlap."""
     pieces = node_cells(tree, view)
     return tuple(
-        Region(leaf, tree.class_of(code), class_name(tree, code), polygon)
+        Region(leaf, tree.class_of(code), polygon)
         for leaf, code in tree.labels.items()
         for polygon in pieces[leaf]
     )

@@ -58,9 +58,8 @@ def conflict_errors(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class NodeSummary:
-    """What the training rows say about one node."""
+    """What rows say about one node."""
 
-    node: int
     n_samples: int
     class_counts: tuple[int, ...]
     errors: int
@@ -76,7 +75,6 @@ def node_summaries(tree: Tree, X: np.ndarray, y: np.ndarray) -> dict[int, NodeSu
     wrong = tree.is_wrong(X, y)
     return {
         node: NodeSummary(
-            node,
             len(rows),
             tuple(int(c) for c in np.bincount(y[rows], minlength=tree.n_targets)),
             int(wrong[rows].sum()),

@@ -140,7 +140,7 @@ class Watch:
                 self._channel.end(EXIT_MEMORY, **protocol.memory_error(text))
             if time.monotonic() - beat >= protocol.HEARTBEAT_SECONDS:
                 beat = time.monotonic()
-                self._channel.send("heartbeat", rss=rss)
+                self._channel.send("heartbeat")
             time.sleep(MEMORY_CHECK_SECONDS)
 
 

@@ -64,7 +64,6 @@ class Snapshot:
     """The last event, with incumbent value and bound."""
     incumbent: Event | None
     """The last event that brought a tree."""
-    rss: int
     run: Run | None
     """The result, once the state is final; None only where there is nothing at all."""
     error: OctError | None
@@ -231,7 +230,6 @@ class Job:
                 elapsed=self._watch.elapsed if ended is None else ended,
                 last=self._events[-1] if self._events else None,
                 incumbent=self._incumbent,
-                rss=self._process.rss,
                 run=self._run,
                 error=self._error,
                 parts=tuple(self._parts),

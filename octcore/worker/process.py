@@ -27,7 +27,6 @@ class SolveProcess:
     """A started worker.
 
     `warming`: what the worker is importing or compiling; empty once it is ready.
-    `rss`: resident bytes at the last heartbeat.
     `broken`: what was wrong on the pipe; empty when nothing was.
     """
 
@@ -44,7 +43,6 @@ class SolveProcess:
         )
         self.warming = "starting"
         self.is_ready = False
-        self.rss = 0
         self.broken = ""
         self._seq = 0
         self._last_message = time.monotonic()
@@ -166,9 +164,7 @@ class SolveProcess:
     def _receive(self, message: dict[str, Any]) -> None:
         self._last_message = time.monotonic()
         kind = message["kind"]
-        if kind == "heartbeat":
-            self.rss = int(message.get("rss", 0))
-        elif kind == "warming":
+        if kind == "warming":
             self.warming = str(message.get("what", ""))
         elif kind == "ready":
             self.is_ready, self.warming = True, ""

@@ -11,7 +11,7 @@ built        the event with the model's size
 incumbent    an event with the whole tree
 progress     any other event
 part         ``part``: something that a task has found
-heartbeat    twice a second; ``rss`` in bytes
+heartbeat    twice a second
 done         ``result``: of a task, or `Run.to_dict` (the parent has the trace already)
 error        ``error`` (class name), ``code``, ``message`` and the error's own fields
 ============ ==================================================================

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ import streamlit as st
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
-from octcore.selection.near_optimal import near_optimal
 from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve
 from tests.app.history_case import button, open_page, shown
@@ -73,20 +71,6 @@ def test_the_price_of_a_feature_in_words(views):
     next(b for b in app.button if b.label == "Make a proof file").click().run()
     assert not app.exception
     assert "kB prove that no tree under the condition is better" in shown(app)
-
-
-def test_good_trees_that_meet_the_condition_are_counted_before_anything_is_solved(views):
-    app = open_page("whatif", run="base")
-    next(n for n in app.number_input if n.label == "Most leaves").set_value(4).run()
-    assert not app.exception
-    said = next(
-        m.value for m in app.markdown if "trees on QT-5 features within 2 points" in m.value
-    )
-    number, total = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+)(?:\*\*| trees)", said))
-    found = near_optimal(load_sample("iris"), "QT-5", depth=2, tolerance=0.02)
-    assert (number, total) == (found.restrict(max_leaves=4).count, found.count)
-    next(n for n in app.number_input if n.label == "Most leaves").set_value(1).run()
-    assert "it costs more than that" in shown(app)
 
 
 def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):

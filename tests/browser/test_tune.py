@@ -1,4 +1,4 @@
-"""Model selection, saved comparisons and forms in a real browser, on real solves."""
+"""Model selection, comparisons and forms in a real browser, on real solves."""
 
 from __future__ import annotations
 
@@ -59,18 +59,13 @@ def test_stop_keeps_what_was_tuned(visit):
     watched.assert_clean()
 
 
-def test_a_comparison_is_saved_under_a_name_and_taken_away_as_one_file(visit):
+def test_a_comparison_is_taken_away_as_one_file(visit):
     watched = visit()
     watched.open("/")
     page = watched.open("/compare")
     page.get_by_role("combobox", name="What to compare").click()
     page.get_by_role("option", name="Greedy against optimal").click()
     watched.settle()
-    page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_role("textbox", name="Name").fill("my pair")
-    page.get_by_role("button", name="Save these settings").click()
-    watched.settle()
-    page.get_by_text("Your own set of 2 runs.").wait_for(timeout=60_000)
     page.get_by_role("button", name="Start 2 runs").click()
     page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
     with page.expect_download(timeout=60_000) as waiting:

@@ -194,7 +194,7 @@ def test_exports_take_every_tree(case: tuple[Dataset, Encoding, Tree]) -> None:
     assert data.y is not None
     records = node_records(tree, encoding, X, data.y)
     assert [r.node for r in records] == list(tree.walk())
-    assert sum(r.n_samples or 0 for r in records if r.kind == "leaf") == data.n_samples
+    assert sum(r.rows.n_samples for r in records if r.is_leaf and r.rows) == data.n_samples
     assert sum(rule.n_samples or 0 for rule in rules(tree, encoding, X, data.y)) == data.n_samples
     assert len(to_text(tree, encoding, X, data.y).splitlines()) == len(records) + 1
     assert to_svg(tree, encoding, X, data.y).count("<rect") == len(records)

@@ -176,7 +176,7 @@ def test_words_pictures_and_models_know_the_answer_of_asking(run: Run) -> None:
     assert any(rule.label == ASK for rule in run.rules())
     assert "a person is asked about" in str(run)
     assert ASK in run._repr_html_()
-    table = confusion_data(run.needed.tree, run.encoding, run.needed.train, "rows")
+    table = confusion_data(run.needed.tree, run.encoding, run.needed.train)
     assert {len(row) for row in table.counts} == {4}
     assert sum(row[3] for row in table.counts) == run.n_train - run.n_answered
     model = load_model(model_to_dict(run))

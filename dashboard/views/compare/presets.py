@@ -1,11 +1,7 @@
-"""What is worth racing: comparisons, ready-made and one's own, and names that say what differs."""
+"""What is worth racing: ready-made comparisons, and names that say what differs."""
 
-import contextlib
-import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +11,6 @@ from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.errors import refusal as refused
 from octcore.formulations.base import baseline, get_formulation, list_formulations
-from octcore.serial import jsonable, write_file
 from octcore.solving.settings import Asked, check_against_data, check_settings
 
 Settings = Mapping[str, Any]
@@ -162,59 +157,3 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
     flat = {k: v for k, v in record.items() if k in always or v != defaults[k]}
     flat |= {k: v for k, v in params.items() if v != defaults["params"].get(k)}
     return flat | dict(constraints)
-
-
-MOST = 24
-LONGEST_NAME = 60
-_LOCK = threading.Lock()
-
-
-class OwnPresets:
-    """Named comparisons by browser, in a file or, without one, in memory only."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._kept: dict[str, dict[str, list[dict[str, Any]]]] = self._read()
-
-    def of(self, owner: str) -> tuple[Preset, ...]:
-        """Presets of a browser, in the order of saving."""
-        return tuple(
-            Preset(name, f"Your own set of {len(entrants)} runs.", tuple(entrants))
-            for name, entrants in self._kept.get(owner, {}).items()
-        )
-
-    def save(self, owner: str, name: str, entrants: Sequence[Mapping[str, Any]]) -> str:
-        """Save under a name, which replaces one of the same name; returns the name as kept."""
-        name = name.strip()[:LONGEST_NAME]
-        with _LOCK:
-            own = self._kept.setdefault(owner, {})
-            own.pop(name, None)
-            own[name] = [jsonable(dict(entrant)) for entrant in entrants]
-            for old in list(own)[:-MOST]:
-                del own[old]
-            self._write()
-        return name
-
-    def delete(self, owner: str, name: str) -> None:
-        """Forget a preset."""
-        with _LOCK:
-            self._kept.get(owner, {}).pop(name, None)
-            self._write()
-
-    def _read(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        try:
-            found = json.loads(self._path.read_text("utf-8")) if self._path else {}
-            return {
-                str(owner): {
-                    str(name): [dict(e) for e in entrants] for name, entrants in own.items()
-                }
-                for owner, own in found.items()
-            }
-        except (OSError, ValueError, TypeError, AttributeError):
-            return {}  # A lost list of names is no reason to refuse comparisons.
-
-    def _write(self) -> None:
-        if self._path is None:
-            return
-        with contextlib.suppress(OSError):
-            write_file(self._path, json.dumps(self._kept))

@@ -9,8 +9,6 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.compare.presets import (
     CUSTOM,
-    LONGEST_NAME,
-    OwnPresets,
     Preset,
     fitting_presets,
     refusal,
@@ -21,7 +19,6 @@ from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
-PRESET = "race_preset"
 FREE = Preset(
     CUSTOM,
     "Any formulations, encodings, depths or settings on the same rows.",
@@ -38,18 +35,10 @@ def draw(data: Dataset) -> None:
     """Draw the form; the button starts all runs and compares them from then on."""
     if column_editor.asks_first():
         return
-    own = own_presets().of(session.token())
-    presets = {preset.title: preset for preset in (*fitting_presets(data), *own, FREE)}
+    presets = {preset.title: preset for preset in (*fitting_presets(data), FREE)}
     left, middle, right = st.columns([3, 1, 1])
-    chosen = session.take_offer(session.COMPARE)
-    if chosen in presets:
-        st.session_state.update({PRESET: chosen})
     title = left.selectbox(
-        "What to compare",
-        list(presets),
-        format_func=lambda name: f"★ {name}" if presets[name] in own else name,
-        key=PRESET,
-        persist_state="session",
+        "What to compare", list(presets), key="race_preset", persist_state="session"
     )
     with middle:
         limit = settings_form.limit_input("race_limit", words="For each run, from its own start.")
@@ -63,12 +52,10 @@ def draw(data: Dataset) -> None:
     problems = [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
     for problem in problems:
         inputs.say(problem)
-    start, keep, note = st.columns([2, 1, 3], vertical_alignment="center")
+    start, note = st.columns(2, vertical_alignment="center")
     label, is_wrong = f"Start {len(entrants)} runs", bool(problems)
     if inputs.wide_button(label, "play_arrow", "race_start", start, disabled=is_wrong):
         start_race(data, entrants)
-    with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
-        _keep(entrants, title if preset in own else "")
     cores = jobs.supervisor().cores
     words = "There is a core for each: none waits for another."
     if len(entrants) > cores:
@@ -78,27 +65,6 @@ def draw(data: Dataset) -> None:
             "Each has a clock of its own."
         )
     note.caption(words)
-
-
-@st.cache_resource(show_spinner=False)
-def own_presets() -> OwnPresets:
-    """Return the saved comparisons of this server, beside its history."""
-    store = jobs.supervisor().store
-    return OwnPresets(None if store is None else store.path.with_name("comparisons.json"))
-
-
-def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
-    """Draw the form that saves these settings under a name, and forgets a saved one."""
-    with st.form("race_keep_form", border=False):
-        name = st.text_input("Name", value=current, max_chars=LONGEST_NAME)
-        if st.form_submit_button("Save these settings", type="primary") and name.strip():
-            common = ("time_limit", "test_size")
-            kept = [{k: v for k, v in entry.items() if k not in common} for entry in entrants]
-            session.offer(session.COMPARE, own_presets().save(session.token(), name, kept))
-            st.rerun()
-    if current and st.button("Forget this set", icon=":material/delete:", key="race_forget"):
-        own_presets().delete(session.token(), current)
-        st.rerun()
 
 
 def _entrants(preset: Preset) -> list[dict[str, Any]]:
@@ -135,7 +101,6 @@ def _entrant(preset: Preset, position: int) -> dict[str, Any]:
     params = dict(given.get("params", {})) if chosen == given["formulation"] else {}
     params = settings_form.params_popover(info, key(chosen), params)
     settings = {"formulation": chosen, "encoding": encoding, "depth": depth}
-    settings |= {"constraints": given["constraints"]} if given.get("constraints") else {}
     return settings | ({"params": params} if params else {})
 
 

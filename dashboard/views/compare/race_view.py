@@ -4,8 +4,8 @@ import html
 import json
 import time
 from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from dashboard import cached, session
@@ -28,6 +28,7 @@ from octcore.plotting.race import (
     ran_together,
 )
 from octcore.solving.settings import question
+from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
 LIVE_WIDTH = 1180
@@ -120,9 +121,6 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
         live.stop(view, words="Ends this run and keeps its best tree.", width="stretch")
 
 
-KEEP = 512
-
-
 def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
     """Short names of solves by what differs, the data included."""
     # A tree that somebody kept is none that its formulation's search ended with.
@@ -182,14 +180,18 @@ def _rows(view: JobView) -> tuple[Dataset, Encoding] | None:
 
 def _accuracies(view: JobView) -> tuple[float, ...]:
     part = _rows(view)
+    if part is None:
+        return ()
+    train, encoding = part
+
+    def accuracy(tree: Tree) -> float:
+        return metrics.accuracy(tree, encoding.transform(train.frame), train.codes)
+
     trees = [event.tree for event in view.trace.incumbents if event.tree is not None]
-    return tuple(_accuracy(view.id, i, tree, *part) for i, tree in enumerate(trees) if part)
-
-
-@st.cache_resource(max_entries=KEEP, show_spinner=False)
-def _accuracy(run_id: str, index: int, _tree: Tree, _train: Dataset, _encoding: Encoding) -> float:
-    predicted = _tree.predict_codes(_encoding.transform(_train.frame))
-    return float(np.mean(predicted == _train.y))
+    return tuple(
+        cached.once_per_run(view.id, f"accuracy of tree {i}", partial(accuracy, tree))
+        for i, tree in enumerate(trees)
+    )
 
 
 MARKS = "●■▲◆"

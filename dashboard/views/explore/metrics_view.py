@@ -34,7 +34,7 @@ def draw(run: SolvedRun) -> None:
                 first.metric("Mean cost", text.number(cost))
             if run.asked.refer is not None:
                 second.metric("A person is asked", text.percent(asked))
-            record = confusion_data(run.tree, run.encoding, data, name)
+            record = confusion_data(run.tree, run.encoding, data)
             chart.show(
                 confusion_figure(record, session.palette()),
                 key=session.widget_key("confusion", name),

@@ -9,7 +9,6 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.views.compare.race_view import problem_of
 from dashboard.widgets import chart, inputs, run_summary, thresholds
 from octcore.formulations.base import objective_words
 from octcore.plotting import replay, text
@@ -184,22 +183,11 @@ TIMES = {
 
 
 def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
-    """True optimum of the problem of a run; if another of this session proved it, its title."""
+    """True optimum of the problem of a run; if another run proved it, the name of that."""
     if run.is_proven:
         return run.objective, ""
-    own = jobs.view(run_id)
-    if own is None:
-        return None, ""
-    problem = cached.once_per_run(run_id, "problem", lambda: problem_of(own))
-    for other in session.state().runs:
-        view = None if other == run_id else jobs.view(other)
-        if view is None or view.run is None:
-            continue
-        if not view.run.is_proven:
-            continue
-        if cached.once_per_run(other, "problem", lambda view=view: problem_of(view)) == problem:
-            return view.run.objective, view.title
-    return None, ""
+    found = jobs.proof(run_id)
+    return (None, "") if found is None else (float(found.summary["objective"]), found.name)
 
 
 def optimum_words(run: Run, optimum: float) -> str:

@@ -6,7 +6,7 @@ Exact: what is below the node is searched again for every column; the rest of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,9 @@ from octcore.plotting import text
 from octcore.plotting.thresholds import first_split_words, node_values_data, root_values_figure
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import ordered_columns, own_column, sides
+from octcore.tree import metrics
 from octcore.tree.raw_units import BOTTOM, TOP, Condition, Numbers, left_condition
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
 
 if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue
@@ -154,21 +155,14 @@ def moved_accuracy(
     tree: Tree, encoding: Encoding, data: Dataset, node: int, cut: Cut, *values: float
 ) -> tuple[float, ...]:
     """Share right when one split cuts at each of some raw values and all else stays."""
-    X = encoding.transform(data.frame)
-    predicted = tree.predict_codes(X)
-    rows = tree.node_rows(X)[node]
-    numbers = data.frame[cut.raw].to_numpy(dtype=float)[rows]
+    X = np.column_stack([encoding.transform(data.frame), data.frame[cut.raw]])
     shares = []
     for value in values:
-        goes_left = (numbers <= value) == cut.is_left_below
-        places = np.where(goes_left, 2 * node, 2 * node + 1)
-        for branch in tree.splits:  # ascending: a parent comes before its children
-            here = places == branch
-            places[here] = 2 * branch + tree.splits[branch].goes_right(X[rows[here]])
-        predicted[rows] = [tree.labels[place] for place in places]
-        told = predicted < data.n_classes  # the others are left to a person
-        right = predicted[told] == data.codes[told]
-        shares.append(float(right.mean()) if told.any() else float("nan"))
+        split = Split.on_feature(tree.n_features, value)
+        if not cut.is_left_below:  # what is above goes left, the value itself right
+            split = Split(((tree.n_features, -1.0),), float(np.nextafter(-value, -np.inf)))
+        moved = replace(tree, splits={**tree.splits, node: split})
+        shares.append(metrics.accuracy(moved, X, data.codes))
     return tuple(shares)
 
 

@@ -1,4 +1,4 @@
-"""The penalty path in the app: settings, both charts, and the tree of a chosen size."""
+"""The penalty path in the app: settings, its chart, and the tree of a chosen size."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -15,7 +15,7 @@ from dashboard.widgets import chart, constraint_form, inputs, live, run_summary,
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.price_paths import penalty_path_figure, winners_figure
+from octcore.plotting.price_paths import penalty_path_figure
 from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
 from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
@@ -115,32 +115,20 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
         st.markdown(f"**Which size?** {text.markdown(new_rows.right_size_words(sizes), 300)}")
     selected = _selected(paths, sizes)
     point = next(p for p in paths[selected[0]].steps if p.leaves == selected[1])
-    palette = session.palette()
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        what = "Accuracy" if point.mean_cost is None else "1 - mean cost"
-        st.markdown(f"**{what} against size**")
-        chart.show(
-            penalty_path_figure(paths, palette, selected, sizes),
-            key=CHART,
-            alt=f"{what} of the optimal tree for every number of leaves: "
-            + "; ".join(
-                f"{name} up to {text.percent(p.steps[-1].worth)}" for name, p in paths.items()
-            ),
-            on_select=_clicked,
-        )
-    with right:
-        st.markdown("**Which size wins at which price of a leaf**")
-        chart.show(
-            winners_figure(paths, palette),
-            key="path_winners",
-            alt="Leaves of the optimal tree against the leaf penalty, steps at the breakpoints",
-        )
-        spent = (f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
-        st.caption(
-            "Filled points win for some leaf penalty, open ones never do. "
-            f"Every tree is proven optimal for its size; {', '.join(spent)}."
-        )
+    what = "Accuracy" if point.mean_cost is None else "1 - mean cost"
+    st.markdown(f"**{what} against size**")
+    chart.show(
+        penalty_path_figure(paths, session.palette(), selected, sizes),
+        key=CHART,
+        alt=f"{what} of the optimal tree for every number of leaves: "
+        + "; ".join(f"{name} up to {text.percent(p.steps[-1].worth)}" for name, p in paths.items()),
+        on_select=_clicked,
+    )
+    spent = (f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
+    st.caption(
+        "Filled points win for some leaf penalty, open ones never do. "
+        f"Every tree is proven optimal for its size; {', '.join(spent)}."
+    )
     _chosen(data, settings, paths, selected, point)
 
 

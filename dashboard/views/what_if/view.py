@@ -1,7 +1,6 @@
 """A what-if: its conditions, root values, the price, and both trees with their differences."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -20,12 +19,11 @@ from dashboard.widgets import (
     run_summary,
     thresholds,
 )
-from octcore.constraints import ACCEPTED, Constraints, ParityLimit
+from octcore.constraints import ACCEPTED, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, Parameter
 from octcore.plotting import text
-from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import (
     change_words,
     condition_words,
@@ -35,7 +33,6 @@ from octcore.plotting.difference import (
 )
 from octcore.plotting.row_path import used_columns
 from octcore.plotting.thresholds import RootValue, root_values_data, root_values_figure
-from octcore.selection.alternatives import Meeting
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 from octcore.solving.threshold_span import ordered_columns
@@ -104,12 +101,10 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
 def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
     st.subheader("Conditions", anchor=False)
     asked = _conditions(run_id, run, data, _known_values(run_id, run))
-    together = what_if.together(run, asked)
-    able = what_if.able_for(run, together)
+    able = what_if.able_for(run, what_if.together(run, asked))
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
         return
-    _count_good_trees(run_id, run, data, together)
     if not able:
         st.warning("No formulation can express all of these at this depth; ask for less.")
         return
@@ -320,42 +315,3 @@ def _conditions(
     with st.expander("Fairness", icon=":material/groups:"):
         asked |= constraint_form.constraint_inputs(_of(ParityLimit), data, key)
     return constraint_form.asked_for(asked)
-
-
-TASK, TASK_SECONDS = "meeting", 400.0
-TOLERANCE = 0.02
-"""Distance from the optimum within which a tree is good."""
-
-
-def _count_good_trees(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any]) -> None:
-    """Say how many good trees meet what is asked, constraints of the run among it."""
-    if not Constraints.parse(asked).active - {"class_weight"}:
-        return
-    search = what_if.search_settings(run, data, TOLERANCE)
-    settings = {"search": search, "constraints": dict(asked)}
-    question = (TASK, run_id, data, settings, TASK_SECONDS)
-    answer = partial(_good_trees, search["encoding"])
-    live.answer(*question, draw=answer, doing="Counting the good trees that meet this")
-
-
-def _good_trees(encoding: str, job: JobView) -> None:
-    st.markdown(meeting_words(Meeting(**(job.result or {})["meeting"]), encoding))
-    st.page_link("pages/alternatives.py", label="Choose among the good trees",
-                 query_params=session.run_query(), icon=":material/forest:")  # fmt: skip
-
-
-def meeting_words(found: Meeting, encoding: str) -> str:
-    """Say it in a sentence."""
-    trees = (
-        f"{found.total:,} trees on {what_if.columns_words(encoding)} within "
-        f"{points_words(TOLERANCE)} of their optimum"
-    )
-    verb = "meets" if found.count == 1 else "meet"
-    if found.is_exact and found.count:
-        return f"**{found.count:,}** of the {trees} {verb} this."
-    if found.is_exact:
-        return f"**None** of the {trees} meets this: it costs more than that."
-    return (
-        f"At least **{found.count:,}** of the {trees} {verb} this; the best {found.looked_at:,} "
-        "were looked at."
-    )

@@ -1,11 +1,10 @@
-"""A tree drawn: the table of its nodes, and from it text, Graphviz's DOT language and SVG."""
+"""A tree drawn: what its nodes say, and from it text, Graphviz's DOT language and SVG."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from xml.sax.saxutils import escape
 
 import graphviz
@@ -14,9 +13,8 @@ import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
-from octcore.serial import Record
 from octcore.tree import topology
-from octcore.tree.metrics import node_summaries
+from octcore.tree.metrics import NodeSummary, node_summaries
 from octcore.tree.tree import Tree
 from octcore.tree.wording import class_name, shorten, split_words, with_signs
 
@@ -32,34 +30,17 @@ MAX_NAME, MAX_TERMS = 30, 6
 
 
 @dataclass(frozen=True)
-class NodeRecord(Record):
+class NodeRecord:
     """One node of a tree."""
 
     node: int
-    parent: int
-    depth: int
-    """`node`, `parent`, `depth`: node number (the root is 1), its parent (0 for the root) and its
-    depth."""
-    kind: str
-    """``"branch"`` or ``"leaf"``."""
+    is_leaf: bool
     words: str
     """The question of a branch node, the class of a leaf."""
     arrival: str
     """The answer at the parent that leads here, empty for the root."""
-    threshold: float | None
-    """Routing threshold in encoded units."""
-    weights: dict[str, float]
-    n_samples: int | None = None
-    """Rows at this node, None when no rows were given; so for the next ones."""
-    class_counts: tuple[int, ...] = ()
-    errors: int | None = None
-    """Rows that end below this node with a wrong prediction."""
-    majority: Any = None
-    """Most frequent class, the first of equals; None without rows."""
-    confidence: float | None = None
-    """Share of the majority class."""
-    label: Any = None
-    """Predicted class of a leaf, None for a branch node."""
+    rows: NodeSummary | None = None
+    """Counts of the rows here, None when no rows were given."""
 
 
 def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
@@ -89,34 +70,11 @@ def node_records(
     records = []
     for node in tree.walk():
         parent = topology.parent(node)
-        split = tree.splits.get(node)
-        label = None if split else class_name(tree, tree.labels[node])
-        record = NodeRecord(
-            node=node,
-            parent=parent,
-            depth=topology.node_depth(node),
-            kind="branch" if split else "leaf",
-            words=words[node].test if split else str(label),
-            arrival=words[parent][node % 2] if parent else "",
-            threshold=split.threshold if split else None,
-            weights={encoding.names[j]: v for j, v in split.weights} if split else {},
-            label=label,
-            **(_counts(tree, summaries[node]) if node in summaries else {}),
-        )
-        records.append(record)
+        is_leaf = node in tree.labels
+        said = str(class_name(tree, tree.labels[node])) if is_leaf else words[node].test
+        arrival = words[parent][node % 2] if parent else ""
+        records.append(NodeRecord(node, is_leaf, said, arrival, summaries.get(node)))
     return tuple(records)
-
-
-def _counts(tree: Tree, summary: Any) -> dict[str, Any]:
-    counts = summary.class_counts
-    total = sum(counts)
-    return {
-        "n_samples": summary.n_samples,
-        "class_counts": counts,
-        "errors": summary.errors,
-        "majority": class_name(tree, int(np.argmax(counts))) if total else None,
-        "confidence": max(counts) / total if total else None,
-    }
 
 
 def leaf_colour(tree: Tree, leaf: int) -> str:
@@ -164,12 +122,12 @@ def _text_below(node: int, indent: str, records: dict[int, NodeRecord], lines: l
 
 def _text_end(record: NodeRecord) -> str:
     """Class and counts behind the condition that leads to a node."""
-    text = f"  ->  {shorten(record.label, WIDE_NAME)}" if record.kind == "leaf" else ""
-    if record.n_samples is None:
+    text = f"  ->  {shorten(record.words, WIDE_NAME)}" if record.is_leaf else ""
+    if (rows := record.rows) is None:
         return text
-    counts = "/".join(map(str, record.class_counts))
-    wrong = f", {count(record.errors, 'error')}" if record.errors and record.kind == "leaf" else ""
-    return f"{text}  ({count(record.n_samples, 'row')}: {counts}{wrong})"
+    counts = "/".join(map(str, rows.class_counts))
+    wrong = f", {count(rows.errors, 'error')}" if rows.errors and record.is_leaf else ""
+    return f"{text}  ({count(rows.n_samples, 'row')}: {counts}{wrong})"
 
 
 def to_graphviz(
@@ -189,7 +147,7 @@ def to_graphviz(
     by_node = {record.node: record for record in records}
     for record in records:
         name = str(record.node)
-        if record.kind == "leaf":
+        if record.is_leaf:
             colour = leaf_colour(tree, record.node)
             graph.node(name, _dot_label(record), style="filled,rounded", fillcolor=colour)
         else:
@@ -200,10 +158,10 @@ def to_graphviz(
 
 
 def _dot_label(record: NodeRecord) -> str:
-    lines = [shorten(record.label, MAX_NAME) if record.kind == "leaf" else record.words]
-    if record.n_samples is not None:
-        lines.append(count(record.n_samples, "row"))
-        lines.append("/".join(map(str, record.class_counts)))
+    lines = [shorten(record.words, MAX_NAME) if record.is_leaf else record.words]
+    if record.rows is not None:
+        lines.append(count(record.rows.n_samples, "row"))
+        lines.append("/".join(map(str, record.rows.class_counts)))
     # one escape per line, then DOT's own line break; never an HTML-like label; quotes are the
     # graphviz package's own work
     return graphviz.nohtml("\\n".join(graphviz.escape(line) for line in lines))
@@ -254,21 +212,26 @@ def layout(records: Sequence[NodeRecord]) -> dict[int, Box]:
     lines = {node: _lines(record) for node, record in by_node.items()}
     widths = {n: CHARACTER * max(map(len, text)) + 2 * PADDING for n, text in lines.items()}
     heights = {n: LINE * len(text) + 2 * PADDING for n, text in lines.items()}
-    tops = _row_tops(by_node, heights)
+    tops = _row_tops(heights)
     centres = _centres(by_node, widths)
     return {
         node: Box(
-            record, centres[node], tops[record.depth], widths[node], heights[node], lines[node]
+            record,
+            centres[node],
+            tops[topology.node_depth(node)],
+            widths[node],
+            heights[node],
+            lines[node],
         )
         for node, record in by_node.items()
     }
 
 
-def _row_tops(by_node: dict[int, NodeRecord], heights: dict[int, float]) -> list[float]:
+def _row_tops(heights: dict[int, float]) -> list[float]:
     tops, top = [], PADDING
-    for depth in range(1 + max(record.depth for record in by_node.values())):
+    for depth in range(1 + max(map(topology.node_depth, heights))):
         tops.append(top)
-        top += RISE + max(heights[n] for n, r in by_node.items() if r.depth == depth)
+        top += RISE + max(h for node, h in heights.items() if topology.node_depth(node) == depth)
     return tops
 
 
@@ -298,18 +261,17 @@ def _centres(by_node: dict[int, NodeRecord], widths: dict[int, float]) -> dict[i
 
 
 def _lines(record: NodeRecord) -> tuple[str, ...]:
-    text = shorten(record.label, MAX_NAME) if record.kind == "leaf" else with_signs(record.words)
+    text = shorten(record.words, MAX_NAME) if record.is_leaf else with_signs(record.words)
     lines = textwrap.wrap(text, WIDEST) or [""]
-    if record.n_samples is not None:
-        counts = "/ ".join(map(str, record.class_counts))  # no number is cut in two
+    if record.rows is not None:
+        counts = "/ ".join(map(str, record.rows.class_counts))  # no number is cut in two
         wrapped = (line.replace(" ", "") for line in textwrap.wrap(counts, WIDEST))
-        lines += [count(record.n_samples, "row"), *wrapped]
+        lines += [count(record.rows.n_samples, "row"), *wrapped]
     return tuple(lines)
 
 
 def _box(box: Box, fill: str) -> str:
-    is_leaf = box.record.kind == "leaf"
-    corners, bold = (' rx="8"', ' font-weight="bold"') if is_leaf else ("", "")
+    corners, bold = (' rx="8"', ' font-weight="bold"') if box.record.is_leaf else ("", "")
     lines = [
         f'<text x="{box.x:.1f}" y="{box.y + PADDING + LINE * (i + 0.8):.1f}" '
         f'text-anchor="middle"{"" if i else bold}>'

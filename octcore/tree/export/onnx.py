@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from octcore.data.text import free_name
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
 from octcore.tree.export.code import Dialect, to_code
@@ -86,9 +87,7 @@ class _Graph:
         return self.made.setdefault((kind, value), (name, tensor))[0]
 
     def _frame(self, expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-        label, made = "label", [*self.made.values()]
-        while label in dict(columns):
-            label += "_"
+        label, made = free_name("label", dict(columns), "_"), [*self.made.values()]
         nodes = [(name, *given) for name, given in made if isinstance(given, tuple)]
         nodes.append((label, "Identity", [expression]))
         kinds = {True: self.kinds.STRING, False: self.kinds.DOUBLE}

@@ -6,6 +6,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from octcore.data.columns import MISSING_LEVEL
+from octcore.data.text import free_name
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.tree.export.code import Dialect, Writer
 from octcore.tree.tree import Split, Tree
@@ -51,9 +52,7 @@ class _Model(Writer):
             if levels
         ]
         tree = self._below(1, _joined(answered))
-        target = "class"
-        while target in self.columns:
-            target += "_"
+        target = free_name("class", self.columns, "_")
         values = "".join(f"<Value value={quoteattr(str(c))}/>" for c in self.tree.classes)
         fields = [
             _field(name, *(("categorical", "string") if is_text else ("continuous", "double")))
@@ -100,9 +99,7 @@ class _Model(Writer):
                 return _holds(column)
             if (column.shift, column.scale) == (0.0, 1.0) and not column.is_binary:
                 return _compared(column.raw, "greaterThan", split.threshold)
-        name = f"split {node}"
-        while name in self.columns:
-            name += "_"
+        name = free_name(f"split {node}", self.columns, "_")
         self.derived.append(_field(name, "continuous", "double", self._score(split), "Derived"))
         return _compared(name, "greaterThan", split.threshold)
 

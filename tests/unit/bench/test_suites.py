@@ -17,6 +17,7 @@ from octcore.bench.profiles import (
     instances_against_gap,
     read_bench,
     solved_against_time,
+    summary,
 )
 from octcore.bench.runner import existing_keys, in_this_process, run_suite
 from octcore.bench.suite import (
@@ -30,7 +31,6 @@ from octcore.bench.suite import (
     of_datasets,
     pick,
     published,
-    summary,
 )
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
@@ -73,8 +73,7 @@ def instance(formulation: str = "path-search", **changes) -> Instance:
 
 def line(**changes) -> dict[str, str]:
     blank = Line("s", "d", "none", "flow-oct", 2, "leaf_penalty=0.01", "optimal")
-    cells = replace(blank, **changes).cells()
-    return {name: str(value) for name, value in cells.items()}
+    return replace(blank, **changes).cells()
 
 
 def test_the_first_columns_are_those_that_scripts_rely_on():
@@ -323,7 +322,10 @@ def test_summary_has_medians():
     lines = [
         Line("s", "d", "none", "flow-oct", 2, "", "optimal", seconds=s, gap=0.0) for s in (1, 3, 5)
     ]
-    assert summary(lines) == "flow-oct D=2: 3 of 3 proven, median seconds 3, median gap 0"
+    assert summary(line.cells() for line in lines) == (
+        ("formulation", "depth", "proven", "seconds"),
+        ("flow-oct", "2", "3 of 3", "3"),
+    )
 
 
 def test_summary_tells_variants_apart_and_measures_the_root():
@@ -333,9 +335,11 @@ def test_summary_tells_variants_apart_and_measures_the_root():
         replace(plain, reference_objective=0.5, root_bound=0.75),
         replace(strong, reference_objective=0.5, root_bound=0.5),
     ]
-    assert summary(lines).splitlines() == [
-        "bend-oct D=2 plain: 0 of 1 proven, median root gap 0.5",
-        "bend-oct D=2 value rows: 0 of 1 proven, median root gap 0",
+    heading, *rows = summary(line.cells() for line in lines)
+    assert heading == ("formulation", "depth", "proven", "root gap")
+    assert rows == [
+        ("bend-oct plain", "2", "0 of 1", "50.00%"),
+        ("bend-oct value rows", "2", "0 of 1", "0.00%"),
     ]
 
 

@@ -16,7 +16,7 @@ def test_record_has_steps_marks_and_phases(trace):
     record = convergence_data(trace, "accuracy", optimum=0.9)
     assert record.end == 3.0
     assert [m.source for m in record.marks] == ["warm start", "solver"]
-    assert [m.value for m in record.marks] == [0.7, 0.9]
+    assert [m.incumbent for m in record.marks] == [0.7, 0.9]
     assert record.search_start == pytest.approx(0.8)
     assert record.gap[-1] == 0.0
     gaps = [g for g in record.gap if g is not None]

@@ -55,7 +55,7 @@ def test_usage_of_an_oblique_tree_is_its_share_of_weight(oblique):
 def test_confusion_counts_by_routing(univariate):
     tree, encoding, data = univariate
     wrong = tree.with_labels({4: tree.labels[5]})
-    record = confusion_data(wrong, encoding, data, "training rows")
+    record = confusion_data(wrong, encoding, data)
     assert record.n_errors == 3
     assert sum(map(sum, record.counts)) == data.n_samples
     no = data.classes.index("no")
@@ -74,7 +74,7 @@ def test_confusion_of_many_classes_keeps_those_that_the_tree_gives(given):
     splits = {m: Split(((0, 1.0),), float(100 * m)) for m in range(1, n)}
     labels = {n + k: given[k] for k in range(n)}
     tree = Tree(splits, labels, 1, 130, data.classes)
-    record = confusion_data(tree, encoding, data, "rows")
+    record = confusion_data(tree, encoding, data)
     codes = tree.predict_codes(encoding.transform(data.frame))
     assert record.n_errors == int((codes != y).sum())
     assert sum(map(sum, record.counts)) == len(y)

@@ -9,7 +9,7 @@ import pytest
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.price_paths import penalty_path_figure, winners_figure
+from octcore.plotting.price_paths import penalty_path_figure
 from octcore.selection.penalty_path import PenaltyPath, penalty_path
 from octcore.worker.client import WorkerPool
 
@@ -27,8 +27,6 @@ def test_record_and_figures_show_every_step(paths):
     assert [t.name for t in figure.data if t.name][:2] == ["QT-3, training", "QT-3, held out"]
     assert figure.layout.xaxis.title.text == "leaves"
     assert tuple(figure.data[0].customdata[0][:2]) == ("QT-3", 1)
-    steps = winners_figure(paths, LIGHT)
-    assert steps.data[0].y[-1] == 1
     assert figure.layout.yaxis.title.text == "accuracy"
 
 

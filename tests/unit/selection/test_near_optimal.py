@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +13,13 @@ import pytest
 
 import octcore
 from octcore.cli import main
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError, TooLargeError
 from octcore.search.near_optimal import ground
-from octcore.selection.alternatives import alternatives, meeting, model_reliance, tree_reliance
+from octcore.selection.alternatives import alternatives, model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
-from octcore.solving.prepare import prepare
-from octcore.solving.settings import check_settings
 
 
 @pytest.fixture(scope="module")
@@ -264,36 +260,6 @@ def test_trees_as_good_as_the_optimum_are_no_rounding_error_away() -> None:
     nearly = next(entry for entry in shown if entry.loss == min(others))
     points = float(found.run_of(nearly.tree).badge.split()[1])
     assert points == pytest.approx(100 * min(others), rel=0.05)
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"max_leaves": 5},
-        {"root_feature": "petal width (cm)", "forbidden_features": ("sepal length (cm)",)},
-        {"min_samples_leaf": 3},
-        {"min_recall": {"versicolor": 0.95}, "max_leaves": 7},
-        {"predictive_equality": {"attribute": "sepal width (cm)", "max_gap": 0.2}},
-        {"class_weight": "balanced", "max_splits": 4},
-    ],
-    ids=lambda asked: "+".join(asked),
-)
-def test_trees_that_meet_conditions_are_those_that_routing_finds(asked: dict) -> None:
-    data = replace(octcore.load_sample("iris"), positive_class="virginica")
-    found = octcore.near_optimal(data, "QT-5", depth=3, tolerance=0.01)
-    constraints = Constraints.parse(asked)
-    settings = check_settings("path-columns", encoding="QT-5", depth=3, constraints=asked)
-    problem = prepare(data, settings).problem
-    good = sum(problem.admits(tree) for tree in found.walk())
-    assert 0 < good < found.count
-    counted = meeting(found, constraints, most=10**6)
-    assert (counted.count, counted.total, counted.is_exact) == (good, found.count, True)
-    few = meeting(found, constraints, most=1)
-    if counted.looked_at:
-        assert (few.is_exact, few.looked_at) == (False, 1)
-        assert few.count <= good
-    else:
-        assert few == counted
 
 
 def test_a_refusal_names_the_largest_tolerance_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,8 @@ def test_the_tree_figure_shows_every_node_in_words(run: Run, hostile: Run) -> No
 def test_the_target_is_no_axis_of_a_plane(run: Run) -> None:
     with pytest.raises(SettingsError, match="cannot be an axis"):
         plotting.plane(run, "species")
+    with pytest.raises(SettingsError, match="choose two columns"):
+        plotting.plane(run, "sepal width (cm)", "sepal width (cm)")
 
 
 def test_figures_load_plotly_only_when_asked_for() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 
@@ -61,22 +60,12 @@ def test_records(table: Dataset, tree: Tree) -> None:
     records = {r.node: r for r in node_records(tree, encoding, X, table.y)}
     assert list(records) == [1, 2, 3, 6, 7]
     root, leaf = records[1], records[6]
-    assert (root.parent, root.depth, root.kind, root.threshold) == (0, 0, "branch", 0.5)
-    assert root.weights == {encoding.names[0]: 1.0}
-    assert root.n_samples == 40
-    assert (leaf.parent, leaf.depth, leaf.label) == (3, 2, "yes")
+    assert (root.is_leaf, root.arrival, leaf.is_leaf, leaf.words) == (False, "", True, "yes")
     assert leaf.arrival.startswith("petal width <= ")
-    assert sum(records[n].n_samples or 0 for n in (2, 6, 7)) == 40
-    assert root.errors == int((tree.predict_codes(X) != table.y).sum())
-    assert root.confidence == max(root.class_counts) / 40
-    json.dumps([r.to_dict() for r in records.values()], allow_nan=False)
-
-
-def test_an_empty_node_has_no_majority(table: Dataset, tree: Tree) -> None:
-    encoding = fit_encoding("QT-5", table)
-    no_rows = np.empty((0, 8))
-    record = node_records(tree, encoding, no_rows, np.empty(0, dtype=np.int64))[0]
-    assert (record.n_samples, record.majority, record.confidence) == (0, None, None)
+    assert root.rows is not None
+    assert root.rows.n_samples == 40
+    assert sum(r.rows.n_samples for n in (2, 6, 7) if (r := records[n]).rows) == 40
+    assert root.rows.errors == int((tree.predict_codes(X) != table.y).sum())
 
 
 def hostile_tree(text: str) -> tuple[Tree, Dataset]:
@@ -170,7 +159,8 @@ def test_boxes_of_the_svg_do_not_overlap(depth: int) -> None:
     assert data.y is not None
     boxes = layout(node_records(tree, encoding, encoding.transform(frame), data.y))
     for level in range(depth + 1):
-        row = sorted((b for b in boxes.values() if b.record.depth == level), key=lambda b: b.x)
+        here = (b for n, b in boxes.items() if n.bit_length() == level + 1)
+        row = sorted(here, key=lambda b: b.x)
         for left, right in pairwise(row):
             assert left.x + left.width / 2 <= right.x - right.width / 2
             assert left.record.node < right.record.node

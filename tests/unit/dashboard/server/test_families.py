@@ -1,4 +1,4 @@
-"""Solves that belong together, saved comparisons and the comparison's report."""
+"""Solves that belong together, and the report of a comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from dashboard.server.families import Family, one_for_every_class, takes_too_few_classes
 from dashboard.server.supervisor import Supervisor
-from dashboard.views.compare.presets import MOST, OwnPresets
 from dashboard.views.compare.report import comparison_html
 from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
@@ -73,25 +72,6 @@ def test_a_tree_of_selected_rows_is_judged_on_all(iris):
     assert held_out is None
     predicted = run.tree.predict_codes(run.encoding.transform(iris.frame))
     assert whole == pytest.approx(np.mean(predicted == iris.y))
-
-
-def test_saved_comparisons_survive_a_restart_and_belong_to_a_browser(tmp_path):
-    path = tmp_path / "comparisons.json"
-    kept = OwnPresets(path)
-    entrants = [{"formulation": "flow-oct", "depth": 2}, {"formulation": "cart"}]
-    assert kept.save("me", "  mine  ", entrants) == "mine"
-    again = OwnPresets(path)
-    assert [preset.title for preset in again.of("me")] == ["mine"]
-    assert list(again.of("me")[0].entrants) == entrants
-    assert again.of("you") == ()
-    again.delete("me", "mine")
-    assert OwnPresets(path).of("me") == ()
-    for i in range(MOST + 3):
-        kept.save("me", f"set {i}", entrants)
-    assert len(kept.of("me")) == MOST
-    path.write_text("[1, 2", encoding="utf-8")
-    assert OwnPresets(path).of("me") == ()
-    assert OwnPresets(None).save("me", "x", entrants) == "x"
 
 
 def test_the_report_of_a_comparison_is_one_escaped_file(iris):

@@ -133,7 +133,7 @@ def test_truth_divides_the_square_and_rings_turned_labels():
     truth = truth_data(lessons.lesson_set(lesson))
     assert len(truth.segments) == 3
     assert len(truth.flipped) == 11
-    areas = [_area(polygon) for polygon, _ in truth.regions]
+    areas = [_area(region.polygon) for region in truth.regions]
     assert sum(areas) == pytest.approx(1.04**2)
     assert not truth_data(None).is_known
 
