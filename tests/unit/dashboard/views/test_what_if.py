@@ -222,3 +222,7 @@ def test_lists_and_floors_of_run_and_question_are_joined(base):
     assert joined["min_recall"] == {"x": 0.5, "y": 0.9}
     words = condition_words({"max_leaves": 3, "root_feature": "age"})
     assert words == "using at most 3 leaves and starting with age"
+    names = ["age", "ward", "lactate", "smoker"]
+    words = "dropping age, ward, lactate and smoker"
+    assert condition_words({"forbidden_features": names}) == words
+    assert condition_words({"forbidden_features": names[:2]}) == "dropping age and ward"
