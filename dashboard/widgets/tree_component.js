@@ -173,7 +173,8 @@ function drawFold(group, item, plan, data, act) {
 
 function draw(root, data, state, act) {
   const svg = root.querySelector(".stage svg");
-  const room = svg.clientWidth || 700;
+  state.room = svg.clientWidth;
+  const room = state.room || 700;
   const plan = place(data, state, room);
   const hadFocus = root.activeElement && root.activeElement.closest && root.activeElement.closest("g.node");
   svg.replaceChildren();
@@ -297,8 +298,7 @@ export default function (component) {
   wirePan(svg, state, redraw);
   fillBar(root, data, state, act);
   redraw();
-  let seen = svg.clientWidth;
-  const observer = new ResizeObserver(() => { if (svg.clientWidth !== seen) { seen = svg.clientWidth; redraw(); } });
+  const observer = new ResizeObserver(() => { if (svg.clientWidth !== state.room) redraw(); });
   observer.observe(svg);
   return () => observer.disconnect();
 }
