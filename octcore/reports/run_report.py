@@ -86,8 +86,7 @@ def _cells(numbers: Mapping[str, str]) -> str:
 def _tree(run: Run) -> str:
     if run.tree is None:
         return "<h2>Tree</h2><p>There is no tree.</p>"
-    counts = " / ".join(text.printable(label, 40) for label in run.classes)
-    return f"<h2>Tree</h2>{tree_picture(run)}{weak(f'The counts are rows of {counts}.')}"
+    return f"<h2>Tree</h2>{tree_picture(run)}"
 
 
 def plane_picture(run: SolvedRun) -> tuple[str, str]:
