@@ -28,16 +28,23 @@ def show(
     """Place a figure; `height` as `st.plotly_chart` takes it."""
     options: dict[str, Any] = {"key": key, "config": CONFIG, "alt": alt, "theme": None}
     options["height"] = height
-    if on_select is not None:
+    if _is_phone():
+        # Else a finger on it moves what is drawn, and the page stays where it is.
+        figure = go.Figure(figure).update_layout(dragmode=False)
+    elif on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
     st.plotly_chart(figure, **options)
 
 
 def live(figure: go.Figure, alt: str, width: int) -> None:
     """Place a figure that changes every second, as a picture: it is redrawn without a flicker."""
-    if "Mobi" in st.context.headers.get("User-Agent", ""):  # else letters shrink with the picture
+    if _is_phone():  # else letters shrink with the picture
         width = min(width, PHONE)
     st.image(figure_svg(figure, alt, width), width="stretch", alt=alt)
+
+
+def _is_phone() -> bool:
+    return "Mobi" in st.context.headers.get("User-Agent", "")
 
 
 def numbers(

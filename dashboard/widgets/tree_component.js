@@ -46,9 +46,11 @@ function visible(data, state) {
 }
 
 // Place leaves side by side and parents above the middle of their children.
-function place(data, state) {
+function place(data, state, room) {
   const items = visible(data, state);
-  const isWide = items.filter((i) => !i.open).length > 8;
+  const leaves = items.filter((i) => !i.open).length;
+  // Side by side, seven and more would have letters of half their size.
+  const isWide = leaves > 8 || (leaves > 6 && !data.big && !data.beside && leaves * 115 > room);
   const sideways = state.sideways === null ? isWide : state.sideways;
   // On a projector boxes are narrow and say less, so that they can be large.
   for (const item of items) {
@@ -170,13 +172,14 @@ function drawFold(group, item, plan, data, act) {
 }
 
 function draw(root, data, state, act) {
-  const plan = place(data, state);
   const svg = root.querySelector(".stage svg");
+  state.room = svg.clientWidth;
+  const room = state.room || 700;
+  const plan = place(data, state, room);
   const hadFocus = root.activeElement && root.activeElement.closest && root.activeElement.closest("g.node");
   svg.replaceChildren();
   const margin = 14;
   const [w, h] = [plan.size[0] + 2 * margin, plan.size[1] + 2 * margin];
-  const room = svg.clientWidth || 700;
   const widest = Math.max(w, data.beside && !plan.sideways ? data.beside.leaves * (plan.width + 18) - 18 + 2 * margin : 0);
   // On a projector a tree fills its half of the page, next to a plane of that height.
   const scale = data.big ? Math.min(room / widest, (0.5 * innerHeight) / h, 3) : Math.min(1.1, room / widest);
@@ -295,8 +298,7 @@ export default function (component) {
   wirePan(svg, state, redraw);
   fillBar(root, data, state, act);
   redraw();
-  let seen = svg.clientWidth;
-  const observer = new ResizeObserver(() => { if (svg.clientWidth !== seen) { seen = svg.clientWidth; redraw(); } });
+  const observer = new ResizeObserver(() => { if (svg.clientWidth !== state.room) redraw(); });
   observer.observe(svg);
   return () => observer.disconnect();
 }

@@ -6,6 +6,7 @@ Everywhere `values` are those of one column, shape ``(n_samples,)``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -364,7 +365,7 @@ TOLD = 2
 
 
 def compact(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Keep few findings of each code and name the columns of the rest in one sentence."""
+    """Keep few findings of each code; the last of them tells for which columns it holds as well."""
     kept: list[Finding] = []
     seen: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
@@ -372,11 +373,11 @@ def compact(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         group.append(finding)
         if len(group) <= TOLD:
             kept.append(finding)
-    for (code, severity), group in seen.items():
-        if len(group) > TOLD:
-            rest = group[TOLD:]
+    for group in seen.values():
+        if rest := group[TOLD:]:
+            last = group[TOLD - 1]
             names = listing([f.column for f in rest if f.column is not None], 12)
-            where = f": {names}" if names else ""
-            message = f"The same holds for {count(len(rest), 'further case')}{where}."
-            kept.append(Finding(code, severity, message))  # type: ignore[arg-type]
+            same = f"The same holds for {names or count(len(rest), 'further case')}."
+            place = next(k for k, finding in enumerate(kept) if finding is last)
+            kept[place] = replace(last, message=f"{last.message} {same}")
     return tuple(kept)

@@ -29,6 +29,9 @@ from octcore.errors import DataError, SettingsError
 MOST_CLASSES = 20
 """A column of numbers with more distinct values is a measurement, not a set of classes."""
 
+MOST_GAPS = 0.1
+"""Largest share of the rows that a guessed target may leave without a label; they are left out."""
+
 USUAL_NAMES = frozenset(
     {"class", "target", "label", "y", "species", "outcome", "diagnosis", "result", "category"}
 )
@@ -133,13 +136,17 @@ def likely_target(table: RawTable) -> str | None:
 
     A usual name decides, else the last column, if it does not hold more than a few numbers; else
     the only one of text.  A column of many numbers is never taken, and neither is one of dates or
-    of names that are nearly all different.
+    of names that are nearly all different; one with many gaps only for its name.
     """
     columns = [column for column in table.columns if column.name != table.index_column]
     able = [column for column in columns if _can_hold_classes(column, table.delimiter)]
     for column in able:
         if column.name.strip().lower() in USUAL_NAMES:
             return column.name
+    columns = [column for column in columns if _gaps(column) <= MOST_GAPS]
+    able = [column for column in able if column in columns]
+    if not able:
+        return None
     texts = [column for column in able if not _is_numeric(column, table.delimiter)]
     last = columns[-1]
     if last in able and (last in texts or len(_present(last)) <= FEW_NUMBERS):
@@ -153,6 +160,12 @@ def _can_hold_classes(column: RawColumn, delimiter: str) -> bool:
     if n_distinct < 2 or (many and (_is_numeric(column, delimiter) or 2 * n_distinct > n_rows)):
         return False
     return detect_date(_present(column)) is None
+
+
+def _gaps(column: RawColumn) -> float:
+    """Share of the rows without a label."""
+    missing = [i for i, value in enumerate(column.values) if value in MISSING_MARKS]
+    return float(np.isin(column.codes, missing).mean())
 
 
 def is_continuous(column: RawColumn, delimiter: str) -> bool:

@@ -27,6 +27,7 @@ known shows to be enough.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -35,6 +36,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore import kernels
+from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
@@ -379,6 +382,11 @@ class MargotFamily(TwoClassTrees):
 
     def starts(self, stop: Callable[[], bool]) -> Iterator[tuple[str, Tree]]:
         """Yield the tree of the local SVM heuristic."""
+        if not self.is_linear:  # else the search that shares these kernels is never needed
+            with contextlib.suppress(CancelledError):
+                kernels.require(kernel_set(self.variant), stop=stop)
+            if stop():
+                return
         yield "warm start", self.tree(local_svm(self.search_problem(), stop)[0])
 
     @property

@@ -1,6 +1,6 @@
 """Two trees compared: where they differ, and what a condition costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,12 +177,18 @@ def condition_words(constraints: Mapping[str, Any]) -> str:
     parts = [_change(name, value) for name, value in constraints.items()]
     if not parts:
         return "no further condition"
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    return _all(parts)
+
+
+def _all(words: Sequence[object]) -> str:
+    """Join words: ``a``, ``a and b``, ``a, b and c``."""
+    *first, last = map(str, words)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _change(name: str, value: Any) -> str:
     if name == "forbidden_features":
-        return "dropping " + " and ".join(str(v) for v in value)
+        return f"dropping {_all(value)}"
     if name == "root_feature":
         return f"starting with {value}"
     if name == "forbidden_pairs":

@@ -62,7 +62,10 @@ def tree_picture(run: Run) -> str:
     drawn = export_tree(run, "svg")
     width = re.search(r'width="(\d+)"', drawn)
     least = LEGIBLE * int(width[1]) if width else 0.0
-    return f'<div class="picture" style="--least: {least:.0f}px">{drawn}</div>'
+    counts = " / ".join(text.printable(label, 40) for label in run.classes)
+    return f'<div class="picture" style="--least: {least:.0f}px">{drawn}</div>' + weak(
+        f"The counts are rows of {counts}."
+    )
 
 
 def listed(sentences: Iterable[str]) -> str:

@@ -32,6 +32,10 @@ def scorer_html(run: SolvedRun, name: str) -> str:
     sources = dict.fromkeys(run.train.column(column).source for column, _ in columns)
     names = ", ".join(f"<b>{escaped(name, 100)}</b>" for name in sources)
     asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."
+    shares = [(run.accuracy, run.n_train, "training")]
+    if run.test_accuracy is not None:
+        shares.insert(0, (run.test_accuracy, run.n_test, "held-out"))
+    right = ", ".join(f"{text.percent(share)} of {n:,} {which} rows" for share, n, which in shares)
     parts = (
         f"<h1>{escaped(name)}</h1>",
         f"<p>This page gives every row of a CSV file its class. {asks} Nothing leaves this "
@@ -41,8 +45,7 @@ def scorer_html(run: SolvedRun, name: str) -> str:
         '<p id="said" aria-live="polite"></p>'
         '<p><a id="save" download="scored.csv" hidden>Save the scored rows</a></p>'
         '<table id="scored"></table>',
-        f'<p class="weak">{escaped(text.printable(run.badge))}; right for '
-        f"{text.percent(run.accuracy)} of {run.n_train:,} training rows.</p>",
+        f'<p class="weak">{escaped(text.printable(run.badge))}; right for {right}.</p>',
         f"<script>{script}</script>",
     )
     return page(name, parts, script)

@@ -248,6 +248,7 @@ class _Judge:
 
     def __call__(self, tree: Tree) -> Alternative:
         context, found = self.problem.context, self.found
+        tree = metrics.tidied(tree, context.X)
         predicted = tree.predict_codes(context.X)
         hit = predicted == context.y
         objective = found.objective(tree)

@@ -37,6 +37,7 @@ from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
 from octcore.solving.telling import compiling_told
+from octcore.tree import metrics
 from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(
@@ -575,6 +576,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     `optimum`: the proven optimum, which is the bound of the run.
     """
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
+    tree = metrics.tidied(tree, prepared.problem.X)
     objective = program.evaluate(tree)
     assert objective is not None, "a near-optimal tree keeps the constraints"
     events: list[Event] = []
@@ -591,7 +593,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     distance = 0.0 if best else optimum - objective
     words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
     outcome = Outcome(reason, FORMULATION if best else "near-optimal", claims=(words,))
-    return finish(prepared, tuple(events), outcome, seconds, program)
+    return finish(prepared, tuple(events), outcome, seconds, program, is_chosen=True)
 
 
 class _Clock(Clock):

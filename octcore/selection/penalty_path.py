@@ -205,8 +205,9 @@ def penalty_path(
 
 
 def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> PathStep:
-    tree = tree.named(prepared.task.answers, prepared.encoding.names)
     train, test = prepared.train, prepared.test
+    tree = tree.named(prepared.task.answers, prepared.encoding.names)
+    tree = metrics.centre_thresholds(tree, prepared.problem.X)  # as a run has it
     mean_cost = test_accuracy = test_cost = None
 
     def weights(rows: Dataset) -> np.ndarray:

@@ -48,15 +48,18 @@ def finish(
     outcome: Outcome,
     seconds: float,
     program: Program | None = None,
+    is_chosen: bool = False,
 ) -> Run:
     """Make the run of a trace: route all rows through the last incumbent and recompute everything.
+
+    `is_chosen`: whether somebody chose the tree with its thresholds, which stay where they are.
 
     The events go at least up to the last incumbent and may come from a killed process; the outcome
     says why it stopped and what proves the bound.
     """
     program = program or get_formulation(prepared.settings.formulation).build(prepared.problem)
     problem = prepared.problem
-    tree, objective = _last_tree(program, events, problem.X)
+    tree, objective = _last_tree(program, events, None if is_chosen else problem.X)
     outcome = _described(program, outcome, tree)
     searched = finite(events[-1].bound) if events else None
     bound = _snapped(program, _limited(program, searched, objective), objective)
@@ -119,19 +122,19 @@ def _searched_sooner(prepared: Prepared, status: str) -> tuple[str, ...]:
     if not (is_open and is_model and is_same and settings.constraints.active <= exact.constraints):
         return ()
     return (
-        f"The optimum is open: {exact.key} asks the same of these columns (encoding "
-        f"{settings.encoding}), or of all thresholds, and is mostly proven sooner.",
+        f"The optimum is open: {exact.title} ({exact.key}) asks the same of these columns "
+        f"(encoding {settings.encoding}), or of all thresholds, and is mostly proven sooner.",
     )
 
 
 def _last_tree(
-    program: Program, events: tuple[Event, ...], X: np.ndarray
+    program: Program, events: tuple[Event, ...], X: np.ndarray | None
 ) -> tuple[Tree | None, float | None]:
-    """Last incumbent with its thresholds in the middle, and its objective by routing."""
+    """Last incumbent, its thresholds in the middle of rows, and its objective by routing."""
     trees = [event.tree for event in events if event.tree is not None]
     if not trees:
         return None, None
-    tree = metrics.centre_thresholds(trees[-1], X)
+    tree = trees[-1] if X is None else metrics.centre_thresholds(trees[-1], X)
     return drop_pass_through(tree), program.evaluate(tree)
 
 

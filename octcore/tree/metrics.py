@@ -13,7 +13,7 @@ import numpy as np
 
 from octcore.data.distinct import distinct_rows
 from octcore.encoding.base import Encoding
-from octcore.encoding.quantile import short_threshold
+from octcore.encoding.quantile import short_threshold, tidy
 from octcore.tree.tree import Split, Tree, midpoint
 
 
@@ -122,6 +122,18 @@ def centre_thresholds(tree: Tree, X: np.ndarray) -> Tree:
     for node, rows in tree.node_rows(X).items():
         if node in tree.splits:
             splits[node] = _centred(tree.splits[node], X[rows])
+    return replace(tree, splits=splits)
+
+
+def tidied(tree: Tree, X: np.ndarray) -> Tree:
+    """Write every threshold as it is read, where no row of all changes its side.
+
+    A middle such as 2.1799999999999997 is told as 2.18, and a new row of just that goes left.
+    """
+    splits = {
+        node: replace(split, threshold=tidy(split.threshold, X[:, split.features[0]]))
+        for node, split in tree.splits.items()
+    }
     return replace(tree, splits=splits)
 
 

@@ -333,12 +333,8 @@ class Job:
             return JobState.FAILED, None, self._refusal  # as the library refuses it
         if self._stop_reason is not None and self._refusal is None:
             by_user = self._stop_reason is StopReason.CANCELLED
-            note = (
-                "The worker did not answer in time and was ended; the tree is its last incumbent."
-                if by_user
-                else "The time limit was overrun and the worker was ended; the tree is its last "
-                "incumbent."
-            )
+            why = "It could not be stopped at once" if by_user else "The time limit was overrun"
+            note = f"{why}, so the solve was broken off; the tree is the best one found until then."
             return JobState.STOPPED, recovered(self._stop_reason, note), None
         error = self._refusal or self._death_error()
         if self._incumbent is None:

@@ -84,7 +84,8 @@ def test_a_proof_of_one_run_bounds_every_run_of_the_question(server, iris):
     open_run = run_from_incumbent(iris, stopped, (event,), "time_limit", 5.0)
     assert "points better possible" in open_run.badge
     run_id = server.store.begin(iris, stopped, "a model", "me")
-    server.store.finish(run_id, StoreState.DONE, open_run)
+    server.store.finish(run_id, StoreState.STOPPED, open_run)
+    assert open_run.badge in shown(open_page("runs", run=run_id))
     assert "a better tree may exist" in shown(open_page("solve", run=run_id))
     other = server.store.begin(iris, settings, "a search", "me")
     server.store.finish(other, StoreState.DONE, proven)

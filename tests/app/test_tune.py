@@ -42,7 +42,7 @@ def test_the_form_counts_the_work_and_starts_it(server, monkeypatch):
     assert "9 candidates × 5 splits + 1 final training = **46 trainings**" in shown(app)
     button(app, "Try 9 candidates").click().run()
     _, data, task, settings, *_ = asked[0]
-    assert (data.name, task, settings["formulation"]) == ("iris", "tune", "path-search")
+    assert (data.name, task, settings["formulation"]) == ("iris", "tune", "threshold-search")
     assert settings["grid"] == {"depth": [1, 2, 3], "leaf_penalty": [0.0, 0.01, 0.05]}
     assert "t" in app.query_params["tuning"]
 
@@ -84,7 +84,7 @@ def test_a_link_brings_the_form_of_a_model_selection(server, monkeypatch):
 
 def test_a_formulation_says_how_its_best_is_chosen(server):
     app = open_page("tune")
-    assert app.session_state["tune_choice:path-search"] == "accuracy"
+    assert app.session_state["tune_choice:threshold-search"] == "accuracy"
     next(s for s in app.selectbox if s.label == "Formulation").select("svm1-odt").run()
     assert app.session_state["tune_choice:svm1-odt"] == "one-error"
 

@@ -129,8 +129,6 @@ def _node(page) -> None:
 
 
 def _how_far(page) -> None:
-    _node(page)
-    at_rest(page)
     page.get_by_role("button", name="How far may this threshold move?").click()
     page.get_by_text(re.compile("every threshold costs less than")).wait_for()
 

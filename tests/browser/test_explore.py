@@ -11,7 +11,7 @@ import pytest
 
 import octcore
 from octcore.solving.proving import check_proof
-from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.browser.conftest import SOLVE_MILLISECONDS, Watched
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -132,7 +132,53 @@ def test_replay_plays_to_the_last_tree_by_itself(visit):
     last.wait_for()
     page.get_by_role("button", name="Play").wait_for()
     assert page.locator("g.node").count() >= 7
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.get_by_role("radio", name="Rows of the node").click()
+    page.get_by_text(re.compile("^Root: all")).wait_for()
+    watched.settle()
+    drawn = page.evaluate(
+        "() => new Promise(done => { let runs = 0; const app = document.querySelector("
+        "'[data-test-script-state]'); new MutationObserver(() => runs++).observe(app, "
+        "{ attributes: true, attributeFilter: ['data-test-script-state'] });"
+        "setTimeout(() => done(runs), 4000); })"
+    )
+    assert drawn == 0, "nothing moves, but the page is still drawn anew"
     watched.assert_clean()
+
+
+def test_a_finger_on_a_chart_moves_the_page(chromium, server, solved):
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    agent = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/131.0 Mobile Safari/537.36"
+    context = chromium.new_context(**phone, user_agent=agent)
+    watched = Watched(context, server)
+    page = watched.open("/explore" + solved)
+    page.locator(".js-plotly-plot").nth(2).wait_for()
+    watched.settle()
+    touch = context.new_cdp_session(page)
+
+    def finger(kind: str, *points: tuple[float, float]) -> None:
+        at = [{"x": x, "y": y} for x, y in points]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
+
+    top = "() => document.querySelector('[data-testid=stMain]').scrollTop"
+    for k in range(3):
+        chart = page.locator(".js-plotly-plot").nth(k)
+        chart.scroll_into_view_if_needed()
+        page.wait_for_timeout(500)
+        box, before = chart.bounding_box(), page.evaluate(top)
+        assert box is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        finger("touchStart", (x, y))
+        for step in range(10):
+            finger("touchMove", (x, y - 18 * step))
+            page.wait_for_timeout(30)
+        finger("touchEnd")
+        page.wait_for_timeout(500)
+        assert page.evaluate(top) > before + 50, f"chart {k} keeps the finger"
+    assert not page.locator(".modebar").first.is_visible()
+    watched.assert_clean()
+    context.close()
 
 
 @pytest.mark.parametrize("path", ["/path", "/about"])

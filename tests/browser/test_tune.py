@@ -31,7 +31,8 @@ def test_tuning_fills_its_table_survives_leaving_and_ends_in_the_solve_form(visi
     other.get_by_role("button", name="Solve with the best").click()
     other.get_by_role("heading", name="Solve", level=1).wait_for(timeout=60_000)
     second.settle()
-    assert other.get_by_role("combobox", name="Formulation").input_value() == "Exact search"
+    formulation = other.get_by_role("combobox", name="Formulation")
+    assert formulation.input_value() == "Exact search on all thresholds"
     second.assert_clean()
     watched.assert_clean()
 

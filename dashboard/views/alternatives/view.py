@@ -290,6 +290,7 @@ def _filters(context: Context) -> list[Alternative]:
 
 def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
     """Draw the table; returns the pinned trees, in its order."""
+    recalls = [f"recall {text.printable(label, 30)}" for label in context.train.classes]
     lines = [
         {
             "tree": context.record.trees.index(entry) + 1,
@@ -298,21 +299,17 @@ def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
             "right": entry.accuracy,
             "held out": entry.test_accuracy,
             "features": ", ".join(text.printable(name, 20) for name in entry.features),
-            **{
-                f"recall {text.printable(label, 16)}": entry.recalls[k]
-                for k, label in enumerate(context.train.classes)
-            },
+            **dict(zip(recalls, entry.recalls, strict=True)),
             "fairness gap": entry.parity_gap,
         }
         for entry in shown
     ]
     frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
-    shares = {"right", "held out", "fairness gap"}
     event = chart.table(
         frame,
         session.widget_key(TABLE, context.task, len(shown)),
         "The near-optimal trees with their worth; mark one or two rows",
-        shares=shares | {name for name in frame.columns if name.startswith("recall ")},
+        shares=["right", "held out", "fairness gap", *recalls],
         height=TABLE_HEIGHT,
         on_select="rerun",
         selection_mode="multi-row",

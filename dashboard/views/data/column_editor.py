@@ -124,7 +124,6 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
     edited = st.data_editor(
         before,
         hide_index=True,
-        height=min(420, 38 * (len(before) + 1)),
         disabled=["column", "distinct", "gaps", "examples"],
         column_config={
             "use": st.column_config.CheckboxColumn("use", width="small"),

@@ -51,18 +51,10 @@ REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}
 def draw_above() -> None:
     """Draw what costs most, where the table is chosen."""
     warned = _warned()
-    above = _first(warned)
-    for finding in above:
+    for finding in warned[:MOST_AT_ONCE]:
         _finding(finding, SEVERITIES["warning"][0])
-    if more := len(warned) - len(above):
+    if (more := len(warned) - MOST_AT_ONCE) > 0:
         st.caption(f"{text.count(more, 'more warning')} in Findings below.")
-
-
-def _first(warned: list[Finding]) -> list[Finding]:
-    """What costs most, and for which further columns the same holds."""
-    first = warned[:MOST_AT_ONCE]
-    codes = {finding.code for finding in first}
-    return first + [f for f in warned[MOST_AT_ONCE:] if f.column is None and f.code in codes]
 
 
 def _warned() -> list[Finding]:
@@ -77,7 +69,7 @@ def _warned() -> list[Finding]:
 
 def draw_all() -> None:
     """List what else reading noticed, errors and warnings first."""
-    above = _first(_warned())
+    above = _warned()[:MOST_AT_ONCE]
     found = [finding for finding in session.dataset().findings if finding not in above]
     if not found:
         words = "Nothing more to remark." if above else "Nothing to remark: the table is clean."
@@ -91,10 +83,7 @@ def draw_all() -> None:
 
 
 def _by_damage(found: Iterable[Finding]) -> list[Finding]:
-    """What loses rows and columns, or what they say, first; then what a press answers.
-
-    What is said of several columns stays together: "the same" is then what stands above.
-    """
+    """What loses rows and columns, or what they say, first; then what a press answers."""
     found, source = list(found), session.dataset().source
     codes = list(dict.fromkeys(finding.code for finding in found))
     lost = {code for _, code in source.columns_dropped} | {code for code, _ in source.rows_dropped}

@@ -43,7 +43,7 @@ def when(created: float) -> str:
 def state_words(entry: JobView) -> str:
     """Say how a run stands: its proof when it is done."""
     badge = str(entry.summary.get("badge", ""))
-    if entry.state == "done":
+    if entry.state == "done" or (entry.state == "stopped" and badge):
         return f"★ {badge}" if badge.lower().startswith("proven") else badge or "done"
     return STATES.get(entry.state, entry.state)
 

@@ -257,10 +257,10 @@ def over_costs(view: JobView, run: SolvedRun) -> None:
     if run.asked.refer is None:
         return
     with st.expander("What if asking a person cost more or less?", icon=":material/support_agent:"):
-        data = run.train if view.data is None else view.data
-        settings = given_settings(run.settings)
+        data, settings = jobs.rows(view), given_settings(run.settings)
         del settings[REFER.name]
-        if view.data is None:
+        if data is None:
+            data = run.train
             settings.pop("test_size", None)
         settings["time_limit"] = min(MOST_SECONDS, run.asked.time_limit)
         question = ("refer", view.id, data, settings, (STEPS + 2) * settings["time_limit"])

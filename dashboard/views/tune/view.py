@@ -17,15 +17,13 @@ from dashboard.widgets.parameter_form import help_of, input_key, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
-from octcore.formulations.base import FormulationInfo, of_common_objective
+from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Parameter
 from octcore.plotting import text
 from octcore.plotting.accuracy import candidate_words, tuning_data, tuning_figure
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 
-FIRST = of_common_objective()[0].key
-"""Proves a small tree in an instant, so that a newcomer sees a whole table at once."""
 PROTOCOLS = ("k-fold", "10-fold", "repeated", "nested", "75/25", "80/20")
 
 
@@ -34,7 +32,7 @@ def draw_form(data: Dataset) -> Plan | None:
     offered = session.take_offer(session.TUNE)
     if offered is not None:
         st.session_state.update(_inputs_of(offered))
-    info = settings_form.formulation_input("tune_formulation", FIRST)
+    info = settings_form.formulation_input("tune_formulation")
     axes = {axis.name: axis for axis in tunings.axes_of(info)}
     varied = st.multiselect(
         "Try several values of",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
@@ -39,10 +40,9 @@ def _referee() -> FormulationInfo:
 
 
 def rows_of(view: JobView) -> Dataset | None:
-    """Rows to solve again: all of them while the server has them, else the training rows."""
-    if view.data is not None:
-        return view.data
-    return None if view.run is None else view.run.train
+    """Rows to solve again: all of them where the server has them, else the training rows."""
+    found = jobs.rows(view)
+    return found if found is not None or view.run is None else view.run.train
 
 
 def base_settings(run: Run, data: Dataset) -> dict[str, Any]:

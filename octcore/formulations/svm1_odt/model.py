@@ -168,7 +168,8 @@ INFO = FormulationInfo(
         "SVM1-ODT",
         "Slanted splits with small weights (the 1-norm), and soft margins that cost where points "
         "come too close.",
-        "The 1-norm prefers weights of zero: many lines stay square to an axis.",
+        "The 1-norm prefers weights of zero: where the points allow it, a line stays square to an "
+        "axis.",
     ),
     good_at="Many classes and categorical columns in one small oblique tree, proven on some "
     "hundred rows of numbers where few errors are left; on large data train on selected rows "

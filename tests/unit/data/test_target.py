@@ -40,6 +40,14 @@ def test_a_usual_name_and_the_last_column_decide():
     assert likely_target(table(a=WORDS, b=WORDS[::-1], years=years)) is None
 
 
+def test_a_column_with_many_gaps_is_no_guess():
+    notes = [("call back", "see letter")[i % 2] if i % 5 == 0 else "" for i in range(120)]
+    assert likely_target(table(x=NUMBERS, churn=WORDS, notes=notes)) == "churn"
+    assert likely_target(table(x=NUMBERS, a=WORDS, churn=WORDS, notes=notes)) == "churn"
+    assert likely_target(table(x=NUMBERS, label=notes, other=WORDS)) == "label"
+    assert likely_target(table(x=NUMBERS, notes=notes)) is None
+
+
 def test_dates_are_not_classes():
     days = [f"{1 + i % 9:02d}/02/2024" for i in range(120)]
     assert likely_target(table(x=NUMBERS, churn=WORDS, since=days)) == "churn"

@@ -15,6 +15,7 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.reports.questionnaire import SCRIPT
 from octcore.reports.run_report import report_html
+from octcore.reports.scorer import scorer_html
 from octcore.reports.summary import (
     Score,
     class_that_matters,
@@ -58,6 +59,14 @@ class Questions(HTMLParser):
     def handle_endtag(self, tag):
         if tag == "section":
             self._node = 0
+
+
+def test_counts_are_named_and_new_rows_come_first():
+    run = solve(table(), depth=2, test_size=0.25, time_limit=30)
+    assert "The counts are rows of no / yes." in report_html(run, "r")
+    held, training = (f"{100 * share:.1f} %" for share in (run.test_accuracy, run.accuracy))
+    words = f"right for {held} of 30 held-out rows, {training} of 90 training rows."
+    assert words in scorer_html(run.solved, "r").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_every_number_in_words_is_what_routing_says():

@@ -248,6 +248,21 @@ def test_a_chosen_tree_becomes_a_run_that_says_how_far_it_is() -> None:
     assert best.certificate.proven
 
 
+def test_a_kept_tree_is_the_listed_one_as_it_is_read() -> None:
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame(random.integers(200, 240, (80, 2)) / 100, columns=["a", "b"])
+    data = Dataset.from_arrays(frame, (random.random(80) < frame["a"] - 1.7).astype(int))
+    found = octcore.near_optimal(data, depth=2, tolerance=0.02, test_size=0.25)
+    listed = alternatives(found, listed=40).trees
+    assert len(listed) > 20
+    for entry in listed:
+        kept = found.run_of(entry.tree)
+        assert kept.tree is not None
+        assert kept.test_accuracy == entry.test_accuracy
+        assert kept.tree.splits == entry.tree.splits
+        assert all(len(str(float(s.threshold))) <= 5 for s in kept.tree.splits.values())
+
+
 def test_trees_as_good_as_the_optimum_are_no_rounding_error_away() -> None:
     data = octcore.load_sample("finches")
     found = octcore.near_optimal(data, depth=3, encoding="QT-5", tolerance=0.005)

@@ -62,3 +62,14 @@ def test_held_out_rows_have_the_weights_of_their_classes_too(refer: float | None
     cost = np.array([[0.0, 1.0, refer or 0.0], [1.0, 0.0, refer or 0.0]])[run.test.codes, codes]
     means = [cost[run.test.codes == k].mean() for k in (0, 1)]
     assert step.test_worth == pytest.approx(1 - np.mean(means))
+
+
+def test_its_trees_are_those_of_runs() -> None:
+    data = octcore.load_sample("iris")
+    path = octcore.penalty_path(data, depth=2, test_size=0.25)
+    run = octcore.solve(data, depth=2, params={"leaf_penalty": 0.05}, test_size=0.25)
+    step = next(step for step in path.steps if step.leaves == run.tree.n_leaves)
+    assert step.test_accuracy == run.test_accuracy
+    assert {s.threshold for s in step.tree.splits.values()} == {
+        s.threshold for s in run.tree.splits.values()
+    }

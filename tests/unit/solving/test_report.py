@@ -34,7 +34,7 @@ def test_a_model_without_a_proof_names_the_search_that_answers_the_same():
     asked: dict = {"depth": 3, "constraints": {"min_recall": {"malignant": 0.9}}}
     run = octcore.solve(data, "bend-oct", time_limit=0.5, **asked)
     assert not run.is_proven
-    assert "threshold-search asks the same of these columns (encoding QT-5)" in run_report(run)
+    assert "(threshold-search) asks the same of these columns (encoding QT-5)" in run_report(run)
     for other in ("threshold-search", "cart", "oct"):  # the same search, none, another question
         found = octcore.solve(data, other, time_limit=0.1, depth=3)
         assert "asks the same" not in run_report(found)

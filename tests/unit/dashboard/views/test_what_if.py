@@ -166,8 +166,13 @@ def test_constraints_of_the_run_stay(iris):
     assert settings["params"] == {"leaf_penalty": 0.01}
 
 
-def test_rows_of_a_run_from_the_history_are_its_training_rows(base):
+def test_rows_of_a_run_are_its_training_rows_where_the_history_has_no_others(
+    base, iris, monkeypatch
+):
     view = JobView("x", "x", {}, "done", run=base)
+    monkeypatch.setattr(what_if.jobs, "rows", lambda view: iris)
+    assert what_if.rows_of(view) is iris
+    monkeypatch.setattr(what_if.jobs, "rows", lambda view: None)
     assert what_if.rows_of(view) is base.train
     held = replace(base, n_test=50, settings={**base.settings, "test_size": 0.25})
     assert what_if.base_settings(held, base.train)["test_size"] == 0.0
@@ -217,3 +222,7 @@ def test_lists_and_floors_of_run_and_question_are_joined(base):
     assert joined["min_recall"] == {"x": 0.5, "y": 0.9}
     words = condition_words({"max_leaves": 3, "root_feature": "age"})
     assert words == "using at most 3 leaves and starting with age"
+    names = ["age", "ward", "lactate", "smoker"]
+    words = "dropping age, ward, lactate and smoker"
+    assert condition_words({"forbidden_features": names}) == words
+    assert condition_words({"forbidden_features": names[:2]}) == "dropping age and ward"
