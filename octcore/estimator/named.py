@@ -40,7 +40,9 @@ def _make_class(info: FormulationInfo) -> type[OptimalTreeClassifier]:
     __init__.__signature__ = signature  # type: ignore[attr-defined]
 
     def hyperparameters(self: Any) -> Mapping[str, Any]:
-        return {p.name: getattr(self, p.name) for p in info.hyperparameters}
+        # A default may not stand beside what replaces it: leaf_penalty beside split_weight.
+        given = {p: getattr(self, p.name) for p in info.hyperparameters}
+        return {p.name: value for p, value in given.items() if value != p.default}
 
     body = {
         "__init__": __init__,

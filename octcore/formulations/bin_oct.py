@@ -6,7 +6,8 @@ an index into the sorted candidates of its column, written in bits.
 =======  ============================================================================
 I        training rows, identical ones merged with weights
 J        columns with at least one candidate threshold
-T_j      candidates of column j: middles between neighbouring values of different class
+T_j      candidates of column j: middles between neighbouring values, also of one class: rows of a
+         class that are right on different sides may have to be parted between two others
 K, L     classes; terminal nodes 2^D .. 2^(D+1) - 1
 f, t, z  f_mj: node m tests column j; t_mk: bit k of its threshold index, the most significant
          first; z_it: row i ends at terminal t
@@ -130,18 +131,11 @@ class BinOCT:
         return {j: values for j, values in found.items() if len(values)}
 
     def _candidates(self, j: int) -> np.ndarray:
-        x, y = self.rows.X[:, j].astype(np.float64), self.rows.y
-        values, index = np.unique(x, return_inverse=True)
+        values = np.unique(self.rows.X[:, j].astype(np.float64))
         middles = values[:-1] + np.diff(values) / 2
         if self.problem.constraints.min_samples_leaf is not None:
             middles = np.append(middles, values[-1])
-        if self.problem.constraints.active:
-            return middles  # a constraint may need a threshold inside a run of one class
-        seen = np.zeros((len(values), self.problem.n_classes), dtype=bool)
-        seen[index.ravel(), y] = True
-        pure = seen.sum(axis=1) == 1
-        same = (seen[1:] == seen[:-1]).all(axis=1) & pure[1:] & pure[:-1]
-        return middles[~same]
+        return middles
 
     @cached_property
     def sets(self) -> TreeSets:

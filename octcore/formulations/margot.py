@@ -47,7 +47,7 @@ from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.search.margot.search import RoutingTask, kernel_set
 from octcore.search.margot.start import local_svm
 from octcore.tree import metrics, topology
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, drop_pass_through
 
 PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
@@ -344,27 +344,48 @@ class MargotFamily(TwoClassTrees):
         return self.tree(Planes(weights, np.array([planes[t][1] for t in self.T])))
 
     def evaluate(self, tree: Tree) -> float | None:
-        """True objective by routing all rows; None if a budget or a strip is not respected."""
-        if set(tree.splits) != set(self.T):
-            return self._evaluate_leaf(tree)
-        total = 0.0
-        rows = tree.node_rows(self.X)
-        for node, split in tree.splits.items():
-            weights = split.dense(self.problem.n_features)
-            cost = self._node_cost(node, weights, split.solved_offset, rows[node])
-            if cost is None:
-                return None
-            total += cost
-        return total
+        """True objective by routing all rows; None if a budget or a strip is not respected.
 
-    def _evaluate_leaf(self, tree: Tree) -> float | None:
-        """A single leaf is the tree of zero planes that all rows pass on one side."""
-        if tree.splits:
-            return None
-        sign = 1.0 if tree.labels[1] == self.positive else -1.0
-        minority = float(self.problem.weights[self.signs != sign].sum())
-        path = [1 << level for level in range(self.problem.depth)]
-        return sum(2.0 * self.penalty(node) * minority for node in path)
+        The perfect tree that stands for a tree has branch nodes without weights, which all rows
+        pass, above its leaves and splits, wherever they cost least.
+        """
+        tree = drop_pass_through(tree)
+        heights: dict[int, int] = {}
+        for node in sorted(tree.splits, reverse=True):
+            heights[node] = 1 + max(heights.get(child, 0) for child in (2 * node, 2 * node + 1))
+        rows = tree.node_rows(self.X)
+
+        def least(node: int, level: int) -> float:
+            """Cost of what is below a node, if it stands on a level of the perfect tree."""
+            if heights.get(node, 0) > self.problem.depth - level:
+                return np.inf
+            if level == self.problem.depth:
+                return 0.0
+            passed = self._passing_cost(level, rows[node], tree.labels.get(node))
+            passed += least(node, level + 1)
+            if node in tree.labels:
+                return passed
+            below, split, place = (2 * node, 2 * node + 1), tree.splits[node], 1 << level
+            said = [tree.labels.get(child) for child in below]
+            if place in self.last and said != [1 - self.positive, self.positive]:
+                return passed
+            weights = split.dense(self.problem.n_features)
+            cost = self._node_cost(place, weights, split.solved_offset, rows[node])
+            if cost is None:
+                return passed
+            return min(passed, cost + sum(least(child, level + 1) for child in below))
+
+        found = least(1, 0)
+        return float(found) if np.isfinite(found) else None
+
+    def _passing_cost(self, level: int, rows: np.ndarray, label: int | None) -> float:
+        """Slack of rows at a plane without weights, on the last level on the side of a label."""
+        signs, weights = self.signs[rows], self.problem.weights[rows]
+        wrong = [2.0 * float(weights[signs != sign].sum()) for sign in (-1.0, 1.0)]
+        cost = min(wrong)
+        if (1 << level) in self.last and label is not None:
+            cost = min(wrong[int(label == self.positive)], float(weights.sum()))
+        return self.penalty(1 << level) * cost
 
     def _node_cost(
         self, node: int, weights: np.ndarray, offset: float, rows: np.ndarray

@@ -12,6 +12,7 @@ import numpy as np
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Clock
+from octcore.errors import CancelledError
 from octcore.formulations.base import baseline
 from octcore.selection.penalty_path import penalty_path
 from octcore.serial import Record
@@ -93,10 +94,15 @@ def repeated_splits(
         if found and clock.elapsed * (number + 1) / number > time_limit:
             break
         same = {"depth": depth, "test_size": test_size, "seed": seed + number}
-        path = penalty_path(
-            data, encoding, constraints=constraints, time_limit=time_limit - clock.elapsed,
-            cancel=cancel, **same,
-        )  # fmt: skip
+        try:
+            path = penalty_path(
+                data, encoding, constraints=constraints, time_limit=time_limit - clock.elapsed,
+                cancel=cancel, **same,
+            )  # fmt: skip
+        except CancelledError:
+            if not found or (cancel is not None and cancel()):
+                raise
+            break  # it took longer than those before
         train, test, _ = split_rows(data, test_size, seed + number)
         assert test is not None
         kept = {k: v for k, v in (constraints or {}).items() if k in baseline().constraints}

@@ -272,6 +272,8 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     if choice == "accuracy":
         return winner
     best = scores[winner][0]
-    least = NEAR_BEST * best if choice == "features" else best - errors[winner]
+    # Costs may be so large that the best is below 0: then a share of it is above it.
+    below = (1.0 - NEAR_BEST) * abs(best) if choice == "features" else errors[winner]
+    least = best - below
     near = {c: s for c, s in scores.items() if s[0] >= least}
     return min(near, key=lambda c: (near[c][1], -near[c][0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -259,11 +260,17 @@ def _certificate(
 
 
 def _leaves_out_thresholds(prepared: Prepared) -> bool:
-    """Whether splits are on quantiles of a column of more than few numbers."""
-    train = prepared.train
+    """Whether splits are on quantiles of a column of more than few numbers, or on class changes.
+
+    A tree of several levels may have to cut between two values of one class.
+    """
+    train, key = prepared.train, prepared.encoding.key
     numbers = [c.name for c in train.columns if c.kind in {"numeric", "ordinal"}]
+    if key == "class-change":
+        cuts = Counter(column.raw for column in prepared.encoding.columns)
+        return any(cuts[name] < train.frame[name].nunique() - 1 for name in numbers)
     is_many = any(train.frame[name].nunique() > FEW_NUMBERS for name in numbers)
-    return is_many and prepared.encoding.key.startswith(("QB", "QT"))
+    return is_many and key.startswith(("QB", "QT"))
 
 
 def _unordered(prepared: Prepared) -> list[str]:

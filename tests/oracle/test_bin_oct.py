@@ -49,6 +49,15 @@ def test_equals_brute_force(case):
     assert not [event for event in events if event.kind == "note"]
 
 
+def test_rows_of_one_class_may_have_to_be_parted():
+    """The first column is cut where both neighbours are ones; without that cut 1 was "proven"."""
+    first = [1, 9, 2, 4, 3, 7, 5, 0, 6, 8]
+    X = np.column_stack([np.array(first) / 9, np.array([1, 1, 2, 2, 0, 1, 0, 0, 0, 2]) / 2])
+    problem = make_problem(X, np.array([1, 1, 1, 0, 0, 1, 1, 0, 1, 0]), 2, 2, formulation="bin-oct")
+    outcome, recorder, _ = run(problem, "bin-oct")
+    assert (outcome.stop_reason, recorder.objective) == ("optimal", 0.0)
+
+
 def test_number_of_thresholds_need_not_be_a_power_of_two():
     X = np.arange(8)[:, None] / 7
     y = np.array([0, 1, 0, 1, 0, 1, 0, 1])
@@ -58,12 +67,6 @@ def test_number_of_thresholds_need_not_be_a_power_of_two():
     assert len(model.bits) == 3
     _, recorder, _ = run(problem, "bin-oct", starts=False)
     assert recorder.objective == min(threshold_tree(X, y, np.ones(8), 2, 2, 0).values())
-
-
-def test_candidates_inside_a_run_of_one_class_are_left_out():
-    X = np.arange(6)[:, None] / 5
-    problem = make_problem(X, np.array([0, 0, 0, 1, 1, 1]), 2, 1, formulation="bin-oct")
-    assert BinOCT(problem).thresholds[0] == pytest.approx([0.5])
 
 
 def test_columns_without_two_values():

@@ -2,12 +2,13 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
+from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.encoding.fit import fit_encoding, parse_encoding_key
 from octcore.errors import OctError
 from octcore.formulations.base import (
@@ -227,11 +228,12 @@ def _as_program(run: Run) -> tuple[Step, ...]:
     if not is_search(info) or run.tree is None or not run.tree.splits or run.train is None:
         return ()
     depth = run.tree.max_depth
-    encoding = run.asked.encoding if is_binary(run) else "class-change"
-    if run.n_train * len(run.encoding.columns) > MODEL_WORK or run.constraints:
+    encoding, columns = run.asked.encoding, run.encoding.columns
+    if run.n_train * len(columns) > MODEL_WORK or run.constraints:
         return ()
-    columns = len(run.encoding.columns) if is_binary(run) else _class_changes(run.train)
-    if run.n_train * columns * (2**depth - 1) > MODEL_WORK:
+    if not is_binary(run):
+        encoding, columns = "class-change", _class_changes(run.train).columns
+    if run.n_train * len(columns) * (2**depth - 1) > MODEL_WORK or not _has_cuts(run, columns):
         return ()
     first = min((i for i in of_common_objective() if not is_search(i)), key=lambda i: i.place)
     program = common_settings(run.settings)
@@ -241,9 +243,19 @@ def _as_program(run: Run) -> tuple[Step, ...]:
 
 
 @functools.lru_cache(maxsize=4)
-def _class_changes(data: Dataset) -> int:
-    """How many 0/1 features the cuts between classes give; asked at every redraw."""
-    return len(fit_encoding("class-change", data).columns)
+def _class_changes(data: Dataset) -> Encoding:
+    """The 0/1 features that the cuts between classes give; asked at every redraw."""
+    return fit_encoding("class-change", data)
+
+
+def _has_cuts(run: Run, columns: Sequence[EncodedColumn]) -> bool:
+    """Whether some columns part rows as the tree does: it may cut within a run of one class."""
+    for node, (low, high) in run.extras.get("threshold_intervals", {}).items():
+        own = run.encoding.columns[run.final_tree.splits[int(node)].features[0]]
+        cuts = (c.lower for c in columns if c.raw == own.raw and c.lower is not None)
+        if own.kind != "level" and not any(low <= cut < high for cut in cuts):
+            return False
+    return True
 
 
 def is_binary(run: Run) -> bool:

@@ -102,6 +102,27 @@ def test_named_and_general_class_agree(rows: tuple[np.ndarray, np.ndarray]) -> N
     assert named.get_n_leaves() == len(set(named.apply(X)))
 
 
+@pytest.mark.parametrize("key", ["margot", "hfs-margot", "sfs-margot"])
+def test_deeper_trees_of_margot_are_stored(key: str, rows: tuple[np.ndarray, np.ndarray]) -> None:
+    """It broke on what a tree is worth without one of its splits."""
+    X, y = rows[0][:20], rows[1][:20]
+    model = _named(key, max_depth=2, time_limit=5).fit(X, y)
+    assert model.tree_.n_splits == 3
+    assert (model.feature_importances_ > 0).any()
+    assert (pickle.loads(pickle.dumps(model)).predict(X) == model.predict(X)).all()
+
+
+def test_split_weight_of_a_named_class_replaces_the_default_penalty(
+    rows: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """It was refused: "leaf_penalty = 0.01 and split_weight = 0.2 were both given"."""
+    general = octcore.OptimalTreeClassifier("path-search", params={"split_weight": 0.2})
+    named = octcore.PathSearchClassifier(split_weight=0.2)
+    assert named.fit(*rows).objective_ == general.fit(*rows).objective_
+    with pytest.raises(SettingsError, match="both given"):
+        octcore.PathSearchClassifier(split_weight=0.2, leaf_penalty=0.02).fit(*rows)
+
+
 @pytest.mark.long
 def test_pickled_models_predict_in_another_process(
     rows: tuple[np.ndarray, np.ndarray], tmp_path: Any

@@ -9,6 +9,8 @@ import pytest
 
 import octcore
 from octcore.data.samples import load_sample
+from octcore.errors import CancelledError
+from octcore.selection import repeated_splits as module
 from octcore.selection.repeated_splits import (
     Split,
     Tally,
@@ -63,6 +65,22 @@ def test_weights_of_classes_count_in_the_worth_and_in_cart() -> None:
 
 def test_time_that_is_over_keeps_whole_splits() -> None:
     assert len(repeated_splits(load_sample("iris"), time_limit=1e-3 + 5.0, n_splits=400)) < 400
+
+
+def test_a_split_that_takes_longer_than_those_before_costs_none_of_them(monkeypatch) -> None:
+    given: list[int] = []
+
+    def path(*args, seed, **settings):
+        given.append(seed)
+        if len(given) > 2:
+            raise CancelledError("The best tree of every size takes longer.")
+        return octcore.penalty_path(*args, seed=seed, **settings)
+
+    monkeypatch.setattr(module, "penalty_path", path)
+    assert len(repeated_splits(load_sample("iris"), n_splits=4, **ASKED)) == 2
+    assert given == [4, 5, 6]
+    with pytest.raises(CancelledError):  # nothing is done yet
+        repeated_splits(load_sample("iris"), n_splits=4, **ASKED)
 
 
 def split_of(*worths: float) -> Split:

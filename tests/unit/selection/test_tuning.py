@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,13 @@ def _fit(name: str, accuracy: float, features: int) -> Fit:
 def test_choices() -> None:
     fits = [_fit("wide", 0.90, 9), _fit("narrow", 0.89, 2), _fit("poor", 0.80, 1)]
     assert choose(fits, "accuracy") == (("c", "wide"),)
+    assert choose(fits, "features") == (("c", "narrow"),)
+
+
+def test_fewest_features_are_chosen_where_large_costs_leave_less_than_nothing() -> None:
+    """Scores are 1 - mean cost: of -1 the near ones go down to -1.025, and none was near before."""
+    dear = {"wide": (2.0, 9), "narrow": (2.02, 2), "poor": (2.1, 1)}
+    fits = [replace(_fit(c, 0.5, n), mean_cost=cost) for c, (cost, n) in dear.items()]
     assert choose(fits, "features") == (("c", "narrow"),)
 
 

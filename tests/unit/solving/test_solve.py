@@ -216,3 +216,14 @@ def test_a_method_of_one_thread_says_so(key: str) -> None:
 def test_nothing_is_said_of_one_thread_where_one_was_asked_for() -> None:
     run = octcore.solve(octcore.load_sample("iris"), "cart", depth=1)
     assert not any("thread" in finding for finding in run.findings)
+
+
+def test_class_changes_are_said_not_to_be_all_thresholds():
+    """They reach 9 of these 10 rows, all thresholds 10: a run of one class has to be parted."""
+    first, second = [1, 9, 2, 4, 3, 7, 5, 0, 6, 8], [1, 1, 2, 2, 0, 1, 0, 0, 0, 2]
+    X, y = np.column_stack([first, second]).astype(float), [1, 1, 1, 0, 0, 1, 1, 0, 1, 0]
+    data = Dataset.from_arrays(X, np.array(y))
+    run = octcore.solve(data, "path-search", "class-change", params={"leaf_penalty": 0.0})
+    assert (run.objective, run.certificate.verified) == (0.9, True)
+    assert any("class-change features, not among all" in s for s in run.certificate.statements)
+    assert octcore.solve(data, params={"leaf_penalty": 0.0}).objective == 1.0
