@@ -12,7 +12,7 @@ from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parame
 NOT_USED = "not used"
 SPEED_UPS = frozenset(
     {
-        "class_cuts", "search_start", "value_row", "feature_fixing", "pair_fixing",
+        "class_cuts", "search_start", "value_row", "feature_fixing",
         "strengthened_cuts", "solution_polishing", "eqp", "eqp_disaggregated",
         "eqp_group_selection", "eqp_split_size", "path_bound_cuts", "bound_negative_samples",
         "bound_structure", "probing", "shattering_cuts", "symmetry_breaking", "disaggregated",

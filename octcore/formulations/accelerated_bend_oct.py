@@ -4,8 +4,8 @@ The model is that of BendOCT.  Every technique of the paper is a switch: equival
 inequalities (`eqp`), path bound cutting planes (`path_bound_cuts`), solution polishing and the
 strengthened Benders cuts (off by default, as in the paper's best setting).  `probing` stands
 between: a solver's probing of the equation "one decision per node", by the paper's path bounds, but
-of paths that no linear program has chosen yet.  Four switches are ours: a start from exact search,
-value rows, and the fixing of root features and of pairs.
+of paths that no linear program has chosen yet.  Three switches are ours: a start from exact search,
+value rows, and the fixing of root features.
 
 Equation numbers are the paper's: master (4), Benders cuts (9), (10), strengthened (12), equivalent
 points (13) to (22), path bounds (23) to (26).
@@ -28,7 +28,7 @@ import pyomo.environ as pyo
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import benders, constraint_kinds
-from octcore.formulations.shared.root_values import FIXING, RootValues, proof_method
+from octcore.formulations.shared.root_values import FEATURE_FIXING, RootValues, proof_method
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Choice, Flag, IntRange
@@ -144,7 +144,7 @@ INFO = FormulationInfo(
         Flag(
             "value_row", False, "V_f", "Ours: rows with the exact value of every split of a node."
         ),
-        *FIXING,
+        FEATURE_FIXING,
     ),
     constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),
@@ -286,9 +286,9 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     if form is not None and not reduced.all_pairs:
         _add_conflicts(model, reduced.instance, form)
     found = None
-    if params["search_start"] or any(params[flag.name] for flag in FIXING):
+    if params["search_start"] or params["feature_fixing"]:
         found = RootValues(reduced.problem, tools.objective, guard)
-        found.fix(model, model.b, variables.features, (tree for _, tree in tools.starts()))
+        found.fix(model.b, variables.features, (tree for _, tree in tools.starts()))
     guard()
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)

@@ -107,6 +107,8 @@ SELECT_ROWS = Choice(
 SELECT_ROUNDS = IntRange(
     "select_rounds", 1, help="How often rows are selected, again by the last tree.", low=1
 )
+RETIRED = frozenset({"pair_fixing"})
+"""Hyperparameters that stored runs may name: how a search went about it, no tree was worth more."""
 ROWS: tuple[Parameter, ...] = (CLASSES, SELECT_ROWS, SELECT_ROUNDS)
 """Which rows and classes a solve is given; what they name happens before `octcore.solve`."""
 
@@ -169,7 +171,7 @@ class Asked:
             float(value(TIME_LIMIT)),
             float(value(TEST_SIZE)),
             int(value(SEED)),
-            dict(settings.get("params") or {}),
+            _still_declared(settings.get("params")),
             dict(settings.get("constraints") or {}),
             value(COSTS),
             value(REFER),
@@ -189,6 +191,10 @@ class Asked:
     def chosen_encoding(self) -> str:
         """Key of the encoding that is meant; that of the formulation where it was left to it."""
         return self.info.default_encoding if self.encoding == AUTO else self.encoding
+
+
+def _still_declared(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if name not in RETIRED}
 
 
 def check_settings(
@@ -223,7 +229,7 @@ def check_settings(
     _check_constraints(parsed, info)
     _check_task(checked, parsed, info)
     _check_engine(checked["engine"], info)
-    own = check_all(info.hyperparameters, params, info.key)
+    own = check_all(info.hyperparameters, _still_declared(params), info.key)
     return Settings(params=own, constraints=parsed, **checked)
 
 

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import psutil
@@ -27,35 +27,8 @@ from octcore.verification.known import KNOWN, Known, unknown
 from octcore.verification.stated import Stated, check_proven, check_sentences, check_stated
 
 
-class Finished(Protocol):
-    """What a verification reads of a run."""
-
-    @property
-    def status(self) -> str: ...  # noqa: D102
-    @property
-    def objective(self) -> float | None: ...  # noqa: D102
-    @property
-    def bound(self) -> float | None: ...  # noqa: D102
-    @property
-    def certificate(self) -> Any: ...  # noqa: D102
-    @property
-    def tree(self) -> Any: ...  # noqa: D102
-    @property
-    def settings(self) -> Mapping[str, Any]: ...  # noqa: D102
-    @property
-    def encoding(self) -> Any: ...  # noqa: D102
-    @property
-    def train(self) -> Any: ...  # noqa: D102
-    @property
-    def sample_weight(self) -> np.ndarray | None: ...  # noqa: D102
-    @property
-    def extras(self) -> Mapping[str, Any]: ...  # noqa: D102
-    @property
-    def steps_of_proof(self) -> Any: ...  # noqa: D102
-
-
 def verify(
-    run: Finished,
+    run: Any,
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     expected: float | None = None,
@@ -108,7 +81,7 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _refuse_incomplete(run: Finished) -> None:
+def _refuse_incomplete(run: Any) -> None:
     """Refuse a run that is not whole, or that asks for something unknown."""
     if run.train is None:
         raise NotProvenError("the training rows are not at hand")
@@ -130,7 +103,7 @@ def _refuse_incomplete(run: Finished) -> None:
         raise NotProvenError("the objective or the bound is no finite number")
 
 
-def check(run: Finished, claim: Claim, guard: Guard) -> Verification:
+def check(run: Any, claim: Claim, guard: Guard) -> Verification:
     """Check a run: its tree and all that is stated beside it, then its proof.
 
     `SECONDS` in the statement stands for the seconds.
@@ -262,7 +235,7 @@ def _judged(stated: Stated, proven: Proven) -> Verification:
     return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
 
 
-def claim_of(run: Finished, guard: Guard) -> Claim:
+def claim_of(run: Any, guard: Guard) -> Claim:
     """Read the claim of a run from what is stored with it."""
     settings, train = run.settings, run.train
     limits = dict(settings.get("constraints") or {})

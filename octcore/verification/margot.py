@@ -38,32 +38,8 @@ STRIP_TOLERANCE = 2e-7
 """How far a row may stand inside the strip of an upper plane: a solver's tolerance."""
 
 
-@dataclass(frozen=True, eq=False)
-class MargotData:
-    """What the claim is about."""
-
-    x: np.ndarray
-    """Rows, shape ``(n_samples, n_features)``."""
-    y: np.ndarray
-    """Labels -1 and +1."""
-    weights: np.ndarray
-    depth: int
-    c_upper: float
-    c_last: float
-    epsilon: float
-    """`c_upper`, `c_last`, `epsilon`: penalties above the last level and on it; width of the strip
-    left of an upper plane."""
-    budgets: tuple[int, int] | None = None
-    """Features of a plane above the last level and on it; None without budgets."""
-    alpha: float | None = None
-    """Price of a feature beyond the budget; None where there may be none."""
-
-
 def check_states(
-    data: MargotData,
-    states: Iterable[tuple[np.ndarray, ...]],
-    claimed: float,
-    guard: Callable[[], None],
+    claim: Claim, states: Iterable[tuple[np.ndarray, ...]], guard: Callable[[], None]
 ) -> Proven:
     """Add up what closed states prove, and check that they cover everything.
 
@@ -74,7 +50,8 @@ def check_states(
     row and label in the order of `numpy.unique`, 0-based heap; multipliers of their slack rows and
     routing rows by node, shape ``(n_nodes, 2 * n_rows)``; features by node.
     """
-    checker = _Checker.of(data, claimed)
+    assert claim.bound is not None
+    checker = _Checker.of(claim)
     stream, lowest = iter(states), np.inf
     prefixes, features = [], []
     size = max(1, CHUNK_CELLS // (2 * len(checker.y) * checker.n_nodes))
@@ -90,7 +67,7 @@ def check_states(
     if not checker.covers(prefix, feature.reshape(len(prefix), -1), guard):
         raise NotProvenError("the closed states leave something out")
     # offsets were bounded for trees better than the claim
-    return Proven(min(lowest, claimed), f"weak duality at {len(prefix)} closed states")
+    return Proven(min(lowest, claim.bound), f"weak duality at {len(prefix)} closed states")
 
 
 @dataclass(eq=False)
@@ -101,21 +78,20 @@ class _Checker:
     y: np.ndarray
     penalties: np.ndarray
     twins: np.ndarray
-    data: MargotData
-    claimed: float
+    claim: Claim
 
     @classmethod
-    def of(cls, data: MargotData, claimed: float) -> _Checker:
+    def of(cls, claim: Claim) -> _Checker:
         """Merge equal rows; labels keep apart what features do not."""
-        table = np.column_stack([np.asarray(data.x, float), np.asarray(data.y, float)])
+        table = np.column_stack([np.asarray(claim.X, float), _signs(claim)])
         table, inverse = np.unique(table, axis=0, return_inverse=True)
-        weights = np.bincount(inverse.ravel(), np.asarray(data.weights, float))
+        weights = np.bincount(inverse.ravel(), claim.weights)
         x = table[:, :-1]
         _, groups = np.unique(x, axis=0, return_inverse=True)
-        is_last = np.arange(2**data.depth - 1) >= 2 ** (data.depth - 1) - 1
-        prices = np.where(is_last, data.c_last, data.c_upper)
+        levels = [(node + 1).bit_length() - 1 for node in range(2**claim.depth - 1)]
+        prices = np.array([_penalty(claim, level) for level in levels])
         penalties = prices[:, None] * weights[None, :]
-        return cls(x - x.mean(axis=0), table[:, -1], penalties, groups.ravel(), data, claimed)
+        return cls(x - x.mean(axis=0), table[:, -1], penalties, groups.ravel(), claim)
 
     @property
     def n_nodes(self) -> int:
@@ -129,8 +105,8 @@ class _Checker:
 
     def budget(self, node: int) -> int:
         """Features of a plane; as many as there are without budgets."""
-        budgets, p = self.data.budgets, self.x.shape[1]
-        return p if budgets is None else min(p, budgets[int(node >= self.n_upper)])
+        budget, p = _budget(self.claim, (node + 1).bit_length() - 1), self.x.shape[1]
+        return p if budget is None else min(p, budget)
 
     # -- one chunk of states --------------------------------------------------------------------
 
@@ -163,7 +139,7 @@ class _Checker:
     ) -> np.ndarray:
         """Dual values of a node, and the price of its features, in some states."""
         n = len(self.y)
-        side = _sides(node, prefix, self.data.depth)
+        side = _sides(node, prefix, self.claim.depth)
         hinge, route = row[:, :n], row[:, n:]
         if hinge[side == 2].any() or route[(side == 2) | (side == 0)].any():
             raise NotProvenError("a row is charged where its path is not known")
@@ -181,7 +157,7 @@ class _Checker:
         force = force * np.where(force > 0, by_right, by_left)
         vector = (slack + force) @ self.x
         linear = np.abs(slack).sum(axis=1)
-        linear += self.data.epsilon * np.abs(force * (side == -1)).sum(axis=1)
+        linear += float(self.claim.params["epsilon"]) * np.abs(force * (side == -1)).sum(axis=1)
         half = 0.5 * vector**2
         square = (half * allowed).sum(axis=1)
         residual = np.abs(slack.sum(axis=1) + force.sum(axis=1))
@@ -196,7 +172,7 @@ class _Checker:
 
         The heaviest of the free features take the places that the kept ones leave.
         """
-        price = np.inf if self.data.alpha is None else self.data.alpha
+        price = _feature_price(self.claim)
         beyond = kept.sum(axis=1) - self.budget(node)
         worth = np.where(allowed & ~kept, np.minimum(half, price), 0.0)
         ordered = np.cumsum(np.sort(worth, axis=1)[:, ::-1], axis=1)
@@ -208,8 +184,9 @@ class _Checker:
 
     def _largest_offset(self) -> float:
         """Of a plane in a tree worth less than the claim: some row that passes scores within 1."""
+        assert self.claim.bound is not None
         radius = float(np.linalg.norm(self.x, axis=1).max())
-        return 1.0 + radius * float(np.sqrt(2.0 * max(self.claimed, 0.0)))
+        return 1.0 + radius * float(np.sqrt(2.0 * max(self.claim.bound, 0.0)))
 
     # -- all states -----------------------------------------------------------------------------
 
@@ -254,7 +231,7 @@ class _Checker:
         """Forbid the rest of the features of a node whose hard budget is used up."""
         p = self.x.shape[1]
         own = features[node * p : (node + 1) * p]
-        if self.data.alpha is None and (own == 1).sum() >= self.budget(node):
+        if np.isinf(_feature_price(self.claim)) and (own == 1).sum() >= self.budget(node):
             own[own == 0] = 2
 
 
@@ -292,23 +269,7 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
 
 def by_states(claim: Claim, guard: Guard) -> Proven:
     """Bound by states that cover all trees, with the multipliers that close each of them."""
-    params = claim.params
-    budgets = None
-    if "budget_upper" in params:
-        budgets = int(params["budget_upper"]), int(params["budget_last"])
-    data = MargotData(
-        np.asarray(claim.X, float),
-        _signs(claim),
-        claim.weights,
-        claim.depth,
-        float(params["C_upper"]),
-        float(params["C_last"]),
-        float(params["epsilon"]),
-        budgets,
-        float(params["alpha"]) if "alpha" in params else None,
-    )
-    assert claim.bound is not None
-    return check_states(data, found_again(claim, guard, worth), claim.bound, guard)
+    return check_states(claim, found_again(claim, guard, worth), guard)
 
 
 def _signs(claim: Claim) -> np.ndarray:
@@ -378,9 +339,18 @@ def _plane_cost(claim: Claim, routed: Routed, node: int, level: int) -> float:
     return price + 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
 
 
+def _budget(claim: Claim, level: int) -> int | None:
+    """Features of a plane on a level; None without budgets."""
+    budget = claim.params.get("budget_last" if level == claim.depth - 1 else "budget_upper")
+    return None if budget is None else int(budget)
+
+
+def _feature_price(claim: Claim) -> float:
+    """Price of a feature beyond the budget; infinite where there may be none."""
+    return float(claim.params.get("alpha", np.inf))
+
+
 def _features_beyond(claim: Claim, used: int, level: int) -> float:
     """Price of the features of a plane beyond the budget of its level."""
-    budget = claim.params.get("budget_last" if level == claim.depth - 1 else "budget_upper")
-    if budget is None or used <= int(budget):
-        return 0.0
-    return float(claim.params.get("alpha", np.inf)) * (used - int(budget))
+    budget = _budget(claim, level)
+    return 0.0 if budget is None or used <= budget else _feature_price(claim) * (used - budget)

@@ -1,6 +1,8 @@
-"""Fixing of root features and pairs: bounds equal enumeration, and no optimum is lost."""
+"""Fixing of root features: only worse trees are excluded, and no optimum is lost."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,14 +10,7 @@ import pytest
 from octcore import kernels
 from octcore.engines.base import Outcome
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.root_values import (
-    SEARCH_SECONDS,
-    SLACK,
-    Fixing,
-    RootValues,
-    find_fixing,
-    pair_values,
-)
+from octcore.formulations.shared.root_values import SLACK, RootValues
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
 from octcore.search.univariate.warm_up import ALL
@@ -23,7 +18,6 @@ from tests.brute import best_objective, every_tree, make_problem, random_rows, r
 from tests.enumeration import best_by_leaves
 
 SAME = 1e-9
-LATER = 1e12
 SIDE = [
     None,
     {"max_leaves": 3},
@@ -54,13 +48,6 @@ def make(seed: int, depth: int, constraints=None, formulation="accelerated-bend-
     return make_problem(X, y, classes, depth, given, constraints, weights, group, None, formulation)
 
 
-def found(problem: Problem, known: float) -> Fixing:
-    objective = UnivariateObjective(problem)
-    values = RootValues(problem, objective, lambda: None)
-    columns = range(problem.n_features)
-    return find_fixing(problem, objective, values.values, known, columns, lambda: None)
-
-
 def enumerated(problem: Problem, rows: np.ndarray, depth: int) -> float:
     """Best count value on some rows, one tree after another."""
     objective = UnivariateObjective(problem)
@@ -72,63 +59,41 @@ def enumerated(problem: Problem, rows: np.ndarray, depth: int) -> float:
     return max(hits - objective.penalty * leaves for leaves, (hits, _) in best.items())
 
 
-@pytest.mark.parametrize("depth", [2, 3])
-@pytest.mark.parametrize("seed", range(9))
-def test_pair_values_equal_enumeration(seed: int, depth: int):
-    problem = make(seed, depth)
-    objective = UnivariateObjective(problem)
-    for f in range(problem.n_features):
-        both = pair_values(problem, objective, f, lambda: None, LATER)
-        for side, values in enumerate(both):
-            here = problem.X[:, f] == side
-            other = enumerated(problem, ~here, depth - 1)
-            for g in range(problem.n_features):
-                split = problem.X[:, g] == 1
-                total = problem.weights[here].sum()
-                if total > 0 and not ((here & split).any() and (here & ~split).any()):
-                    assert values[g] == -np.inf, (f, side, g)
-                    continue
-                below = [enumerated(problem, here & part, depth - 2) for part in (~split, split)]
-                best = objective.from_count(sum(below) + other)
-                assert values[g] == pytest.approx(best, abs=SAME), (f, side, g)
+class Bounds:
+    """Upper bounds of variables, as a model of Pyomo has them."""
 
+    def __init__(self) -> None:
+        self.zero: set[tuple[int, int]] = set()
 
-def breaks(fixing: Fixing, tree) -> bool:
-    root = tree.splits.get(1)
-    if root is None:
-        return False
-    (f,) = root.features
-    for side in (0, 1):
-        child = tree.splits.get(2 + side)
-        below = set() if child is None else set(child.features)
-        if below & fixing.children[side] or below & fixing.pairs.get((f, side), frozenset()):
-            return True
-    return f in fixing.roots
+    def __getitem__(self, at: tuple[int, int]) -> SimpleNamespace:
+        return SimpleNamespace(setub=lambda bound: self.zero.add(at))
 
 
 @pytest.mark.parametrize("constraints", SIDE, ids=str)
 def test_only_worse_trees_are_excluded(constraints):
-    excluded = pairs = 0
+    excluded = 0
     for seed in (20, 22, 24):
-        problem = make(seed, 2, constraints, pair_fixing=True)
+        problem = make(seed, 2, constraints, feature_fixing=True)
         objective = UnivariateObjective(problem)
         values = [(tree, objective.evaluate(tree)) for tree in every_tree(problem)]
-        best = max((value for _, value in values if value is not None), default=-np.inf)
-        fixing = found(problem, best)
-        pairs += fixing.record["pairs"]
+        best, tree = max(
+            ((v, k) for k, (_, v) in enumerate(values) if v is not None), default=(0, 0)
+        )
+        found, b = RootValues(problem, objective, lambda: None), Bounds()
+        found.fix(b, range(problem.n_features), [values[tree][0]])
+        assert b.zero == {(1, f) for f in found.excluded or ()}
         for tree, value in values:
-            if breaks(fixing, tree):
+            if 1 in tree.splits and (1, *tree.splits[1].features) in b.zero:
                 excluded += 1
                 is_idle = len(np.unique(tree.apply(problem.X))) < tree.n_leaves
                 assert is_idle or value is None or value < best - SLACK / 2
     assert excluded
-    assert pairs
 
 
-def pair_count(outcome: Outcome) -> int:
+def excluded_roots(outcome: Outcome) -> int:
     fixing = outcome.values["fixing"]
     assert isinstance(fixing, dict)
-    return fixing["pairs"]
+    return fixing["root_features"]
 
 
 @pytest.mark.parametrize("formulation", ["accelerated-bend-oct", "flow-oct"])
@@ -137,7 +102,7 @@ def test_the_optimum_survives_in_the_model(constraints, formulation: str):
     engine = "highs" if formulation == "flow-oct" else "branch-and-cut"
     fixed = 0
     for seed in (30, 31, 32):
-        problem = make(seed, 2, constraints, formulation, pair_fixing=True)
+        problem = make(seed, 2, constraints, formulation, feature_fixing=True)
         best = best_objective(problem, get_formulation(formulation).build(problem).evaluate)
         outcome, recorder, _ = run(problem, formulation, engine, starts=False)
         if best is None:
@@ -146,29 +111,17 @@ def test_the_optimum_survives_in_the_model(constraints, formulation: str):
         assert outcome.stop_reason == "optimal"
         assert recorder.objective == pytest.approx(best, abs=SAME)
         assert outcome.method == "mip+path-search"
-        fixed += pair_count(outcome)
+        fixed += excluded_roots(outcome)
     assert fixed
 
 
 def test_depth_three_keeps_the_optimum():
     fixed = 0
     for seed in range(40, 44):
-        problem = make(seed, 3, pair_fixing=True)
+        problem = make(seed, 3, feature_fixing=True)
         outcome, recorder, _ = run(problem, "accelerated-bend-oct", "branch-and-cut", starts=False)
         objective = UnivariateObjective(problem)
         best = objective.from_count(enumerated(problem, np.ones(len(problem.y), bool), 3))
         assert recorder.objective == pytest.approx(best, abs=SAME)
-        fixed += pair_count(outcome)
+        fixed += excluded_roots(outcome)
     assert fixed
-
-
-def test_nothing_is_known_without_time_or_depth():
-    problem = make(1, 2, pair_fixing=True)
-    objective = UnivariateObjective(problem)
-    late = pair_values(problem, objective, 0, lambda: None, end=-LATER)
-    exact = pair_values(problem, objective, 0, lambda: None, end=LATER)
-    for early, full in zip(late, exact, strict=True):
-        assert (early >= full - SAME).all()
-    shallow = make(1, 1, pair_fixing=True)
-    assert found(shallow, known=2.0).record["pairs"] == 0
-    assert SEARCH_SECONDS < 60

@@ -238,12 +238,7 @@ def test_leaf_sizes_count_rows_and_not_their_copies() -> None:
 def test_models_that_a_search_tightens_have_the_same_optimum(key: str) -> None:
     asked: dict[str, Any] = {"encoding": "QT-3", "depth": 2, "costs": COSTS, "refer": 0.2}
     asked["constraints"] = {"min_samples_leaf": 4}
-    switches = {
-        "search_start": True,
-        "value_row": True,
-        "feature_fixing": True,
-        "pair_fixing": True,
-    }
+    switches = {"search_start": True, "value_row": True, "feature_fixing": True}
     plain = octcore.solve(rows(7, 30), "path-search", **asked)
     found = octcore.solve(rows(7, 30), key, params=switches, **asked)
     assert found.is_optimal

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.errors import SettingsError
 from octcore.numerics.node_qp.plane import NodePlane
 
 Variant = Literal["margot", "hfs", "sfs"]
@@ -47,42 +46,6 @@ class RoutingProblem:
     threads: int = 1
     """How many share the open states; more than one is not reproducible. Under feature budgets
     there is one."""
-
-    def __post_init__(self) -> None:
-        """Check shapes and ranges."""
-        for name, bad in self._faults():
-            if bad:
-                value = getattr(self, name)
-                shown = np.shape(value) if isinstance(value, np.ndarray) else value
-                raise SettingsError(
-                    "BAD_ROUTING_PROBLEM",
-                    f"The routing search cannot use {name} = {shown}; see RoutingProblem.",
-                    setting=name,
-                )
-
-    def _faults(self) -> list[tuple[str, bool]]:
-        n = self.x.shape[0] if self.x.ndim == 2 else -1
-        budgets = (self.budget_upper, self.budget_last)
-        names = ("budget_upper", "budget_last")
-        needs = self.variant != "margot"
-        return [
-            ("x", n < 1 or self.x.shape[1] < 1 or not bool(np.isfinite(self.x).all())),
-            ("y", self.y.shape != (n,) or not bool(np.isin(self.y, (-1, 1)).all())),
-            ("depth", not 1 <= self.depth <= 6),
-            ("c_upper", not 0 < self.c_upper < np.inf),
-            ("c_last", not 0 < self.c_last < np.inf),
-            ("epsilon", not 0 < self.epsilon < 1),
-            ("weights", self.weights is not None and not self._weights_fit(n)),
-            ("variant", self.variant not in ("margot", "hfs", "sfs")),
-            *((k, needs and (b is None or b < 1)) for k, b in zip(names, budgets, strict=True)),
-            ("alpha", self.alpha < 0),
-            ("gap", not 0 < self.gap < 1),
-            ("threads", self.threads < 1),
-        ]
-
-    def _weights_fit(self, n: int) -> bool:
-        weights = np.asarray(self.weights)
-        return weights.shape == (n,) and bool(((weights >= 0) & (weights < np.inf)).all())
 
     @property
     def n_nodes(self) -> int:

@@ -50,7 +50,6 @@ def optimal_by_leaves(
     `time_limit`: seconds of wall-clock time.
     Numbers of leaves for which no tree is allowed are left out.
     Raises `CancelledError` if it was stopped or ran out of time: half a table proves nothing.
-    Raises `DataError`, `SettingsError` if the question makes no sense.
     """
     bare = replace(question, leaf_penalty=0.0, by_leaves=True)
     begin = time.perf_counter() - kernels.spent()

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from octcore.errors import DataError, SettingsError
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.tree import Leaf, PathTree
 from octcore.tree.tree import Tree
@@ -55,47 +54,6 @@ class Question:
     all_roots: bool = False
     threads: int = 1
     by_leaves: bool = False
-
-    def check(self) -> None:
-        """Refuse a question that makes no sense.
-
-        Raises `DataError` if the arrays do not fit together or are not finite.
-        Raises `SettingsError` if a setting is out of range.
-        """
-        X, y = np.asarray(self.X), np.asarray(self.y)
-        if X.ndim != 2 or y.shape != (len(X),) or len(X) == 0:
-            raise DataError(
-                "BAD_SHAPE",
-                f"The search needs X of shape (n, p) and y of shape (n,) with n >= 1, "
-                f"got {X.shape} and {y.shape}; check the data.",
-            )
-        if y.min() < 0 or y.max() >= self.n_classes:
-            raise DataError(
-                "BAD_CLASSES",
-                f"Class indices must be 0..{self.n_classes - 1}, got {y.min()}..{y.max()}; "
-                "renumber the classes.",
-            )
-        if X.dtype.kind == "f" and not np.isfinite(X).all():
-            raise DataError("NOT_FINITE", "Every value must be a finite number.")
-        weights = np.ones(len(y)) if self.weights is None else np.asarray(self.weights, float)
-        if weights.shape != y.shape or not np.isfinite(weights).all() or (weights < 0).any():
-            raise DataError(
-                "BAD_WEIGHTS",
-                f"Sample weights must be {len(y)} finite numbers >= 0; check the weight column.",
-            )
-        if weights.sum() <= 0:
-            raise DataError("BAD_WEIGHTS", "All sample weights are zero; give some rows weight.")
-        ranges = {
-            "depth": (self.depth, 0, np.inf),
-            "leaf_penalty": (self.leaf_penalty, 0, np.inf),
-            "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
-            "max_leaves": (self.max_leaves, 1, np.inf),
-            "threads": (self.threads, 1, np.inf),
-        } | {f"root {j}": (j, 0, X.shape[1] - 1) for j in self.roots or ()}
-        for name, (value, low, high) in ranges.items():
-            if value is not None and not low <= value <= high:
-                words = f"at least {low}" if high == np.inf else f"from {low} to {high}"
-                raise SettingsError("OUT_OF_RANGE", f"{name} must be {words}, got {value}.", name)
 
     @property
     def smallest_leaf(self) -> int:

@@ -48,9 +48,7 @@ def answer(
     `on_report`: receives every `Report` on the calling thread.
     `cancel`: polled about every 50 ms on the calling thread; True ends the search.
     `time_limit`: seconds of wall-clock time, without those that compile kernels.
-    Raises `DataError`, `SettingsError` if the question makes no sense, see `Question.check`.
     """
-    question.check()
     search = _Search(question, on_report or (lambda report: None))
     return search.run(cancel or (lambda: False), np.inf if time_limit is None else time_limit)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,13 @@ def heap(
     split: Callable[[int], Split] = Split.on_feature,
 ) -> Tree:
     """Number the nodes of a nested record as a heap; `split` says what a feature number tests."""
-    splits: dict[int, Split] = {}
-    labels: dict[int, int] = {}
-    stack = [(nested, 1)]
-    while stack:
-        here, node = stack.pop()
+
+    def part(here: PathTree) -> int | tuple[Split, PathTree, PathTree]:
         if isinstance(here, Leaf):
-            labels[node] = here.label
-        else:
-            splits[node] = split(here.feature)
-            stack += [(here.left, 2 * node), (here.right, 2 * node + 1)]
-    return Tree(splits, labels, n_features, n_classes)
+            return here.label
+        return split(here.feature), here.left, here.right
+
+    return Tree(*grown(nested, part), n_features, n_classes)
 
 
 def map_features(tree: PathTree, rename: Callable[[int], int]) -> PathTree:

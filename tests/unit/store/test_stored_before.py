@@ -19,7 +19,7 @@ from octcore.engines.events import Event
 from octcore.models.file import load_model
 from octcore.solving.finish import read_back
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import RETIRED, check_settings
 from octcore.solving.solve import solve
 from octcore.store.runs import RunStore, StoreState
 
@@ -45,7 +45,8 @@ def test_an_old_run_opens_and_is_found_again(store: RunStore) -> None:
         assert run.trace.events
         settings = {name: value for name, value in run.settings.items() if name != "data"}
         read = check_settings(**settings).to_dict()
-        assert {name: read[name] for name in settings} == settings
+        asked = {n: v for n, v in settings["params"].items() if n not in RETIRED}
+        assert {name: read[name] for name in settings} == settings | {"params": asked}
         again = solve(store.data(info.id), **settings)
         assert again.objective == pytest.approx(run.objective)
         assert again.accuracy == run.accuracy

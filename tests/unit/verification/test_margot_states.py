@@ -15,7 +15,8 @@ from octcore.engines.trace import Trace
 from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.verification.base import Guard, NotProvenError, Proven, Verdict
-from octcore.verification.margot import MargotData, check_states
+from octcore.verification.claim import Claim
+from octcore.verification.margot import check_states
 from tests.referee.routing_search import solved
 
 CASES: list[tuple[int, Variant]] = [
@@ -39,26 +40,29 @@ def problem_of(seed: int, variant: Variant = "margot") -> RoutingProblem:
     )  # fmt: skip
 
 
-def data_of(problem: RoutingProblem) -> MargotData:
-    assert problem.weights is not None
-    budgets = None
-    if problem.budget_upper is not None and problem.budget_last is not None:
-        budgets = problem.budget_upper, problem.budget_last
-    return MargotData(
-        problem.x,
-        problem.y,
-        problem.weights,
-        problem.depth,
-        problem.c_upper,
-        problem.c_last,
-        problem.epsilon,
-        budgets,
-        problem.alpha if problem.variant == "sfs" else None,
-    )
+def claim(x: np.ndarray, signs: np.ndarray, depth: int, **given: Any) -> Claim:
+    """A claim about rows of weight 1, unless others are given; the bound is claimed later."""
+    params = {"C_upper": 10.0, "C_last": 10.0, "epsilon": 0.01} | given.pop("params", {})
+    columns, y = np.arange(x.shape[1]), (signs > 0).astype(int)
+    return Claim(
+        "margot", "optimal", "routing-search", None, None, None, x, y,
+        given.pop("weights", np.ones(len(y))), 2, depth, params, {}, columns,
+        tuple(map(str, columns)), (-1, 1), 1,
+    )  # fmt: skip
 
 
-def checked(data: MargotData, states: Sequence[ClosedState], claimed: float) -> Proven:
-    return check_states(data, states, claimed, Guard(60.0))
+def claim_of(problem: RoutingProblem) -> Claim:
+    params = {"C_upper": problem.c_upper, "C_last": problem.c_last, "epsilon": problem.epsilon}
+    if problem.variant != "margot":
+        params |= {"budget_upper": problem.budget_upper, "budget_last": problem.budget_last}
+    if problem.variant == "sfs":
+        params["alpha"] = problem.alpha
+    weights = problem.weights
+    return claim(problem.x, problem.y, problem.depth, params=params, weights=weights)
+
+
+def checked(claim: Claim, states: Sequence[ClosedState], claimed: float) -> Proven:
+    return check_states(replace(claim, bound=claimed), states, Guard(60.0))
 
 
 def steps_of(problem: RoutingProblem, bound: float) -> list[Any]:
@@ -76,7 +80,7 @@ def proof(request: pytest.FixtureRequest) -> tuple[RoutingProblem, float, list[C
 
 def test_states_prove_the_bound(proof):
     problem, bound, states = proof
-    proven = checked(data_of(problem), states, bound)
+    proven = checked(claim_of(problem), states, bound)
     assert proven.bound == pytest.approx(bound, rel=1e-6)
     assert "closed states" in proven.method
 
@@ -87,7 +91,7 @@ def test_a_higher_bound_meets_a_better_tree(proof):
     steps = steps_of(problem, bound * 1.01)
     assert isinstance(steps[-1], Planes)
     try:
-        assert checked(data_of(problem), steps[:-1], bound * 1.01).bound <= bound * (1 + 2e-4)
+        assert checked(claim_of(problem), steps[:-1], bound * 1.01).bound <= bound * (1 + 2e-4)
     except NotProvenError:
         pass
 
@@ -101,17 +105,18 @@ def test_every_state_is_needed(proof):
     for missing in states[:15]:
         rest = [state for state in states if what(state) != what(missing)]
         with pytest.raises(NotProvenError, match=r"leave something out|no states"):
-            checked(data_of(problem), rest, bound)
+            checked(claim_of(problem), rest, bound)
 
 
 def test_other_problems_are_not_proven(proof):
     problem, bound, states = proof
-    data = data_of(problem)
+    data = claim_of(problem)
+    cheaper = {"C_upper": 0.5, "C_last": 50.0}
     with pytest.raises(NotProvenError):
-        checked(replace(data, c_upper=0.5, c_last=50.0), states, bound)
+        checked(replace(data, params={**data.params, **cheaper}), states, bound)
     with pytest.raises(NotProvenError):
         checked(replace(data, depth=data.depth + 1), states, bound)
-    fewer = replace(data, x=data.x[:4], y=data.y[:4], weights=np.ones(4))
+    fewer = replace(data, X=data.X[:4], y=data.y[:4], weights=np.ones(4))
     with pytest.raises(NotProvenError):
         checked(fewer, states, bound)
 
@@ -126,7 +131,7 @@ def test_multipliers_are_numbers_and_not_negative(proof, factor):
             multipliers[at] *= factor
             changed = [*states[:k], state._replace(multipliers=multipliers), *states[k + 1 :]]
             with pytest.raises(NotProvenError, match="negative"):
-                checked(data_of(problem), changed, bound)
+                checked(claim_of(problem), changed, bound)
 
 
 def no_masks(n_nodes: int, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -135,9 +140,7 @@ def no_masks(n_nodes: int, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_slack_is_not_charged_beyond_its_penalty():
     """Two rows at distance 1 cost 2 where slack is dear, here 0.2 at most."""
-    data = MargotData(
-        np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2), 1, 1.0, 0.1, 0.01
-    )
+    data = claim(np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), 1, params={"C_last": 0.1})
 
     def state(multiplier: float) -> ClosedState:
         multipliers = np.array([[multiplier, multiplier, 0.0, 0.0]])
@@ -150,7 +153,7 @@ def test_slack_is_not_charged_beyond_its_penalty():
 
 def test_slack_is_not_charged_where_the_path_is_open(proof):
     problem, bound, states = proof
-    data = data_of(problem)
+    data = claim_of(problem)
     first = states[0]
     multipliers = np.zeros_like(first.multipliers)
     multipliers[1, 0] = 1e-3  # the second node, which no row is known to pass
@@ -160,10 +163,11 @@ def test_slack_is_not_charged_where_the_path_is_open(proof):
         checked(data, [*states, open_state], bound)
 
 
-def one_node(budget: int, alpha: float | None) -> MargotData:
+def one_node(budget: int, alpha: float | None) -> Claim:
     """Rows at distance 1 in two of three columns: planes on one of them cost 2, on both 1."""
     x, y = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 0.0]]), np.array([-1.0, 1.0])
-    return MargotData(x, y, np.ones(2), 1, 10.0, 10.0, 0.01, (budget, budget), alpha)
+    params = {"budget_upper": budget, "budget_last": budget}
+    return claim(x, y, 1, params=params | ({} if alpha is None else {"alpha": alpha}))
 
 
 @pytest.mark.parametrize(

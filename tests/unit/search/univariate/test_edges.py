@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from octcore.errors import DataError, SettingsError
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import LARGEST_PENALTY
@@ -107,31 +106,6 @@ def test_worked_example_of_six_rows(kernel: str) -> None:
         assert found.tree is not None
         assert (found.tree.predict_codes(X) == expected.predict_codes(X)).all()
         assert found.tree.n_leaves == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({"y": np.array([0, 3])}, DataError),
-        ({"X": np.array([[0], [np.nan]])}, DataError),
-        ({"X": np.array([[0], [np.inf]])}, DataError),
-        ({"y": np.array([0, 1, 1])}, DataError),
-        ({"weights": np.array([1.0, -1.0])}, DataError),
-        ({"weights": np.zeros(2)}, DataError),
-        ({"weights": np.ones(3)}, DataError),
-        ({"depth": -1}, SettingsError),
-        ({"leaf_penalty": -0.1}, SettingsError),
-        ({"max_leaves": 0}, SettingsError),
-        ({"roots": (1,)}, SettingsError),
-        ({"roots": (0, -1)}, SettingsError),
-    ],
-)
-def test_refusals(settings: dict[str, Any], error: type[Exception]) -> None:
-    base: dict[str, Any] = {
-        "X": np.array([[0], [1]]), "y": np.array([0, 1]), "n_classes": 2, "depth": 2,
-    }  # fmt: skip
-    with pytest.raises(error):
-        answer(Question(**{**base, **settings}))
 
 
 @pytest.mark.parametrize(
