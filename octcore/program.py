@@ -88,7 +88,6 @@ class Problem:
     stand for.  None where every row stands for itself."""
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only."""
         for name in ("X", "y", "weights"):
             array = np.ascontiguousarray(getattr(self, name))
             array.setflags(write=False)

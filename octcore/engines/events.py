@@ -17,8 +17,6 @@ CLOSED, ROUNDING = 1e-9, 1e-12
 CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing and optimum by its own tolerance, not by more."""
 
-KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "finished", "verified")
-
 
 @dataclass(frozen=True)
 class Event:

@@ -286,7 +286,6 @@ class _Relay:
             )
 
     def __call__(self, kind, message, out, answer, data) -> None:
-        """Receive one callback of HiGHS."""
         try:
             self._handle(kind, out, answer)
         except BaseException as error:

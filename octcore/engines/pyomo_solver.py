@@ -87,8 +87,6 @@ class GurobiEngine(PyomoSolverEngine):
 
 @dataclass(eq=False)
 class _Run(ModelRun):
-    """State of one solve."""
-
     solver: Any = None
 
     def solve(self) -> Outcome:

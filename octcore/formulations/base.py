@@ -214,7 +214,6 @@ def formulation(
 
 @functools.cache
 def _load() -> None:
-    """Import every formulation."""
     import octcore.formulations as package
 
     for module in pkgutil.iter_modules(package.__path__):

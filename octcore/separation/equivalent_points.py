@@ -51,7 +51,6 @@ class EquivalentSets:
     set_of_group: np.ndarray
 
     def __len__(self) -> int:
-        """Number of sets."""
         return len(self.split_sets)
 
     def groups(self, j: int) -> list[np.ndarray]:

@@ -49,7 +49,6 @@ class ShatteredSet:
     right: tuple[int, ...]
 
     def __len__(self) -> int:
-        """Number of points."""
         return len(self.left) + len(self.right)
 
     @property

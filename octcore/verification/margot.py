@@ -95,7 +95,6 @@ class _Checker:
 
     @property
     def n_nodes(self) -> int:
-        """Branch nodes."""
         return len(self.penalties)
 
     @property

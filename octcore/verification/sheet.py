@@ -50,7 +50,6 @@ class Cuts:
     """Weight on the left that errs in every tree, shape ``(n_cuts,)``."""
 
     def __len__(self) -> int:
-        """Number of cuts."""
         return len(self.column)
 
 

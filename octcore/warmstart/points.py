@@ -36,7 +36,6 @@ class ClassCounts:
     """Point of every original row, shape ``(n_samples,)``."""
 
     def __len__(self) -> int:
-        """Number of points."""
         return len(self.X)
 
     @property

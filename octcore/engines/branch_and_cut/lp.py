@@ -98,12 +98,7 @@ class PersistentLp:
         self.row_ids = np.concatenate([self.row_ids, ids])
 
     def delete_rows(self, positions: np.ndarray) -> None:
-        """Delete rows by position; positions below `n_base` are not allowed.
-
-        Raises `EngineError` if one of them is a row of the model itself.
-        """
-        if len(positions) and positions.min() < self.n_base:
-            raise EngineError("LP_ROWS", "Rows of the model itself may not be deleted.")
+        """Delete rows by position, none of the first `n_base`."""
         self._highs.deleteRows(len(positions), positions.astype(np.int32))
         self.row_ids = np.delete(self.row_ids, positions)
 

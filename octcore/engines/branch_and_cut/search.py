@@ -73,7 +73,6 @@ class OpenNodes:
     _pushed: int = 0
 
     def __len__(self) -> int:
-        """Number of nodes that wait."""
         return len(self._heap)
 
     def push(self, nodes: Iterable[Node]) -> None:
@@ -475,8 +474,6 @@ class BranchAndCut:
 
 @dataclass(eq=False)
 class _SearchRun(ModelRun):
-    """State of one solve."""
-
     def supervise(self) -> Outcome:
         """Say first what is not obeyed."""
         self.say_one_thread("Branch and cut")

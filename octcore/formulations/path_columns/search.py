@@ -214,7 +214,6 @@ class ColumnsSearch:
     _excess: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start with free rows and no bounds."""
         self.multipliers = np.zeros(len(self.columns.rows.rhs))
         self._excess = np.zeros_like(self.multipliers)
         self.root_bounds = np.full(len(self.columns.kept), np.inf)

@@ -104,7 +104,6 @@ class MergedRows:
     """Group of every original row, shape ``(n_samples,)``."""
 
     def __len__(self) -> int:
-        """Number of groups."""
         return len(self.y)
 
     @cached_property

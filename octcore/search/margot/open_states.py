@@ -66,7 +66,6 @@ class OpenStates:
     _change: threading.Condition = field(default_factory=threading.Condition)
 
     def __len__(self) -> int:
-        """Count the states on the heap."""
         return len(self._heap)
 
     def push(

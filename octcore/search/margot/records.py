@@ -93,6 +93,5 @@ class Planes:
         return cls(np.array([one.weights for one in nodes]), np.array([one.bias for one in nodes]))
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         self.weights.setflags(write=False)
         self.biases.setflags(write=False)

@@ -63,7 +63,6 @@ class SearchState:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        """Allocate the scratch."""
         self.pairs = make_pairs(self.rows)
 
     @property

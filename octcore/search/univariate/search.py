@@ -180,7 +180,6 @@ class _Search:
         self.on_report(report)
 
     def _take_over(self, state: State) -> None:
-        """Take over what a search knows."""
         self.subtrees = int(state.work[0])
         if state.best < self.cost - self.slack:
             self.cost, self.tree = state.best, to_tree(state.tree, self.table, self.question)
