@@ -97,6 +97,7 @@ def _points(default: int, low: int) -> IntRange:
 
 
 def _gamma(default: float, high: float) -> FloatRange:
+    """Its highest value leaves every region of a recipe room for points."""
     text = "Smallest distance of a point to a line on its path; the true margin is twice this."
     return FloatRange("gamma", default, symbol=r"\gamma", help=text, low=0.0, high=high)
 
@@ -122,16 +123,7 @@ def _partition(
     room |= {leaf: max(1, round(n * share)) for leaf, share in (shares or {}).items()}
     points: list[Points] = []
     leaves: list[int] = []
-    draws = 0
     while any(room.values()):
-        draws += 1
-        if draws > 2000:
-            raise SettingsError(
-                "OUT_OF_RANGE",
-                f"With gamma = {gamma:g} a region has no room for its points; choose a "
-                "smaller one.",
-                "gamma",
-            )
         block = rng.random((256, 2))
         leaf, distance = route(planes, block)
         for point, number, far in zip(block, leaf.tolist(), distance >= gamma, strict=True):
@@ -272,13 +264,6 @@ def _spiral(rng: np.random.Generator, n: int, noise: float, turns: float) -> Syn
 )
 def _checkerboard(rng: np.random.Generator, n: int, cells: int, gamma: float) -> SyntheticSet:
     """Fields shrunk by `gamma` on every side."""
-    if not 2 * gamma < 1 / cells:
-        raise SettingsError(
-            "OUT_OF_RANGE",
-            f"With gamma = {gamma:g} the {cells} x {cells} cells have no inside; choose a "
-            "smaller one.",
-            "gamma",
-        )
     per_cell = max(1, n // cells**2)
     column, row = (part.ravel().repeat(per_cell) for part in np.mgrid[:cells, :cells])
     corner = np.column_stack([column, row]) / cells + gamma
