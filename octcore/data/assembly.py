@@ -407,4 +407,10 @@ def _marks(columns: Sequence[TypedColumn]) -> str:
         for text, gone in zip(column.raw.values, column.missing, strict=True)
         if gone and text
     } | {text for column in columns for text, meant in column.raw.aliases if not meant}
-    return f" (written {listing(sorted(texts), 4)})" if texts else ""
+    is_empty = any(
+        gone and not text and all(meant for _, meant in column.raw.aliases)
+        for column in columns
+        for text, gone in zip(column.raw.values, column.missing, strict=True)
+    )
+    empty = " or left empty" * is_empty
+    return f" (written {listing(sorted(texts), 4)}{empty})" if texts else ""

@@ -27,7 +27,6 @@ known shows to be enough.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -404,9 +403,9 @@ class MargotFamily(TwoClassTrees):
     def starts(self, stop: Callable[[], bool]) -> Iterator[tuple[str, Tree]]:
         """Yield the tree of the local SVM heuristic."""
         if not self.is_linear:  # else the search that shares these kernels is never needed
-            with contextlib.suppress(CancelledError):
+            try:
                 kernels.require(kernel_set(self.variant), stop=stop)
-            if stop():
+            except CancelledError:
                 return
         yield "warm start", self.tree(local_svm(self.search_problem(), stop)[0])
 

@@ -9,6 +9,7 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
+from octcore.tree import metrics
 
 
 def _data() -> Dataset:
@@ -64,12 +65,12 @@ def test_held_out_rows_have_the_weights_of_their_classes_too(refer: float | None
     assert step.test_worth == pytest.approx(1 - np.mean(means))
 
 
-def test_its_trees_are_those_of_runs() -> None:
-    data = octcore.load_sample("iris")
-    path = octcore.penalty_path(data, depth=2, test_size=0.25)
-    run = octcore.solve(data, depth=2, params={"leaf_penalty": 0.05}, test_size=0.25)
-    step = next(step for step in path.steps if step.leaves == run.tree.n_leaves)
-    assert step.test_accuracy == run.test_accuracy
-    assert {s.threshold for s in step.tree.splits.values()} == {
-        s.threshold for s in run.tree.splits.values()
-    }
+def test_thresholds_are_where_runs_have_them() -> None:
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame(random.integers(200, 240, (80, 2)) / 100, columns=["a", "b"])
+    data = Dataset.from_arrays(frame, (random.random(80) < frame["a"] - 1.7).astype(int))
+    path = octcore.penalty_path(data, depth=2)
+    X = path.encoding.transform(data.frame)
+    assert len(path.steps) > 2
+    for step in path.steps:
+        assert step.tree.splits == metrics.centre_thresholds(step.tree, X).splits
