@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from octcore.errors import SettingsError
+from octcore.errors import OctError, SettingsError
 from octcore.serial import in_words, replacing, write_file
 
 if TYPE_CHECKING:
+    from octcore.solving.run import Run
     from octcore.worker.job import Snapshot
 
 STANDARD_OUTPUT = "-"
@@ -49,6 +50,19 @@ class ProgressLine:
             with contextlib.suppress(OSError):
                 sys.stderr.write(CLEAR + text)
                 sys.stderr.flush()
+
+
+def report_of(run: Run) -> str:
+    """What the app calls *Report for others*."""
+    # Not above: figures and their library are for this alone.
+    from octcore.reports.run_report import report_html
+    from octcore.reports.summary import grown_greedily
+
+    greedy = None
+    if run.certificate.method != "heuristic":
+        with contextlib.suppress(OctError):  # CART takes no such rows
+            greedy = grown_greedily(run.needed)
+    return report_html(run, f"{run.about_data.get('name', 'data')}: {run.formulation}", greedy)
 
 
 def progress_text(snapshot: Snapshot) -> str:

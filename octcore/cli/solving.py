@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from octcore.cli import options, output
 from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import OctError, SettingsError
+from octcore.errors import SettingsError
 from octcore.models.file import model_to_dict
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
@@ -165,25 +164,12 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
     if run.tree is not None:
         files |= {path: export_file(run, _format_of(path)) for path in arguments.tree}
     if run.tree is not None and arguments.report:
-        files[arguments.report] = _report_of(run)
+        files[arguments.report] = output.report_of(run)
     if run.tree is None:
         output.write_all(files, run_report(run), sys.stderr)
         return output.NO_TREE
     output.write_all(files, run_report(run) + (f"\n{summary}" if summary else ""))
     return 0
-
-
-def _report_of(run: Run) -> str:
-    """What the app calls *Report for others*."""
-    # Not above: figures and their library are for this alone.
-    from octcore.reports.run_report import report_html
-    from octcore.reports.summary import grown_greedily
-
-    greedy = None
-    if run.certificate.method != "heuristic":
-        with contextlib.suppress(OctError):  # CART takes no such rows
-            greedy = grown_greedily(run.needed)
-    return report_html(run, f"{run.about_data.get('name', 'data')}: {run.formulation}", greedy)
 
 
 def run_compare(arguments: argparse.Namespace) -> int:

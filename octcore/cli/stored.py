@@ -1,4 +1,4 @@
-"""`octcore predict`, `verify`, `prove`, `runs`: stored models and runs, read without a solver."""
+"""`octcore predict`, `verify`, `report`, `runs`, …: stored models and runs, read without a solver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.cli.options import add_json, add_reading_options, read_options, source_of
-from octcore.cli.output import json_line, write_result, write_text
+from octcore.cli.output import json_line, report_of, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.data.packing import unpack
@@ -74,6 +74,9 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--output", metavar="FILE.lp|.mps", required=True, help="beside it goes the tree, as .mst"
     )
+    parser = commands.add("report", run_make_report)
+    _add_run(parser)
+    parser.add_argument("--output", metavar="FILE.html", required=True)
     parser = commands.add("runs")
     parser.add_argument(
         "--store", metavar="FILE", help="file of the history; by default that of the app"
@@ -162,6 +165,12 @@ def run_model(arguments: argparse.Namespace) -> int:
     """Write the model of a run and say where."""
     for path in _whole_run(arguments).write_model(arguments.output):
         print(path)
+    return 0
+
+
+def run_make_report(arguments: argparse.Namespace) -> int:
+    """Write the report of a run, as `octcore solve --report` does."""
+    write_text(arguments.output, report_of(_whole_run(arguments).needed))
     return 0
 
 

@@ -77,10 +77,12 @@ def test_a_stored_model_predicts_shares_and_a_report_is_one_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked = ["--target", "species", "--model", "m.json", "--report", "r.html", "--tree", "t.R"]
-    assert main(["solve", iris, *asked]) == 0
+    assert main(["solve", iris, *asked, "--json", "run.json"]) == 0
     report = Path("r.html").read_text(encoding="utf-8")
     assert "Proven optimal" in report
     assert "<h1>iris: threshold-search</h1>" in report
+    assert main(["report", "run.json", "--data", iris, "--output", "later.html"]) == 0
+    assert "<h1>iris: threshold-search</h1>" in Path("later.html").read_text(encoding="utf-8")
     assert "predict_rows <- function(rows)" in Path("t.R").read_text(encoding="utf-8")
     assert main(["predict", "m.json", iris, "--proba", "--output", "out.csv"]) == 0
     table, rows = pd.read_csv("out.csv"), pd.read_csv(iris)
