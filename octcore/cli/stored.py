@@ -1,4 +1,4 @@
-"""`octcore predict`, `verify`, `report`, `runs`, …: stored models and runs, read without a solver."""
+"""`octcore predict`, `verify`, `report`, `runs`, …: stored models and runs, without a solver."""
 
 from __future__ import annotations
 
