@@ -11,6 +11,7 @@ import numpy as np
 from octcore.cli import options
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, check_outputs, write_result
+from octcore.constraints import ACCEPTED
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
@@ -79,8 +80,9 @@ def run_tune(arguments: argparse.Namespace) -> int:
 
 
 def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:
-    """Read ``NAME=V,V,...`` texts; values of hyperparameters get their own type."""
-    declared = {p.name: p for p in get_formulation(formulation).info.hyperparameters}
+    """Read ``NAME=V,V,...`` texts; hyperparameters and side constraints get their own type."""
+    own = get_formulation(formulation).info.hyperparameters
+    declared = {parameter.name: parameter for parameter in (*own, *ACCEPTED)}
     grid: dict[str, list[Any]] = {}
     for text in texts:
         name, equals, values = text.partition("=")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from octcore.constraints import ConstraintContext, Constraints
+from octcore.constraints import FAIRNESS, ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding, group_slices
 from octcore.encoding.fit import fit_encoding
@@ -99,7 +99,8 @@ def make_problem(
         weights = weights * sample_weight
     _refuse_tiny(weights)
     task = task_of(settings.costs, settings.refer, train.classes)
-    _refuse_dear(task)
+    if not settings.constraints.active & {"min_recall", *FAIRNESS}:
+        _refuse_dear(task)
     copies = None if task.is_errors else task.copies(train.codes, weights)
     if copies is not None and not copies.weight.any():
         raise SettingsError(
@@ -168,7 +169,10 @@ def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
 
 
 def _refuse_dear(task: Task) -> None:
-    """Refuse a person who costs more than the best class in any group of rows."""
+    """Refuse a person who costs more than the best class in any group of rows.
+
+    Where a side constraint denies rows their best class, a person may be dearer than that.
+    """
     if not task.can_ask:
         return
     # Not above: SciPy takes long to import, and most solves ask nobody.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from sklearn.svm import SVC, LinearSVC
@@ -59,13 +59,18 @@ TROUBLE = 1e-7
 """Cost that counts as none."""
 
 
-def svm_planes(X: FloatArray, counts: FloatArray) -> list[Plane]:
-    """Candidate planes of a node: one-vs-rest and one-vs-one linear machines for every C."""
+def svm_planes(X: FloatArray, counts: FloatArray, stop: Callable[[], bool]) -> list[Plane]:
+    """Candidate planes of a node: one-vs-rest and one-vs-one linear machines for every C.
+
+    `stop`: asked before every machine, as one of many rows and classes may take a second.
+    """
     at, label = np.nonzero(counts)
     weight = counts[at, label]
     found: list[Plane] = []
     for C in PENALTIES:
         for machine in (LinearSVC(C=C, random_state=0), SVC(C=C, kernel="linear", max_iter=1000)):
+            if stop():
+                return found
             found += machine_planes(machine, X[at], label, weight)
     return found
 
@@ -100,11 +105,11 @@ class GreedySvmTrees:
 
     Every split is one of the linear support vector machines of the node's rows, chosen by the
     errors, the Gini impurity or the entropy that it leaves.  The candidates of a node are computed
-    once for all criteria.
+    once for all criteria.  Where `stop` says so, nodes have the candidates found until then.
     """
 
-    def __init__(self, goal: TreeGoal) -> None:
-        self.goal = goal
+    def __init__(self, goal: TreeGoal, stop: Callable[[], bool] = ENDLESS) -> None:
+        self.goal, self._stop = goal, stop
         self._candidates: dict[bytes, list[Plane]] = {}
 
     def grow(self, criterion: str) -> PlaneTree:
@@ -136,7 +141,7 @@ class GreedySvmTrees:
             return None
         key = rows.tobytes()
         if key not in self._candidates:
-            self._candidates[key] = svm_planes(X, counts)
+            self._candidates[key] = svm_planes(X, counts, self._stop)
         before, best = impurity(counts.sum(axis=0), criterion), None
         for plane in self._candidates[key]:
             right = X @ plane[0] + plane[1] >= 0
@@ -283,7 +288,7 @@ class TreeSearch(LocalSearch):
 
     def _greedy_trees(self, grown: list[PlaneTree], deadline: float) -> Iterator[tuple[str, Tree]]:
         """Greedy trees of all criteria, added to `grown`."""
-        greedy = GreedySvmTrees(self.goal)
+        greedy = GreedySvmTrees(self.goal, self._patience)
         for criterion in CRITERIA:
             if self.is_perfect or (grown and time.perf_counter() > deadline):
                 return

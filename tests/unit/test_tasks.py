@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -390,3 +391,14 @@ def test_many_different_weights_are_multiplied_at_once() -> None:
     weights = np.random.default_rng(1).random(1200) + 0.1
     copies = task_of(None, 0.2, ["a", "b"]).copies(np.arange(1200) % 2, weights)
     np.testing.assert_allclose(copies.weight.reshape(-1, 2), weights[:, None] * [1.0, 0.8])
+
+
+def test_a_dear_person_is_asked_where_rows_may_not_get_their_class() -> None:
+    """No group may be positive more often: to ask about two rows costs 1.2, two errors cost 2."""
+    frame = pd.DataFrame({"group": ["a", "a", "b", "b"]})
+    data = Dataset.from_arrays(frame, ["yes", "yes", "no", "no"])
+    data = replace(data, positive_class="yes")
+    parity = {"statistical_parity": {"attribute": "group", "max_gap": 0.0}}
+    run = octcore.solve(data, depth=1, refer=0.6, constraints=parity)
+    assert (run.status, run.referred) == ("optimal", 0.5)
+    assert run.objective == pytest.approx(1 - 1.2 / 4 - 0.02)

@@ -13,6 +13,7 @@ import pytest
 
 import octcore
 from octcore.cli import main
+from octcore.cli.tuning import parse_grid
 from octcore.constraints import ACCEPTED
 from octcore.data.samples import sample_bytes
 from octcore.formulations.base import list_formulations
@@ -287,6 +288,16 @@ def test_results_go_to_a_stream_of_text_as_well(iris: str, monkeypatch: pytest.M
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert main(["path", iris, "--target", "species", "--depth", "1", "--json", "-"]) == 0
     assert json.loads(sys.stdout.getvalue())["format"] == "octcore-path"  # type: ignore[attr-defined]
+
+
+def test_a_grid_reads_side_constraints_as_their_own_option_does() -> None:
+    texts = ["class_weight=balanced,none", "max_leaves=2,none", "leaf_penalty=0.1"]
+    grid = parse_grid(texts, "threshold-search")
+    assert grid == {
+        "class_weight": ["balanced", None],
+        "max_leaves": [2, None],
+        "leaf_penalty": [0.1],
+    }
 
 
 def test_tune_says_which_options_the_grid_replaces(

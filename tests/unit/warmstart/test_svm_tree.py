@@ -7,6 +7,7 @@ import pytest
 
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
+from octcore.warmstart import svm_tree
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     ClassCounts,
@@ -16,7 +17,7 @@ from octcore.warmstart.points import (
     node_gaps,
     tree_leaves,
 )
-from octcore.warmstart.svm_tree import GreedySvmTrees, TreeSearch, impurity
+from octcore.warmstart.svm_tree import GreedySvmTrees, TreeSearch, impurity, machine_planes
 from octcore.warmstart.tree_gaps import GAP_SLACK
 
 
@@ -85,6 +86,21 @@ def test_greedy_trees_by_criterion_share_their_candidates():
     greedy = GreedySvmTrees(TreeGoal(points_of(X, y), 2))
     for criterion in ("error", "gini", "entropy"):
         assert greedy.grow(criterion).splitting[1]
+
+
+def test_no_machine_is_fitted_when_the_time_is_over(monkeypatch):
+    """A greedy tree of 1,797 rows of 10 classes went on for 6 s after a limit of 2 s."""
+    fitted = []
+
+    def fit(machine, *given):
+        fitted.append(machine)
+        return machine_planes(machine, *given)
+
+    monkeypatch.setattr(svm_tree, "machine_planes", fit)
+    X, y = cloud(2, n_classes=3)
+    greedy = GreedySvmTrees(TreeGoal(points_of(X, y), 2), lambda: len(fitted) >= 3)
+    assert greedy.grow("error").splitting[1]
+    assert len(fitted) == 3
 
 
 def test_impurities_of_a_fair_coin():
