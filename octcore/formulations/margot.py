@@ -345,9 +345,20 @@ class MargotFamily(TwoClassTrees):
     def evaluate(self, tree: Tree) -> float | None:
         """True objective by routing all rows; None if a budget or a strip is not respected.
 
-        The perfect tree that stands for a tree has branch nodes without weights, which all rows
-        pass, above its leaves and splits, wherever they cost least.
+        A perfect tree is worth what its planes cost.  The perfect tree that stands for another one
+        has branch nodes without weights, which all rows pass, above its leaves and splits, wherever
+        they cost least.
         """
+        rows = tree.node_rows(self.X)
+        if set(tree.splits) == set(self.T):
+            total = 0.0
+            for node, split in tree.splits.items():
+                weights = split.dense(self.problem.n_features)
+                cost = self._node_cost(node, weights, split.solved_offset, rows[node])
+                if cost is None:
+                    return None
+                total += cost
+            return total
         tree = drop_pass_through(tree)
         heights: dict[int, int] = {}
         for node in sorted(tree.splits, reverse=True):

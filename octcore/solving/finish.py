@@ -136,7 +136,8 @@ def _last_tree(
     if not trees:
         return None, None
     tree = trees[-1] if X is None else metrics.centre_thresholds(trees[-1], X)
-    return drop_pass_through(tree), program.evaluate(tree)
+    tree = drop_pass_through(tree)
+    return tree, program.evaluate(tree)
 
 
 def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome:
