@@ -68,10 +68,10 @@ def two_classes(
     """As `octcore.search.univariate.lanes` says: least and most running sums by threshold."""
     left, rows_left = np.zeros_like(out[0]), np.zeros_like(out[0])
     both, rows = 0, 0
-    for code in sequence:
+    for code, weight in zip(sequence, signed, strict=True):
         row = code >> 1
         goes_left = _lanes(masks[row], out)
-        left, both = left + np.where(goes_left, signed[row], 0), both + signed[row]
+        left, both = left + np.where(goes_left, weight, 0), both + weight
         if count is not None:
             rows_left, rows = rows_left + np.where(goes_left, count[row], 0), rows + count[row]
         if code & 1:
