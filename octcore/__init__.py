@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from octcore.data.reading import read_csv as read_csv
     from octcore.data.samples import list_samples as list_samples
     from octcore.data.samples import load_sample as load_sample
+    from octcore.data.tasks import ASK as ASK
     from octcore.encoding.transformers import QuantileBuckets as QuantileBuckets
     from octcore.encoding.transformers import QuantileThresholds as QuantileThresholds
     from octcore.errors import DataError as DataError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from octcore.selection.tuning import tune as tune
     from octcore.solving.run import Run as Run
     from octcore.solving.solve import solve as solve
-    from octcore.tasks import ASK as ASK
     from octcore.tree.tree import Split as Split
     from octcore.tree.tree import Tree as Tree
     from octcore.verification import verify as verify
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     formulations = list_formulations
 
 _HOME = {
-    "ASK": "octcore.tasks",
+    "ASK": "octcore.data.tasks",
     "BinarizationPath": "octcore.selection.binarization",
     "DataError": "octcore.errors",
     "ModelFileError": "octcore.errors",

@@ -33,7 +33,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if is_whole and not hasattr(session.config, "workerinput"):
-        from octcore import kernels
+        from octcore.numerics import kernels
         from octcore.search.assignment import search as assignment
         from octcore.search.margot import search as routing
         from octcore.separation import chains
@@ -63,7 +63,7 @@ def _leave_out(item: pytest.Item, required_by: str, reason: str) -> None:
 @pytest.fixture(scope="session")
 def compiled_kernels() -> None:
     """Compile the search kernels once, so that no test waits for it."""
-    from octcore import kernels
+    from octcore.numerics import kernels
     from octcore.search.margot import search as routing
 
     kernels.require(*_SEARCHES, *routing.ALL)

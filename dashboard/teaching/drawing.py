@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 
 from dashboard.teaching import lessons
 from dashboard.teaching.lessons import CLASSES, GRID, Cuts
-from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import EncodedColumn, Encoding
@@ -23,6 +22,7 @@ from octcore.solving.run import SolvedRun
 from octcore.tree.geometry import PlaneView, Region, Segment, leaf_regions
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.tree import Split, Tree
+from octcore.verification.certificates.proof import ExcludedCuts
 
 BOX = (-0.02, 1.02)
 """Visible part of both axes: points on the border stay whole."""

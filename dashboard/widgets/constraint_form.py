@@ -12,6 +12,7 @@ from dashboard.widgets.parameter_form import help_of, label_of, parameter_input
 from octcore.constraints import ACCEPTED, MAX_GAP, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
+from octcore.data.tasks import COSTS, LARGEST, ORDINAL, REFER
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import (
     ByClass,
@@ -24,7 +25,6 @@ from octcore.parameters import (
     Parameter,
 )
 from octcore.plotting import text
-from octcore.tasks import COSTS, LARGEST, ORDINAL, REFER
 
 MOST_PAIR_FEATURES = 20
 MOST_CLASSES = 12

@@ -10,6 +10,7 @@ from typing import Any
 from octcore.cli import options, output
 from octcore.data.export import frame_to_csv
 from octcore.data.findings import quote
+from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import IntRange
@@ -21,7 +22,6 @@ from octcore.selection.near_optimal import (
 )
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TIME_LIMIT
-from octcore.tasks import TASK
 from octcore.tree.export.drawings import to_text
 
 SETTINGS = (ENCODING, replace(DEPTH, default=3), TOLERANCE, TIME_LIMIT, SEED, *TASK)

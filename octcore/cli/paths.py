@@ -11,11 +11,11 @@ import pandas as pd
 
 from octcore.cli import options
 from octcore.cli.output import check_outputs, write_result
+from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
 from octcore.selection.penalty_path import penalty_path
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TEST_SIZE, TIME_LIMIT
-from octcore.tasks import TASK
 
 BINARIZATION = (replace(DEPTH, default=3), TIME_LIMIT, replace(TEST_SIZE, default=0.25), SEED)
 SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED, *TASK)

@@ -49,7 +49,7 @@ class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds whatever is neither octcore nor in the standard library."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        own = fullname.split(".")[0] == "octcore" and fullname != "octcore.kernels"
+        own = fullname.split(".")[0] == "octcore" and fullname != "octcore.numerics.kernels"
         if own or fullname.split(".")[0] in sys.stdlib_module_names:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from octcore.capabilities import ENGINES
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
 from octcore.parameters import unknown_name
-from octcore.program import ModelSize, Program
+from octcore.program import ENGINES, ModelSize, Program
 from octcore.tree.tree import Tree
 
 
@@ -128,7 +127,7 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """Solves programs of the capabilities that `octcore.capabilities.ENGINES` states."""
+    """Solves programs of the capabilities that `octcore.program.ENGINES` states."""
 
     key: str
 

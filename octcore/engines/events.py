@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.program import Sense
 from octcore.tree.tree import Tree
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from octcore import kernels
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import CLAIM_TOLERANCE
 from octcore.engines.highs import (
@@ -19,6 +18,7 @@ from octcore.engines.highs import (
     with_rows,
 )
 from octcore.engines.model_run import ModelEngine, ModelRun
+from octcore.numerics import kernels
 from octcore.program import Cuts, Point, SearchState, Sense
 from octcore.tree.tree import Tree
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from octcore import kernels
 from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.monolithic import HighsEngine
+from octcore.numerics import kernels
 from octcore.search.report import PlaneTask, Report
 
 SHARE = 0.9

@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from octcore.data.arrays import prepare_rows, refuse_missing_labels, refuse_rounded_table
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import ASK, COSTS, REFER, task_of
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
@@ -32,7 +33,6 @@ from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import DEPTH
 from octcore.solving.solve import solve
-from octcore.tasks import ASK, COSTS, REFER, task_of
 from octcore.tree.metrics import feature_usage
 from octcore.tree.tree import Tree, labels_array
 

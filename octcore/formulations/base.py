@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from octcore.capabilities import Capability, engines_for
 from octcore.errors import SettingsError
 from octcore.parameters import Parameter, unknown_name
-from octcore.program import Problem, Program, Sense
+from octcore.program import Capability, Problem, Program, Sense, engines_for
 
 COMMON_OBJECTIVE = "accuracy - leaf_penalty x leaves"
 

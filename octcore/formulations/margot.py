@@ -35,11 +35,11 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore import kernels
 from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
+from octcore.numerics import kernels
 from octcore.parameters import Choice, FloatRange, IntRange, Parameter
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes, RoutingProblem, Variant

@@ -14,10 +14,10 @@ import pandas as pd
 from octcore.data.arrays import as_meant
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, listing, quote
+from octcore.data.tasks import ASK
 from octcore.data.text import MISSING_MARKS, find_column, free_name, normal
 from octcore.errors import DataError
 from octcore.models.file import StoredModel
-from octcore.tasks import ASK
 from octcore.tree.tree import labels_array
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)

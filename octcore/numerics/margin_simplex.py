@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.kernels import inner, kernel, part
+from octcore.numerics.kernels import inner, kernel, part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

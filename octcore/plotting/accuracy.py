@@ -9,13 +9,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import ASK
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, base_layout, curve, mark, silent
 from octcore.plotting.palette import Palette, ink_on
 from octcore.plotting.race import SHAPES
 from octcore.selection.tuning import Candidate, Fit
-from octcore.tasks import ASK
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import ASK
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.plane_plot import typical_values
 from octcore.plotting.tree_view import split_texts
-from octcore.tasks import ASK
 from octcore.tree import metrics
 from octcore.tree.raw_units import left_condition, raw_plane
 from octcore.tree.tree import Tree

@@ -15,12 +15,12 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import task_of
 from octcore.engines.base import Cancel
 from octcore.errors import CancelledError, EngineError, OctError, SettingsError
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
-from octcore.tasks import task_of
 from octcore.tree import metrics
 
 Candidate = tuple[tuple[str, Any], ...]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import COSTS, task_of
 from octcore.engines.base import Cancel
 from octcore.errors import CancelledError
 from octcore.numerics.games import game_value
 from octcore.solving.solve import solve
-from octcore.tasks import COSTS, task_of
 
 STEPS = 10
 

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from octcore import kernels
-from octcore.kernels import inner, kernel
+from octcore.numerics import kernels
+from octcore.numerics.kernels import inner, kernel
 from octcore.numerics.linear import add_rows, linear_program, quiet_solver, solved, sparse_rows
 
 FloatArray = NDArray[np.float64]
@@ -333,7 +333,7 @@ def _trace(best: Any, at: Any, right: Any, length: int, points: Any, classes: An
 
 
 ALL = (f"{__name__}:all",)
-"""Sets of kernels, see `octcore.kernels`."""
+"""Sets of kernels, see `octcore.numerics.kernels`."""
 
 
 def compile_part(_: str) -> None:

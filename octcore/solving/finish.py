@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.data.findings import listing
 from octcore.data.numbers import FEW_NUMBERS
@@ -25,7 +24,7 @@ from octcore.engines.events import (
 )
 from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
-from octcore.program import Program, Sense
+from octcore.program import Capability, Program, Sense
 from octcore.solving.prepare import Prepared, prepare, split_rows
 from octcore.solving.run import Certificate, Run
 from octcore.solving.settings import FORMULATION, Asked, check_settings

@@ -11,6 +11,7 @@ import numpy as np
 
 from octcore.constraints import FAIRNESS, ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import Task, task_of
 from octcore.encoding.base import Encoding, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
@@ -22,7 +23,6 @@ from octcore.solving.settings import (
     check_settings,
     class_weights,
 )
-from octcore.tasks import Task, task_of
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run

@@ -17,11 +17,6 @@ from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
-from octcore.certificates.case import Case, Costs, Floor
-from octcore.certificates.case import Tree as Nested
-from octcore.certificates.checker import Checker
-from octcore.certificates.formula import Formula
-from octcore.certificates.proof import ExcludedCuts, Proof, root_of, sweeps_of
 from octcore.constraints import TOLERANCE
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.formulations.shared.question import in_copies, leaf_share
@@ -30,6 +25,11 @@ from octcore.search.near_optimal.instance import common_unit
 from octcore.serial import in_words
 from octcore.solving.column_values import refuse_other_questions, univariate_question
 from octcore.tree.tree import Tree
+from octcore.verification.certificates.case import Case, Costs, Floor
+from octcore.verification.certificates.case import Tree as Nested
+from octcore.verification.certificates.checker import Checker
+from octcore.verification.certificates.formula import Formula
+from octcore.verification.certificates.proof import ExcludedCuts, Proof, root_of, sweeps_of
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.events import CLOSED, relative_gap
 from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
+from octcore.numerics import kernels
 from octcore.program import Sense
 from octcore.serial import Record, jsonable, versions
 from octcore.solving import report

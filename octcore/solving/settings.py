@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from octcore.capabilities import Capability
 from octcore.constraints import FAIRNESS, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
+from octcore.data.tasks import COSTS, REFER, TASK
 from octcore.encoding.fit import parse_encoding_key
 from octcore.errors import SettingsError
 from octcore.formulations.base import (
@@ -22,7 +22,7 @@ from octcore.formulations.base import (
     list_formulations,
 )
 from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
-from octcore.tasks import COSTS, REFER, TASK
+from octcore.program import Capability
 
 AUTO = "auto"
 

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from octcore import kernels
-from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.engines.base import (
@@ -34,7 +32,8 @@ from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.program import Patience, Program
+from octcore.numerics import kernels
+from octcore.program import ENGINES, Capability, Patience, Program, engines_for
 from octcore.solving.finish import finish, named
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import INTERRUPTED, Run

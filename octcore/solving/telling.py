@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from octcore import kernels
 from octcore.engines.events import Event, relative_gap
+from octcore.numerics import kernels
 
 SECONDS_BETWEEN = 1.0
 """Between two lines that say the same with other numbers."""

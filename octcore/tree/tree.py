@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from octcore.data.tasks import ASK
 from octcore.errors import ModelFileError
-from octcore.tasks import ASK
 from octcore.tree import topology
 
 FORMAT = "octcore-tree"

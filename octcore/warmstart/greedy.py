@@ -94,7 +94,7 @@ def grow(problem: Problem) -> Tree:
         forced = node == 1 and rules.root is not None
         if topology.node_depth(node) < problem.depth and (np.count_nonzero(counts) > 1 or forced):
             columns = rules.columns(node, splits)
-            held = rows[problem.counts[rows] > 0]  # a row once, see `octcore.tasks`
+            held = rows[problem.counts[rows] > 0]  # a row once, see `octcore.data.tasks`
             split = best_split(X[held], y[held], weights[held], problem.n_classes, columns, rules)
         if split is None:
             labels[node] = label

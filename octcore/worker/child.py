@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from octcore import kernels
 from octcore.errors import CancelledError, OctError
+from octcore.numerics import kernels
 from octcore.worker import protocol
 
 if TYPE_CHECKING:

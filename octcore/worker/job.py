@@ -14,7 +14,7 @@ from typing import Any
 from octcore.engines.base import StopReason
 from octcore.engines.events import Event
 from octcore.errors import DataError, EngineError, OctError, SettingsError
-from octcore.kernels import PREPARING, PREPARING_AGAIN
+from octcore.numerics.kernels import PREPARING, PREPARING_AGAIN
 from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess

@@ -14,7 +14,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.views.teach import bar as lesson_bar
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.search.univariate.warm_up import lane_sets
 from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve

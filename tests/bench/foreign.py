@@ -32,9 +32,9 @@ import numpy as np
 import pandas as pd
 
 import octcore
-from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
+from octcore.numerics import kernels
 from octcore.search.near_optimal.warm_up import ALL as NEAR_OPTIMAL
 from octcore.search.univariate.question import Question as Asked
 from octcore.search.univariate.search import answer

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from octcore import kernels
 from octcore.bench.data_files import data_folder
 from octcore.bench.suites.thresholds import TABLE, loader
+from octcore.numerics import kernels
 from octcore.search.univariate.question import Question as Asked
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.warm_up import ALL

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from octcore import kernels
+from octcore.numerics import kernels
 from tests.fuzz.campaign import Tally, campaign, first_failure
 from tests.fuzz.checks import keys
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from unittest import mock
 
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.search.univariate import search
 
 

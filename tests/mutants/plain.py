@@ -20,7 +20,7 @@ TILE = 4
 def use_plain_kernels() -> None:
     """Let numba return functions as they are; called before anything of the package is imported."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"
-    from octcore import kernels
+    from octcore.numerics import kernels
 
     kernels.kernel = lambda **options: _widened
     kernels.inner = lambda owns=False: lambda function: function

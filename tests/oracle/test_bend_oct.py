@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from octcore import kernels
 from octcore.constraints import violations
 from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut.search import BranchAndCutEngine
@@ -17,6 +16,7 @@ from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.numerics import kernels
 from octcore.search.univariate.warm_up import ALL
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from octcore import kernels
 from octcore.engines.base import Outcome
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.root_values import SLACK, RootValues
 from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.numerics import kernels
 from octcore.program import Problem
 from octcore.search.univariate.warm_up import ALL
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run

@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Any
 
 from dashboard.server.job_view import setting_phrase
-from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.errors import refusal as refused
 from octcore.formulations.base import baseline, get_formulation, list_formulations
+from octcore.program import Capability
 from octcore.solving.settings import Asked, check_against_data, check_settings
 
 Settings = Mapping[str, Any]

@@ -5,12 +5,12 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.views.solve import new_rows
 from dashboard.widgets import chart, proofs, run_summary
+from octcore.data.tasks import ASK
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.accuracy import confusion_data, confusion_figure
 from octcore.reports.run_report import settings_rows
 from octcore.solving.run import SolvedRun
-from octcore.tasks import ASK
 from octcore.tree.wording import rules
 
 

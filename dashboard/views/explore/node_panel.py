@@ -10,10 +10,10 @@ from dashboard import cached, session
 from dashboard.views.explore import why_split
 from dashboard.widgets import chart, inputs
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import ASK
 from octcore.plotting import row_path, text
 from octcore.plotting.row_path import ChosenRow, ClassShare, RowPath
 from octcore.solving.run import Run, SolvedRun
-from octcore.tasks import ASK
 from octcore.tree.wording import class_name, path_words
 
 SHARE = st.column_config.ProgressColumn(format="%.1f %%", min_value=0.0, max_value=100.0)

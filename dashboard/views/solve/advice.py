@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import TASK
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.encoding.fit import fit_encoding, parse_encoding_key
 from octcore.errors import OctError
@@ -18,10 +18,10 @@ from octcore.formulations.base import (
     of_common_objective,
 )
 from octcore.plotting import text
+from octcore.program import Capability
 from octcore.reports.summary import rows_of
 from octcore.solving.run import Run
 from octcore.solving.settings import AUTO, FORMULATION, Asked
-from octcore.tasks import TASK
 
 SIZE = "path"
 MORE_SECONDS = 120.0

@@ -23,6 +23,7 @@ from dashboard.widgets import (
     start,
     thresholds,
 )
+from octcore.data.tasks import REFER
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -31,7 +32,6 @@ from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import Asked
-from octcore.tasks import REFER
 
 QUICK_BETWEEN = 0.25
 FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02

@@ -17,11 +17,11 @@ from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import inputs, live
 from dashboard.widgets.drawing_board import show_board
 from dashboard.widgets.parameter_form import help_of, label_of
-from octcore.capabilities import Capability
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import FloatRange, IntRange, Parameter
 from octcore.plotting import text
+from octcore.program import Capability
 from octcore.solving.run import SolvedRun
 from octcore.solving.solve import solve as solve_here
 

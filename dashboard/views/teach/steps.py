@@ -15,16 +15,16 @@ from dashboard.teaching.lessons import GUESS, Lesson
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import inputs, live, run_summary
 from dashboard.widgets.drawing_board import show_guess
-from octcore.capabilities import Capability
-from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import baseline, list_formulations, of_common_objective
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, curve
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import plane_figure
+from octcore.program import Capability
 from octcore.selection.alternatives import Alternatives
 from octcore.solving.run import Run
+from octcore.verification.certificates.proof import ExcludedCuts
 
 DEEPEST = 2
 

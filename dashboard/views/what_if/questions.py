@@ -8,7 +8,6 @@ from typing import Any
 
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import (
     FormulationInfo,
@@ -19,6 +18,7 @@ from octcore.formulations.base import (
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.plotting.difference import condition_words
+from octcore.program import Capability
 from octcore.selection.near_optimal import FORMULATION, run_of_tree
 from octcore.solving.prepare import prepare
 from octcore.solving.run import Run

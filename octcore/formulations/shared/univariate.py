@@ -6,8 +6,8 @@ The published objectives are one function on two scales (weights ``W = sum_i w_i
     (1 - l) * hits - l * splits        = (1 - l) (hits - a * leaves) + l,    a = l / (1 - l)
 
 with ``l = split_weight``, so every model of the family may maximise the *count value*
-``hits - a * leaves``.  Where answers have costs, ``hits + offset = W - cost`` (`octcore.tasks`), so
-that the objective is ``1 - mean cost - leaf_penalty * leaves``.
+``hits - a * leaves``.  Where answers have costs, ``hits + offset = W - cost`` (`data/tasks.py`),
+so that the objective is ``1 - mean cost - leaf_penalty * leaves``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore import kernels
+from octcore.numerics import kernels
 
 # Status of a row in a node QP.
 ABSENT, AT_ZERO, AT_UPPER, ACTIVE = 0, 1, 2, 3

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

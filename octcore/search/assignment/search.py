@@ -396,7 +396,7 @@ def _planes(planes: NDArray[np.float64]) -> Planes:
 
 
 ALL = (f"{__name__}:all",)
-"""Sets of kernels, see `octcore.kernels`."""
+"""Sets of kernels, see `octcore.numerics.kernels`."""
 
 
 def compile_part(_: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel, part
+from octcore.numerics.kernels import inner, kernel, part
 from octcore.numerics.margin_simplex import (
     FloatArray,
     IntArray,

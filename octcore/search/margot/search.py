@@ -82,7 +82,7 @@ class RoutingTask:
 
 PLAIN, BUDGETS = "plain", "budgets"
 ALL = (f"{__name__}:{PLAIN}", f"{__name__}:{BUDGETS}")
-"""Sets of kernels, see `octcore.kernels`."""
+"""Sets of kernels, see `octcore.numerics.kernels`."""
 
 
 def kernel_set(variant: str) -> str:

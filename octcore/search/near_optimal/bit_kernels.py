@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.near_optimal.combining import ADD, combine, list_cells, new_tally
 from octcore.search.near_optimal.lane_kernels import fill_cells, limit_sides, make_sides
 from octcore.search.univariate.intrinsics import shared_bits

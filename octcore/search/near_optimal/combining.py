@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 
 ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
 """What is asked: counts, the least cost alone, predictions, how many trees of one cell every split

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.near_optimal.combining import (
     LEAST,
     SHAPES,

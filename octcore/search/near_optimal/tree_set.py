@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.search.near_optimal.counting import Counted, TreeGraph, build_levels
 from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import BORDER, Instance

@@ -6,7 +6,7 @@ and rows are weighted.
 
 from __future__ import annotations
 
-from octcore.kernels import inner
+from octcore.numerics.kernels import inner
 
 INFINITE = 1e300
 """Cost of a tree that cannot be."""

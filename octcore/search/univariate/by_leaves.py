@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from octcore import kernels
 from octcore.errors import CancelledError
+from octcore.numerics import kernels
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import SAME

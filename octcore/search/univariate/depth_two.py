@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.univariate.bounds import INFINITE, sweep
 from octcore.search.univariate.intrinsics import lanes_of
 from octcore.search.univariate.lane_rows import (

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import extending
 
-from octcore.kernels import inner
+from octcore.numerics.kernels import inner
 
 intrinsic: Any = extending.intrinsic
 

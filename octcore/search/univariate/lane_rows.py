@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 
 
 class Rows(NamedTuple):

@@ -26,7 +26,7 @@ from typing import Any
 
 from numba import types
 
-from octcore.kernels import part
+from octcore.numerics.kernels import part
 from octcore.search.univariate.intrinsics import INDEX, MASK, ROW, Emitter, fixed, intrinsic
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.univariate.bit_lanes import TILE, count_tile
 from octcore.search.univariate.bounds import INFINITE, deeper, similar
 from octcore.search.univariate.lane_rows import ascending

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.univariate.bounds import INFINITE, carry_similar, sweep
 from octcore.search.univariate.depth_two import NO_ROOT, depth_two
 from octcore.search.univariate.lane_rows import count_rows, filled, restrict, zeros

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.univariate.bit_lanes import (
     TILE,
     count_tile,

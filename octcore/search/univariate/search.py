@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.search.univariate import plain, warm_up
 from octcore.search.univariate.bit_search import BitSearch
 from octcore.search.univariate.bounds import INFINITE

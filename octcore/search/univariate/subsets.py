@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.kernels import inner, kernel
+from octcore.numerics.kernels import inner, kernel
 from octcore.search.univariate.intrinsics import shared_bits
 from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import Pairs, Rows, make_pairs, pair_scores

@@ -1,4 +1,4 @@
-"""The sets of kernels that a search compiles or loads before it starts; see `octcore.kernels`."""
+"""The sets of kernels that a search compiles or loads before it starts (`numerics/kernels.py`)."""
 
 from __future__ import annotations
 

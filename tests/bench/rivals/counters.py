@@ -57,8 +57,8 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
 
 def ours(question: CountQuestion) -> Count:
     """Count with `octcore.near_optimal`; kernels are compiled before the clock starts."""
-    from octcore import kernels
     from octcore.data.dataset import Dataset
+    from octcore.numerics import kernels
     from octcore.search.near_optimal.warm_up import ALL
     from octcore.selection.near_optimal import near_optimal
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octcore import kernels
 from octcore.cli import main
 from octcore.data.samples import sample_bytes
+from octcore.numerics import kernels
 
 pytestmark = pytest.mark.long
 
@@ -279,7 +279,7 @@ def test_a_command_works_without_a_home(folder: Path) -> None:
     nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "TMPDIR": str(folder)}
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     code = (
-        "from octcore import kernels\n"
+        "from octcore.numerics import kernels\n"
         "import octcore.search.univariate.warm_up, octcore.search.univariate.pairs\n"
         "print(kernels.cache_folder())"
     )

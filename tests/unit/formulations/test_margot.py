@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore import kernels
 from octcore.errors import CancelledError
 from octcore.formulations.base import get_formulation
+from octcore.numerics import kernels
 from octcore.program import ENDLESS
 from octcore.tree.tree import Split, Tree, drop_pass_through
 from tests.brute import make_problem

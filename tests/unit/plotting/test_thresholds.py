@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import octcore
-from octcore import kernels
 from octcore.engines import univariate_search as engine
 from octcore.engines.events import Event, Recorder
+from octcore.numerics import kernels
 from octcore.plotting.thresholds import (
     open_columns,
     open_data,

@@ -14,14 +14,14 @@ import pandas as pd
 import pytest
 
 import octcore
-from octcore.certificates.case import Costs
-from octcore.certificates.formula import Formula
-from octcore.certificates.proof import Proof
 from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.solving.proving import case_of, check_proof
+from octcore.verification.certificates.case import Costs
+from octcore.verification.certificates.formula import Formula
+from octcore.verification.certificates.proof import Proof
 
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import octcore
-from octcore import kernels
 from octcore.engines.events import Event
+from octcore.numerics import kernels
 from octcore.search.univariate import plain
 
 

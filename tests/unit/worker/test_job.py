@@ -14,7 +14,7 @@ import pytest
 from octcore.engines.base import StopReason
 from octcore.engines.events import Event
 from octcore.errors import EngineError, SettingsError, TooLargeError
-from octcore.kernels import PREPARED, PREPARING
+from octcore.numerics.kernels import PREPARED, PREPARING
 from octcore.worker import process as process_module
 from octcore.worker.client import WorkerPool, solve_in_child
 from octcore.worker.job import JobState, Stopwatch

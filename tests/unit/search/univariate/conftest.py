@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.search.univariate import warm_up
 from tests.fuzz.questions import answered_by
 

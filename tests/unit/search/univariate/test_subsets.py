@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from octcore import kernels
+from octcore.numerics import kernels
 from octcore.search.near_optimal import ground as grounds
 from octcore.search.near_optimal import warm_up
 from octcore.search.near_optimal.combining import make_cells

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import octcore
-from octcore import kernels
+from octcore.numerics import kernels
 
 ROOT = Path(octcore.__file__).parent
 SETS = {
@@ -74,7 +74,7 @@ def test_no_import_is_overlooked() -> None:
         ("octcore.search.univariate.pairs", {"univariate", "near_optimal"}),
         ("octcore.search.univariate.node", {"univariate", "near_optimal"}),
         ("octcore.numerics.node_qp.solver", {"margot"}),
-        ("octcore.kernels", {"univariate", "near_optimal", "margot"}),
+        ("octcore.numerics.kernels", {"univariate", "near_optimal", "margot"}),
     ],
 )
 def test_an_edit_makes_new_what_depends_on_it(

@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.certificates.case import Case, Tree
+from octcore.verification.certificates.case import Case, Tree
 
 Terms = list[tuple[int, str]]
 """Coefficients and literals; ``~`` negates."""

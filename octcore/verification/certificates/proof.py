@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.certificates.case import IMPOSSIBLE, Costs, Limits, Sides, Tree
-from octcore.certificates.checker import HEADER
-from octcore.certificates.formula import Formula, Terms, leaf, negated, p, u, words
 from octcore.errors import ProofError
+from octcore.verification.certificates.case import IMPOSSIBLE, Costs, Limits, Sides, Tree
+from octcore.verification.certificates.checker import HEADER
+from octcore.verification.certificates.formula import Formula, Terms, leaf, negated, p, u, words
 
 SAMPLED = 8
 """Thresholds of the root whose sweeps are proven to estimate the size of all."""

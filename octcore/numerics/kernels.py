@@ -255,7 +255,7 @@ def compile_apart(names: Sequence[str], stop: Callable[[], bool]) -> bool:
 
 
 def _compiler(names: Sequence[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-m", "octcore.kernels", *names]
+    command = [sys.executable, "-P", "-m", "octcore.numerics.kernels", *names]
     nothing = subprocess.DEVNULL
     return subprocess.Popen(
         command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octcore.certificates.case import IMPOSSIBLE, Case, Costs, Floor, Tree
-from octcore.certificates.checker import HEADER, Checker, Constraint, Database
-from octcore.certificates.formula import Formula
-from octcore.certificates.proof import Proof
 from octcore.errors import CancelledError, ProofError
 from octcore.solving.proving import follow_with
+from octcore.verification.certificates.case import IMPOSSIBLE, Case, Costs, Floor, Tree
+from octcore.verification.certificates.checker import HEADER, Checker, Constraint, Database
+from octcore.verification.certificates.formula import Formula
+from octcore.verification.certificates.proof import Proof
 
 Lines = list[str]
 
