@@ -337,7 +337,7 @@ def imports(module: str) -> frozenset[str]:
 def _file(module: str) -> Path | None:
     """Source of a module or package of octcore; None for anything else."""
     head, *parts = module.split(".")
-    path = Path(__file__).resolve().parent.joinpath(*parts)
+    path = Path(__file__).resolve().parents[1].joinpath(*parts)
     files = path.with_suffix(".py"), path / "__init__.py"
     return next((file for file in files if file.is_file()), None) if head == "octcore" else None
 
