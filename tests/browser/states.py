@@ -120,7 +120,7 @@ def _alternatives(tab: str) -> Callable[[Any], None]:
 
 def _sizes(page) -> None:
     page.get_by_role("button", name="Compute").click()
-    page.locator(".js-plotly-plot").nth(1).wait_for()
+    page.locator(".js-plotly-plot").first.wait_for()
 
 
 def _node(page) -> None:
