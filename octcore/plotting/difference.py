@@ -197,9 +197,8 @@ def _change(name: str, value: Any) -> str:
         return "testing no feature twice on a path"
     if name == "monotone":
         ways = {"up": "only rise", "down": "only fall"}
-        return "letting the prediction " + " and ".join(
-            f"{ways[way]} with {column}" for column, way in value.items()
-        )
+        said = [f"{ways[way]} with {column}" for column, way in value.items()]
+        return f"letting the prediction {_all(said)}"
     if name == "class_weight":
         return f"weighing {_weights(value)}"
     if name == "min_recall":

@@ -1,5 +1,6 @@
 """The frame that all plotly figures share, and the lines and marks in it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -87,6 +88,12 @@ def curve(
     mode = "+".join(f"{part}s" for part in ("line", "marker") if part in look)
     told = {"hovertemplate": f"{hover}<extra>{extra}</extra>"} if hover else {"hoverinfo": "skip"}
     figure.add_scatter(x=x, y=y, mode=mode, name=name, **told, **look)
+
+
+def round_step(least: float) -> float:
+    """Smallest of 1, 2 and 5 times a power of ten that is not below a positive number."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * step for step in (1, 2, 5, 10) if power * step >= least)
 
 
 def silent(figure: go.Figure, x: Sequence[Any], y: Sequence[Any], **look: Any) -> None:

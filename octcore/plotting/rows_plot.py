@@ -1,6 +1,5 @@
 """The rows of a table by class: as bars, and along a raw column with the thresholds on it."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, base_layout, curve
+from octcore.plotting.layout import BREAK, base_layout, curve, round_step
 from octcore.plotting.palette import Palette
 
 MOST_BINS = 40
@@ -142,15 +141,9 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     if record.levels:
         figure.update_xaxes(type="category")
     elif span := record.edges[-1] - record.edges[0]:  # else plotly writes the middles of the bars
-        figure.update_xaxes(tick0=0, dtick=_round_step(span / MOST_TICKS))
+        figure.update_xaxes(tick0=0, dtick=round_step(span / MOST_TICKS))
     figure.update_yaxes(title_text="rows")
     return figure
-
-
-def _round_step(least: float) -> float:
-    """Smallest of 1, 2 and 5 times a power of ten that is not below a positive number."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= least)
 
 
 MOST_BARS = 12

@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from octcore.plotting import text
+from octcore.plotting.layout import round_step
 from octcore.plotting.palette import LIGHT
 
 if TYPE_CHECKING:
@@ -96,9 +97,7 @@ class Scale:
 
 def round_numbers(low: float, high: float) -> list[float]:
     """About six round numbers inside a range."""
-    width = high - low or 1.0
-    step = 10.0 ** math.floor(math.log10(width / 6))
-    step *= next(f for f in (1, 2, 5, 10) if width / (f * step) <= 6)
+    step = round_step((high - low or 1.0) / 6)
     first = math.ceil(low / step - 1e-9)
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 

@@ -269,8 +269,8 @@ def _leaves_out_thresholds(prepared: Prepared) -> bool:
     if key == "class-change":
         cuts = Counter(column.raw for column in prepared.encoding.columns)
         return any(cuts[name] < train.frame[name].nunique() - 1 for name in numbers)
-    is_many = any(train.frame[name].nunique() > FEW_NUMBERS for name in numbers)
-    return is_many and key.startswith(("QB", "QT"))
+    is_quantile = key.startswith(("QB", "QT"))
+    return is_quantile and any(train.frame[name].nunique() > FEW_NUMBERS for name in numbers)
 
 
 def _unordered(prepared: Prepared) -> list[str]:

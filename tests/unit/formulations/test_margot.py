@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
 from octcore.errors import CancelledError
 from octcore.formulations.base import get_formulation
 from octcore.numerics import kernels
 from octcore.program import ENDLESS
+from octcore.solving.finish import run_from_incumbent
 from octcore.tree.tree import Split, Tree, drop_pass_through
 from tests.brute import make_problem
 
@@ -35,6 +39,17 @@ def test_a_split_stands_where_it_costs_least() -> None:
     assert _worth(drop_pass_through(low)) == pytest.approx(50.0)
 
 
+def test_a_split_stands_low_where_slack_is_cheaper_there() -> None:
+    """At the root its rows pay 310; below a plane without weights that is 3.1, and 200 there."""
+    X, y = np.array([[0.0], [0.5], [0.55], [0.6], [0.65], [0.7]]), np.array([0, 1, 1, 1, 1, 1])
+    params = {"C_upper": 100.0, "C_last": 1.0}
+    program = get_formulation("margot").build(
+        make_problem(X, y, 2, 2, params, formulation="margot")
+    )
+    tree = Tree({1: Split.on_plane([1.5], -0.4, True)}, {2: 0, 3: 1}, 1, 2)
+    assert program.evaluate(tree) == pytest.approx(1.5**2 / 2 + 200.0 + 3.1)
+
+
 def test_a_tree_of_any_shape_has_its_worth() -> None:
     """A split that became a leaf had none, so that estimators could not be stored."""
     tree = Tree({1: PLANE, 2: PLANE}, {3: 1, 4: 0, 5: 1}, 1, 2)
@@ -42,6 +57,17 @@ def test_a_tree_of_any_shape_has_its_worth() -> None:
     assert _worth(tree.collapse(2, 0)) == pytest.approx(50.0)
     assert _worth(tree.collapse(2, 1)) == pytest.approx(50.0 + 100.0 * 2)  # rows pay 1 at score 0
     assert _worth(tree, depth=1) is None
+
+
+def test_a_run_is_worth_what_its_final_tree_is() -> None:
+    """It has no planes without weights any more, so that they cost what their best place does."""
+    low = Tree({1: LEFT, 2: PLANE, 3: RIGHT}, {t: t % 2 for t in (4, 5, 6, 7)}, 1, 2)
+    data = Dataset.from_arrays(X, Y)
+    settings = {"formulation": "margot", "depth": 2, "params": {"C_upper": 1.0, "C_last": 100.0}}
+    events = (Event(0.1, "incumbent", 54.0, 0.0, "warm start", tree=low),)
+    run = run_from_incumbent(data, settings, events, "time_limit", 0.2)
+    assert (run.status, run.objective) == ("feasible", pytest.approx(50.0))
+    assert octcore.verify(run).verified is not False
 
 
 @pytest.mark.parametrize("key", ["margot", "hfs-margot"])
