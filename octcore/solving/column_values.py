@@ -12,7 +12,7 @@ from octcore.engines.events import Clock
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
-from octcore.formulations.shared.question import question_below, question_of
+from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
@@ -73,7 +73,7 @@ def column_values(
     if node != 1:
         here, outside, rest = _surroundings(run.needed.tree, problem, asked, node)
         left = None if asked.max_leaves is None else asked.max_leaves - outside
-        asked = question_below(asked, here, node.bit_length() - 1, left)
+        asked = _below(asked, here, node.bit_length() - 1, left)
     share = _share(problem.weights, here)
     required = asked.roots
     clock = Clock(time_limit)
@@ -227,9 +227,28 @@ def _side(
     counts = np.ones(len(rows)) if asked.counts is None else asked.counts
     if share == 0:
         return (asked.leaf_penalty if counts[rows].sum() >= asked.smallest_leaf else None), True
-    best = answer(question_below(asked, rows, levels), cancel=cancel, time_limit=seconds)
+    best = answer(_below(asked, rows, levels), cancel=cancel, time_limit=seconds)
     cost = None if best.bound is None else share * (1 - best.bound)
     return cost, best.status in {"optimal", "infeasible"}
+
+
+def _below(
+    asked: Question, rows: np.ndarray, levels: int, max_leaves: int | None = None
+) -> Question:
+    """Ask the same of some rows, so many levels below; costs are shares of the weight of these."""
+    assert asked.weights is not None
+    weights = asked.weights[rows]
+    return replace(
+        asked,
+        X=asked.X[rows],
+        y=asked.y[rows],
+        weights=weights,
+        counts=None if asked.counts is None else asked.counts[rows],
+        depth=asked.depth - levels,
+        leaf_penalty=asked.leaf_penalty / float(weights.sum() / asked.weights.sum()),
+        max_leaves=max_leaves,
+        roots=None,
+    )
 
 
 def univariate_question(

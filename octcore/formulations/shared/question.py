@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -56,25 +55,6 @@ def question_of(
         "all_roots": all_roots and not bare,
     }
     return Question(**asked | ({} if bare else _limits(problem)) | settings)
-
-
-def question_below(
-    asked: Question, rows: np.ndarray, levels: int, max_leaves: int | None = None
-) -> Question:
-    """Ask the same of some rows, so many levels below; costs are shares of the weight of these."""
-    assert asked.weights is not None
-    weights = asked.weights[rows]
-    return replace(
-        asked,
-        X=asked.X[rows],
-        y=asked.y[rows],
-        weights=weights,
-        counts=None if asked.counts is None else asked.counts[rows],
-        depth=asked.depth - levels,
-        leaf_penalty=asked.leaf_penalty / float(weights.sum() / asked.weights.sum()),
-        max_leaves=max_leaves,
-        roots=None,
-    )
 
 
 def _limits(problem: Problem) -> dict[str, Any]:

@@ -112,10 +112,18 @@ def test_values_below_the_root_are_those_of_all_splits_there(table: Dataset, lim
         assert value == pytest.approx(run.objective, abs=1e-12)
 
 
-def test_values_at_leaves_are_refused_and_those_with_asking_are_found(table: Dataset) -> None:
-    run = octcore.solve(table, depth=2, refer=0.3, params={"leaf_penalty": PRICE})
+def test_values_at_leaves_are_refused(table: Dataset) -> None:
+    run = octcore.solve(table, depth=2, params={"leaf_penalty": PRICE})
     with pytest.raises(octcore.SettingsError, match="node 64"):
         run.values(node=64)
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 4}])
+def test_values_with_asking_reach_the_optimum(table: Dataset, limits: dict) -> None:
+    """Below a node, leaves count the rows that arrive there, each once."""
+    asked = {"refer": 0.3, "params": {"leaf_penalty": PRICE}, "constraints": limits}
+    run = octcore.solve(table, depth=2, **asked)
+    assert len(run.tree.splits) > 1
     for node in run.tree.splits:
         best = max(v.value for v in run.values(node=node) if v.value is not None)
         assert best == pytest.approx(run.objective, abs=1e-9)
