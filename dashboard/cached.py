@@ -12,6 +12,7 @@ from pandas.core.util.hashing import hash_pandas_object
 from octcore.data.assembly import GapPrice, Missing
 from octcore.data.dataset import Dataset
 from octcore.data.reading import prices_of_gaps
+from octcore.data.serial import digest
 from octcore.data.table import RawTable
 from octcore.encoding.base import Encoding
 from octcore.encoding.fit import fit_encoding
@@ -19,7 +20,6 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.program import ModelSize
 from octcore.reports.summary import grown_greedily
-from octcore.serial import digest
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.recipe import DataChoice
 from octcore.solving.run import SolvedRun

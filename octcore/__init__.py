@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from octcore.estimator.classifier import OptimalTreeClassifier as OptimalTreeClassifier
     from octcore.estimator.named import *  # noqa: F403 - a class for every formulation
     from octcore.formulations.base import list_formulations
-    from octcore.models.file import load_model as load_model
     from octcore.selection.binarization import BinarizationPath as BinarizationPath
     from octcore.selection.binarization import binarization_path as binarization_path
     from octcore.selection.fits import compare as compare
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from octcore.selection.tuning import tune as tune
     from octcore.solving.run import Run as Run
     from octcore.solving.solve import solve as solve
+    from octcore.store.models import load_model as load_model
     from octcore.tree.tree import Split as Split
     from octcore.tree.tree import Tree as Tree
     from octcore.verification import verify as verify
@@ -62,7 +62,7 @@ _HOME = {
     "class_versus_rest": "octcore.data.grouping",
     "compare": "octcore.selection.fits",
     "list_samples": "octcore.data.samples",
-    "load_model": "octcore.models.file",
+    "load_model": "octcore.store.models",
     "load_sample": "octcore.data.samples",
     "near_optimal": "octcore.selection.near_optimal",
     "penalty_path": "octcore.selection.penalty_path",

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from octcore.constraints import ConstraintContext, Constraints, violations
+from octcore.data.serial import Record
 from octcore.data.tasks import Copies
 from octcore.parameters import as_fraction
-from octcore.serial import Record
+from octcore.tree.constraints import ConstraintContext, Constraints, violations
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:

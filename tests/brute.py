@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import ConstraintContext, Constraints
 from octcore.engines.base import Attempt, Outcome, get_engine
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.formulations.base import get_formulation
 from octcore.parameters import check_all
 from octcore.program import ENDLESS, Problem
 from octcore.search.univariate.tree import heap
+from octcore.tree.constraints import ConstraintContext, Constraints
 from octcore.tree.tree import Tree
 from tests.enumeration import all_trees
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from octcore.constraints import ACCEPTED, ParityLimit
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
+from octcore.tree.constraints import ACCEPTED, ParityLimit
 
 REGULARISER, OTHER_REGULARISER = "leaf_penalty", "split_weight"
 FEATURES = ("head shape", "smiling", "holding")

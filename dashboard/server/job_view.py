@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from octcore.constraints import ACCEPTED
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
@@ -12,6 +11,7 @@ from octcore.plotting import text
 from octcore.plotting.difference import condition_words
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import ENCODING, TEST_SIZE, Asked
+from octcore.tree.constraints import ACCEPTED
 
 QUEUED = "queued"
 PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}

@@ -21,10 +21,10 @@ from dashboard.server.supervisor import Supervisor
 from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
+from octcore.data.serial import default_path
 from octcore.engines.trace import Trace
 from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
-from octcore.serial import default_path
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
 from octcore.store.runs import RunInfo

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from octcore.serial import digest, replacing
+from octcore.data.serial import digest, replacing
 from octcore.solving.recipe import DataChoice
 
 KEPT = 100

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from dashboard.server.job_view import JobView
-from octcore.constraints import SIDE_CONSTRAINTS
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import encoding_keys
 from octcore.errors import SettingsError, refusal
@@ -27,6 +26,7 @@ from octcore.selection.tuning import (
     settings_with,
 )
 from octcore.solving.settings import DEPTH, ENCODING
+from octcore.tree.constraints import SIDE_CONSTRAINTS
 
 MOST_CANDIDATES = 400
 TASK = "tune"

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.dataset import Dataset
+from octcore.data.serial import digest
 from octcore.data.synthetic import Generator, SyntheticSet, generate, list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import (
@@ -27,7 +28,6 @@ from octcore.formulations.base import (
     of_common_objective,
 )
 from octcore.parameters import Parameter, unknown_name
-from octcore.serial import digest
 from octcore.solving.settings import DEPTH
 
 FORMAT, VERSION = "octcore-lesson", 1

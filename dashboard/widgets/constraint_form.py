@@ -9,7 +9,6 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets.parameter_form import help_of, label_of, parameter_input
-from octcore.constraints import ACCEPTED, MAX_GAP, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.data.tasks import COSTS, LARGEST, ORDINAL, REFER
@@ -25,6 +24,7 @@ from octcore.parameters import (
     Parameter,
 )
 from octcore.plotting import text
+from octcore.tree.constraints import ACCEPTED, MAX_GAP, ParityLimit
 
 MOST_PAIR_FEATURES = 20
 MOST_CLASSES = 12

@@ -20,13 +20,13 @@ from joblib import delayed
 
 from octcore.bench.suite import COLUMNS, KEY, SELECTION_TEST_SIZE, Instance, Line
 from octcore.data.dataset import Dataset
+from octcore.data.serial import in_words, versions
 from octcore.engines.base import Cancel
 from octcore.errors import OctError, SettingsError
 from octcore.selection.fits import Candidate, Fit, in_parallel, judged
 from octcore.selection.protocols import Rows, folds
 from octcore.selection.selected_training import solve_selected
 from octcore.selection.tuning import choose, settings_with
-from octcore.serial import in_words, versions
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve

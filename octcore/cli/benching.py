@@ -23,10 +23,10 @@ from octcore.bench.suite import (
 )
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, progress_text, write_text
+from octcore.data.serial import in_words
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
-from octcore.serial import in_words
 from octcore.solving.settings import check_settings
 from octcore.worker.job import Snapshot
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from octcore.cli.output import STANDARD_OUTPUT, write_text
-from octcore.constraints import ACCEPTED
 from octcore.data.samples import list_samples, sample_bytes, sample_info
+from octcore.data.serial import jsonable
 from octcore.docs.generated import facts, formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.parameters import Parameter
-from octcore.serial import jsonable
 from octcore.solving.recipe import DataChoice, command_line
+from octcore.tree.constraints import ACCEPTED
 
 
 def add_commands(commands: Any) -> None:

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, BinaryIO
 
-from octcore.constraints import side_constraint
 from octcore.data.dataset import Dataset
 from octcore.data.reading import MISSING_POLICIES, read_csv
+from octcore.data.serial import read_json
 from octcore.data.tasks import COSTS, ORDINAL
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import Choice, IntRange, Key, Parameter
-from octcore.serial import read_json
 from octcore.solving.settings import FORMULATION, GENERAL
+from octcore.tree.constraints import side_constraint
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from octcore.data.serial import in_words, replacing, write_file
 from octcore.errors import OctError, SettingsError
-from octcore.serial import in_words, replacing, write_file
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run

@@ -14,13 +14,13 @@ from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
-from octcore.models.file import model_to_dict
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.one_vs_rest import solve_one_vs_rest
 from octcore.solving.report import EXPORTS, export_file, run_report
 from octcore.solving.run import Run
 from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
+from octcore.store.models import model_to_dict
 from octcore.tree.export.onnx import require_onnx
 from octcore.worker.client import solve_in_child
 

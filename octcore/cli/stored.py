@@ -17,18 +17,18 @@ from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.data.packing import unpack
 from octcore.data.reading import read_csv, read_table
+from octcore.data.serial import default_path, jsonable, read_json
 from octcore.data.text import fresh_name
 from octcore.encoding.base import Encoding
 from octcore.errors import DataError, ModelFileError, OctError, SettingsError, StoreError
-from octcore.models.file import FORMAT as MODEL_FORMAT
-from octcore.models.file import load_model
-from octcore.models.scoring import score
-from octcore.serial import default_path, jsonable, read_json
 from octcore.solving.finish import read_back
 from octcore.solving.report import run_report
 from octcore.solving.run import Run
 from octcore.solving.verified import verified, verified_record
+from octcore.store.models import FORMAT as MODEL_FORMAT
+from octcore.store.models import load_model
 from octcore.store.runs import RunInfo, RunStore
+from octcore.store.scoring import score
 
 SHORT_ID = 8
 EXITS = {True: 0, False: 1, None: 3}

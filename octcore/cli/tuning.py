@@ -11,7 +11,6 @@ import numpy as np
 from octcore.cli import options
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, check_outputs, write_result
-from octcore.constraints import ACCEPTED
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
@@ -24,6 +23,7 @@ from octcore.selection.tuning import (
     tune,
 )
 from octcore.solving.settings import check_settings
+from octcore.tree.constraints import ACCEPTED
 
 IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
 """A protocol holds rows out itself, and every training is a plain one."""

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import octcore
 from octcore import bench, plotting
-from octcore.constraints import ACCEPTED
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.parameters import Parameter
+from octcore.tree.constraints import ACCEPTED
 
 START, END = "<!-- generated: formulations -->", "<!-- end -->"
 SAMPLES = {2: "4-partitions"}

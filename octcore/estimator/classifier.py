@@ -27,12 +27,12 @@ from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
 from octcore.estimator import tables
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
-from octcore.models.file import leaf_shares
 from octcore.program import Program, Sense
 from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import DEPTH
 from octcore.solving.solve import solve
+from octcore.store.models import leaf_shares
 from octcore.tree.metrics import feature_usage
 from octcore.tree.tree import Tree, labels_array
 

@@ -29,6 +29,9 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import benders, constraint_kinds
 from octcore.formulations.shared.root_values import FEATURE_FIXING, RootValues, proof_method
+from octcore.formulations.shared.separation import equivalent_points, path_bound
+from octcore.formulations.shared.separation.max_flow import BendersCuts
+from octcore.formulations.shared.separation.tree_rows import Instance, TreePoint
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Choice, Flag, IntRange
@@ -44,9 +47,6 @@ from octcore.program import (
     PyomoModel,
     SearchState,
 )
-from octcore.separation import equivalent_points, path_bound
-from octcore.separation.max_flow import BendersCuts
-from octcore.separation.tree_rows import Instance, TreePoint
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import amended
 from octcore.warmstart.greedy import greedy_starts

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import Constraints, violations
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import oblique, terminals
 from octcore.formulations.shared import side_constraints as side
@@ -49,6 +48,7 @@ from octcore.program import (
 from octcore.search.assignment import search as assignment
 from octcore.search.assignment.states import LEAST_WEIGHT
 from octcore.tree import metrics, topology
+from octcore.tree.constraints import Constraints, violations
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
@@ -255,7 +255,7 @@ class OCTHTrees:
         A plane with margins of 1 has a strip of mu or more where its 1-norm is 2 / mu at most.
         """
         problem, rows = self.problem, self.sets.rows
-        if not self.sets.columns or not assignment.can_search(problem):
+        if not self.sets.columns or not assignment.can_search(problem.n_classes, problem.depth):
             return None
         largest = 2 / (self.epsilon * (1 - 2 * GAP_SLACK))
         return assignment.AssignmentTask(

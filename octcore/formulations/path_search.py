@@ -8,11 +8,11 @@ value of every root feature: the best objective of any tree that starts with tha
 
 from __future__ import annotations
 
-from octcore.constraints import BY_SUBTREE
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.question import EXACT_ROOT_VALUES, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
+from octcore.tree.constraints import BY_SUBTREE
 from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(

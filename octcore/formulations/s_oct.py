@@ -40,11 +40,11 @@ import pyomo.environ as pyo
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
+from octcore.formulations.shared.separation.chains import ChainBound, chain_bound
+from octcore.formulations.shared.separation.shattering import ShatteringSeparator, table_columns
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.parameters import Choice, Flag, FloatRange
 from octcore.program import Capability, Child, ModelSize, Point, Problem, Program, PyomoModel, Sense
-from octcore.separation.chains import ChainBound, chain_bound
-from octcore.separation.shattering import ShatteringSeparator, table_columns
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.points import (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.serial import jsonable
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.palette import Palette
-from octcore.serial import jsonable
 from octcore.tree import metrics
 from octcore.tree.margins import node_margins
 from octcore.tree.raw_units import Numbers, left_condition

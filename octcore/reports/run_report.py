@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from octcore.data.serial import versions
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
@@ -23,7 +24,6 @@ from octcore.reports.summary import (
     rules_html,
     summary,
 )
-from octcore.serial import versions
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.threshold_span import lost_words
 from octcore.tree.wording import split_words

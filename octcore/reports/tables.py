@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from octcore.data.serial import versions
 from octcore.formulations.base import Reference, get_formulation
-from octcore.serial import versions
 from octcore.solving.report import cut_families
 from octcore.solving.run import Run
 

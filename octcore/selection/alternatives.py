@@ -11,9 +11,9 @@ from itertools import islice
 
 import numpy as np
 
+from octcore.data.serial import Record
 from octcore.encoding.base import Encoding
 from octcore.selection.near_optimal import NearOptimalTrees
-from octcore.serial import Record
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from octcore.data.dataset import Dataset
+from octcore.data.serial import Record, jsonable
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Cancel
 from octcore.parameters import unknown_name
-from octcore.serial import Record, jsonable
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.solving.telling import compiling_told

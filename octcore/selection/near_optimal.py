@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
+from octcore.data.serial import jsonable
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
@@ -31,13 +31,13 @@ from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_tre
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
 from octcore.selection.shapes import ThresholdRange, TreeShape, shape_words
-from octcore.serial import jsonable
 from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
 from octcore.solving.telling import compiling_told
 from octcore.tree import metrics
+from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(

@@ -12,9 +12,9 @@ import pandas as pd
 from octcore.data.columns import Label
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
+from octcore.data.serial import Record
 from octcore.engines.events import Event
 from octcore.errors import SettingsError
-from octcore.serial import Record
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve

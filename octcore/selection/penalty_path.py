@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.dataset import Dataset
+from octcore.data.serial import Record
 from octcore.encoding.base import Encoding
 from octcore.engines.events import Clock
 from octcore.errors import CancelledError, SettingsError
@@ -17,7 +18,6 @@ from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
-from octcore.serial import Record
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.settings import check_settings, class_weights
 from octcore.solving.telling import compiling_told

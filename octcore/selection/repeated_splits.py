@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
+from octcore.data.serial import Record
 from octcore.engines.events import Clock
 from octcore.errors import CancelledError
 from octcore.formulations.base import baseline
 from octcore.selection.penalty_path import penalty_path
-from octcore.serial import Record
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import class_weights
 from octcore.solving.solve import solve
+from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Tree
 
 N_SPLITS = 10

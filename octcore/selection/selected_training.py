@@ -20,12 +20,12 @@ from joblib import delayed
 from octcore.data.dataset import Dataset
 from octcore.data.distinct import distinct_rows
 from octcore.data.findings import percent
+from octcore.data.serial import jsonable
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.program import Problem
 from octcore.selection.fits import in_parallel, is_here, numbered
-from octcore.serial import jsonable
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.settings import SELECT_ROWS, check_settings

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from octcore.data.serial import jsonable
 from octcore.encoding.base import Encoding
 from octcore.search.near_optimal.shapes import Shape
-from octcore.serial import jsonable
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
 

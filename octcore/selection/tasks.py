@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from octcore.data.dataset import Dataset
-from octcore.serial import jsonable
+from octcore.data.serial import jsonable
 
 if TYPE_CHECKING:
     from octcore.selection.near_optimal import NearOptimalTrees

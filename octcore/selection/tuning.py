@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
+from octcore.data.serial import jsonable
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
 from octcore.selection.fits import Candidate, Fit, Runner
 from octcore.selection.protocols import OuterSplit, get_protocol
-from octcore.serial import jsonable
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
+from octcore.tree.constraints import Constraints
 
 CHOICES = ("accuracy", "features", "one-error")
 NEAR_BEST = 0.975

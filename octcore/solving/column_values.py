@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from octcore.data.serial import Record
 from octcore.engines.events import Clock
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -17,7 +18,6 @@ from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
-from octcore.serial import Record
 from octcore.solving.prepare import problem_of
 from octcore.solving.threshold_span import (
     ORDERED,

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from octcore.data.serial import in_words, write_file
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import Capability, Program, PyomoModel
-from octcore.serial import in_words, write_file
 from octcore.solving.prepare import problem_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from octcore.constraints import FAIRNESS, ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import Task, task_of
 from octcore.encoding.base import Encoding, group_slices
@@ -23,6 +22,7 @@ from octcore.solving.settings import (
     check_settings,
     class_weights,
 )
+from octcore.tree.constraints import FAIRNESS, ConstraintContext, Constraints
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run

@@ -17,13 +17,13 @@ from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
-from octcore.constraints import TOLERANCE
+from octcore.data.serial import in_words
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.formulations.shared.question import in_copies, leaf_share
 from octcore.program import Problem
 from octcore.search.near_optimal.instance import common_unit
-from octcore.serial import in_words
 from octcore.solving.column_values import refuse_other_questions, univariate_question
+from octcore.tree.constraints import TOLERANCE
 from octcore.tree.tree import Tree
 from octcore.verification.certificates.case import Case, Costs, Floor
 from octcore.verification.certificates.case import Tree as Nested

@@ -1,8 +1,8 @@
 """Data and settings as a Python script and as a command line, ready to copy.
 
 Both make the run that the settings describe: what the command line accepts and what the form
-offers come from the same declarations (`octcore.solving.settings`, `octcore.constraints` and the
-formulation's own).
+offers come from the same declarations (`octcore.solving.settings`, `octcore.tree.constraints`
+and the formulation's own).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from octcore.constraints import side_constraint
 from octcore.data.samples import sample_info
-from octcore.serial import Record
+from octcore.data.serial import Record
 from octcore.solving.settings import GENERAL, ONE_VS_REST, ROWS, Asked
+from octcore.tree.constraints import side_constraint
 
 
 @dataclass(frozen=True)

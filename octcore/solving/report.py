@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.checks import BUCKETS
+from octcore.data.serial import jsonable, versions
 from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
-from octcore.serial import jsonable, versions
 from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx

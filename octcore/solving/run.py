@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.dataset import Dataset
+from octcore.data.serial import Record, jsonable, versions
 from octcore.encoding.base import Encoding
 from octcore.engines.events import CLOSED, relative_gap
 from octcore.engines.trace import Trace
@@ -19,7 +20,6 @@ from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.numerics import kernels
 from octcore.program import Sense
-from octcore.serial import Record, jsonable, versions
 from octcore.solving import report
 from octcore.solving.prepare import problem_of
 from octcore.solving.settings import Asked

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import FAIRNESS, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.data.tasks import COSTS, REFER, TASK
@@ -23,6 +22,7 @@ from octcore.formulations.base import (
 )
 from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
 from octcore.program import Capability
+from octcore.tree.constraints import FAIRNESS, Constraints
 
 AUTO = "auto"
 

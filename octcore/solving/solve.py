@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.engines.base import (
     Attempt,
@@ -40,6 +39,7 @@ from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, Settings, check_settings
 from octcore.solving.telling import Teller, compiling_told
 from octcore.solving.verified import after_solve
+from octcore.tree.constraints import Constraints
 
 BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
 """What engines do that build a model in memory; searches work on the rows themselves."""

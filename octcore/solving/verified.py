@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from octcore.serial import default_path, jsonable, write_file
+from octcore.data.serial import default_path, jsonable, write_file
 from octcore.solving.run import Run
 from octcore.verification import Verdict, Verification, verify
 

@@ -1,1 +1,1 @@
-"""The history of runs: SQLite, read back without a solver."""
+"""What is kept: runs in SQLite, read without a solver; models as JSON, new rows through them."""

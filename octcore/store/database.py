@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from octcore.data.serial import STORE_VARIABLE
 from octcore.errors import StoreError
-from octcore.serial import STORE_VARIABLE
 
 BUSY_SECONDS = 10.0
 CHECKED_BYTES = 64 * 2**20

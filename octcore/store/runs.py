@@ -23,9 +23,9 @@ import psutil
 
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
+from octcore.data.serial import default_path, jsonable
 from octcore.engines.events import Event, relative_gap
 from octcore.errors import ModelFileError, OctError, StoreError
-from octcore.serial import default_path, jsonable
 from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.store.database import Database

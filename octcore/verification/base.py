@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from octcore.serial import Record
+from octcore.data.serial import Record
 
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""

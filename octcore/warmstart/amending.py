@@ -12,8 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import BY_SUBTREE, SIDE_CONSTRAINTS, TOLERANCE, parity_cells, violations
 from octcore.program import ENDLESS, Patience, Problem
+from octcore.tree.constraints import (
+    BY_SUBTREE,
+    SIDE_CONSTRAINTS,
+    TOLERANCE,
+    parity_cells,
+    violations,
+)
 from octcore.tree.tree import Split, Tree, grown, midpoint
 from octcore.warmstart.greedy import greedy_starts
 

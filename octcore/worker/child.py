@@ -248,7 +248,7 @@ def _answer(
     cancel: Callable[[], bool],
 ) -> dict[str, Any]:
     """Do what is asked; start-up stands apart from the times of a solve's events and result."""
-    from octcore.serial import jsonable
+    from octcore.data.serial import jsonable
     from octcore.worker.request import read_request
 
     request, called = read_request(line)
@@ -288,7 +288,7 @@ def _rehearse() -> None:
     import numpy as np
 
     from octcore.data.dataset import Dataset
-    from octcore.serial import jsonable
+    from octcore.data.serial import jsonable
     from octcore.solving.solve import solve
 
     rng = np.random.default_rng(0)

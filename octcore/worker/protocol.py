@@ -65,7 +65,7 @@ def error_fields(error: BaseException) -> dict[str, Any]:
     if isinstance(error, MemoryError):
         return memory_error("there was not enough memory for the next step")
     if isinstance(error, OctError):
-        from octcore.serial import jsonable
+        from octcore.data.serial import jsonable
 
         own = {k: v for k, v in vars(error).items() if k not in {"code", "message"}}
         return {

@@ -13,7 +13,7 @@ import numpy as np
 
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
-from octcore.serial import jsonable
+from octcore.data.serial import jsonable
 from octcore.solving.settings import TIME_LIMIT
 from octcore.worker.protocol import PROTOCOL, ProtocolError
 

@@ -19,12 +19,12 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from octcore.cli import main, make_parser
 from octcore.cli.options import solve_settings
-from octcore.constraints import ACCEPTED, FAIRNESS
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.selection.selected_training import select_rows
 from octcore.solving.run import Run
 from octcore.solving.settings import GENERAL, SOLVER, check_settings
 from octcore.solving.solve import solve
+from octcore.tree.constraints import ACCEPTED, FAIRNESS
 from tests.app.test_data_link import reloaded
 from tests.off_defaults import params_off
 

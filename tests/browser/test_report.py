@@ -10,11 +10,11 @@ import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.data.reading import read_csv, read_table
-from octcore.models.file import load_model, model_to_dict
-from octcore.models.scoring import score
 from octcore.reports.run_report import report_html
 from octcore.reports.scorer import scorer_html
 from octcore.solving.solve import solve
+from octcore.store.models import load_model, model_to_dict
+from octcore.store.scoring import score
 from octcore.tree import topology
 from tests.browser.conftest import SOLVE_MILLISECONDS
 from tests.unit.hostile import HOSTILE

@@ -22,8 +22,8 @@ from tests.mutants.killers import PYTEST
 from tests.mutants.records import ROOT
 
 TESTS = (
-    "tests/unit/search", "tests/unit/separation", "tests/unit/engines", "tests/unit/verification",
-    "tests/unit/formulations", "tests/unit/selection", "tests/oracle", "tests/property",
+    "tests/unit/search", "tests/unit/engines", "tests/unit/verification", "tests/unit/formulations",
+    "tests/unit/selection", "tests/oracle", "tests/property",
 )  # fmt: skip
 QUICK = "not slow and not reference and not browser"
 TEST_SECONDS = 8.0

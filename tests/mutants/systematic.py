@@ -18,7 +18,7 @@ from tests.mutants.records import FOLDER, ROOT
 from tests.mutants.sites import Site, sites
 
 PATHS = (
-    "octcore/search", "octcore/separation", "octcore/engines/branch_and_cut",
+    "octcore/search", "octcore/formulations/shared/separation", "octcore/engines/branch_and_cut",
     "octcore/verification",
 )  # fmt: skip
 BUDGET = 15.0

@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from octcore.constraints import violations
 from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut.search import BranchAndCutEngine
 from octcore.engines.events import Clock, Recorder
@@ -18,6 +17,7 @@ from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.numerics import kernels
 from octcore.search.univariate.warm_up import ALL
+from octcore.tree.constraints import violations
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves
 from tests.stages import later

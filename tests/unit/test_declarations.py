@@ -10,12 +10,12 @@ import pytest
 import octcore
 from octcore.cli import make_parser
 from octcore.cli.options import given, solve_settings
-from octcore.constraints import ACCEPTED, Constraints
 from octcore.errors import SettingsError
 from octcore.formulations import base
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.parameters import ByClass, Column, Key, NamePairs, Names
 from octcore.solving.settings import GENERAL, ROWS, Settings
+from octcore.tree.constraints import ACCEPTED, Constraints
 
 OWN = {"params", "constraints"}
 

@@ -25,9 +25,9 @@ import octcore
 from octcore import cli
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv, guard_cell
-from octcore.models.file import model_to_dict
 from octcore.solving.report import EXPORTS, export_file, run_report
 from octcore.solving.run import Run
+from octcore.store.models import model_to_dict
 from octcore.store.runs import RunStore
 from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dashboard.views.compare.presets import flat_settings
 from octcore.data.export import frame_to_csv
+from octcore.data.serial import versions
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
@@ -31,7 +32,6 @@ from octcore.reports.page import (
 )
 from octcore.reports.run_report import plane_picture
 from octcore.reports.tables import COLUMNS, bibtex, latex
-from octcore.serial import versions
 from octcore.solving.model_file import model_files
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run

@@ -10,11 +10,11 @@ from dashboard import cached, session
 from dashboard.views.explore import node_panel
 from dashboard.widgets import chart, inputs
 from octcore.data.reading import read_table
-from octcore.models.file import load_model, model_to_dict
-from octcore.models.scoring import Scored, score
 from octcore.plotting import text
 from octcore.plotting.row_path import node_counts
 from octcore.solving.run import SolvedRun
+from octcore.store.models import load_model, model_to_dict
+from octcore.store.scoring import Scored, score
 
 
 def draw(run_id: str, run: SolvedRun) -> None:

@@ -19,7 +19,6 @@ from dashboard.widgets import (
     run_summary,
     thresholds,
 )
-from octcore.constraints import ACCEPTED, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, Parameter
@@ -36,6 +35,7 @@ from octcore.plotting.thresholds import RootValue, root_values_data, root_values
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 from octcore.solving.threshold_span import ordered_columns
+from octcore.tree.constraints import ACCEPTED, ParityLimit
 
 MOST_LEAVES_BESIDE = 3
 COMPILING = "compiling kernels"

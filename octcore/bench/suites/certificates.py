@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import octcore
 from octcore.bench.data_files import data_folder, encoded
 from octcore.bench.runner import cpu_seconds
 from octcore.bench.suite import Instance, Line, Suite, encoded_sets
@@ -22,6 +21,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.samples import list_samples, load_sample
 from octcore.errors import OctError
 from octcore.solving.proving import check_proof
+from octcore.solving.solve import solve
 
 OWN, VERIPB = "checker", "veripb"
 PRICES = (0.0, 0.01)
@@ -60,7 +60,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 
 def followed(checker: str | None, instance: Instance, line: Line, limit: float) -> Line:
     """Solve, write the proof, and have it followed."""
-    run = octcore.solve(
+    run = solve(
         instance.load(), depth=instance.depth, time_limit=limit, verify=False, **instance.settings
     )
     line = replace(line, objective=run.objective, bound=run.bound, gap=run.gap, rows=run.n_train,

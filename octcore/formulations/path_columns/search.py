@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.constraints import TOLERANCE
 from octcore.formulations.shared.constraint_kinds import recall_floors
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.side_constraints import allowed_columns, parity_limits
@@ -32,6 +31,7 @@ from octcore.search.univariate.columns import (
 from octcore.search.univariate.question import Answer
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap, map_features
+from octcore.tree.constraints import TOLERANCE
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import first_trees
 

@@ -21,17 +21,17 @@ import numpy as np
 import pyomo.environ as pyo
 from scipy.sparse import csr_matrix
 
-from octcore.constraints import Constraints
 from octcore.data.distinct import distinct_rows
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.constraint_kinds import PREDICTION, recall_floors
+from octcore.formulations.shared.separation.max_flow import BendersCuts
+from octcore.formulations.shared.separation.tree_rows import Instance, TreeLayout, TreePoint
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import read_splits
 from octcore.program import Child, Columns, Cuts, ModelSize, Point, Problem, SearchState
 from octcore.search.univariate.bit_table import reduce_columns
-from octcore.separation.max_flow import BendersCuts
-from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
 from octcore.tree import topology
+from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Tree
 
 NAMES_FEATURES = frozenset(

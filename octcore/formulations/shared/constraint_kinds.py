@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from octcore.constraints import BY_SUBTREE, FAIRNESS
 from octcore.errors import SettingsError
 from octcore.program import Problem
+from octcore.tree.constraints import BY_SUBTREE, FAIRNESS
 
 STRUCTURAL = frozenset(
     {

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import BY_SUBTREE
 from octcore.formulations.shared.constraint_kinds import OF_COLUMNS, recall_floors
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
@@ -20,6 +19,7 @@ from octcore.search.near_optimal.floors import FREE, Floors
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
+from octcore.tree.constraints import BY_SUBTREE
 from octcore.warmstart.amending import amended
 
 EXACT_ROOT_VALUES = Flag(

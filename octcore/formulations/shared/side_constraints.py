@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import parity_cells
 from octcore.data.distinct import distinct_rows
 from octcore.formulations.shared.constraint_kinds import needs_routing
 from octcore.formulations.shared.tree_model import linear, merge_rows
 from octcore.program import Problem
 from octcore.tree import topology
+from octcore.tree.constraints import parity_cells
 from octcore.tree.tree import Tree
 
 

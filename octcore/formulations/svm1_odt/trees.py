@@ -254,7 +254,9 @@ class SVM1Trees:
         problem, prices, unit = self.problem, self.prices, self._unit
         columns = self.space.columns
         clearance = prices.right / unit if self._margin_price < 1 else 0.0
-        if self.space.groups or not assignment.can_search(problem, not clearance):
+        if self.space.groups or not assignment.can_search(
+            problem.n_classes, problem.depth, not clearance
+        ):
             return None
         rows, reach = self.sets.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
         return assignment.AssignmentTask(

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, new_programs
-from octcore.program import Problem
 from octcore.search.assignment import few_columns
 from octcore.search.assignment.few_columns import FOUND, NONE, sparse_rows, trees_within
 from octcore.search.assignment.states import CLOSED, ERROR, new_log, new_stack, search_states
@@ -145,10 +144,10 @@ def _canonical(pairs: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
     return min(left + right, right + left)
 
 
-def can_search(problem: Problem, alike: bool = True) -> bool:
+def can_search(classes: int, depth: int, alike: bool = True) -> bool:
     """Whether a problem is small enough: few levels, and few ways to label the leaves."""
-    pairs = max(1, problem.n_classes * (problem.n_classes - 1) // (2 if alike else 1))
-    return problem.depth <= MOST_DEPTH and pairs ** (2 ** (problem.depth - 1)) <= MOST_LABELLINGS
+    pairs = max(1, classes * (classes - 1) // (2 if alike else 1))
+    return depth <= MOST_DEPTH and pairs ** (2 ** (depth - 1)) <= MOST_LABELLINGS
 
 
 class AssignmentSearch:

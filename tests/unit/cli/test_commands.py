@@ -14,10 +14,10 @@ import pytest
 import octcore
 from octcore.cli import main
 from octcore.cli.tuning import parse_grid
-from octcore.constraints import ACCEPTED
 from octcore.data.samples import sample_bytes
 from octcore.formulations.base import list_formulations
 from octcore.parameters import Parameter
+from octcore.tree.constraints import ACCEPTED
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from octcore.cli.options import read_options
 from octcore.data.packing import pack, unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.errors import DataError, OctError, SettingsError
-from octcore.models.file import load_model, model_to_dict
-from octcore.models.scoring import score
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
+from octcore.store.models import load_model, model_to_dict
+from octcore.store.scoring import score
 
 WARDS = ("n/a", "Inner", "inner ", "Surgery")
 

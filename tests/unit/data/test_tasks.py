@@ -20,12 +20,12 @@ import octcore
 from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import ASK, Task, task_of
-from octcore.models.file import load_model, model_to_dict
-from octcore.models.scoring import score
 from octcore.numerics.games import game_value
 from octcore.plotting.accuracy import confusion_data
 from octcore.selection.refer_path import refer_path
 from octcore.solving.run import Run
+from octcore.store.models import load_model, model_to_dict
+from octcore.store.scoring import score
 from octcore.tree.tree import Tree
 
 CLASSES = ("a", "b", "c")

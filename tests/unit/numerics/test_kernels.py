@@ -181,10 +181,10 @@ def handed_on() -> list[str]:
     """Compile kernels here and now; where arrays come from kernels that do not count them."""
     from numba.core import ir, types
 
+    from octcore.formulations.shared.separation import chains
     from octcore.search.assignment import search as assignment
     from octcore.search.near_optimal import warm_up as near_optimal
     from octcore.search.univariate import warm_up
-    from octcore.separation import chains
 
     lanes = warm_up.lane_sets(2, True)
     names = (*lanes, *warm_up.bit_sets(1, 5), *near_optimal.ALL, *assignment.ALL, *chains.ALL)

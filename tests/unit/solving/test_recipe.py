@@ -6,12 +6,12 @@ import pytest
 import octcore
 from octcore.cli import make_parser
 from octcore.cli.options import read_options, solve_settings
-from octcore.constraints import ACCEPTED, FAIRNESS
 from octcore.data.samples import load_sample, sample_info
 from octcore.data.tasks import TASK
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
 from octcore.solving.settings import GENERAL, check_settings
+from octcore.tree.constraints import ACCEPTED, FAIRNESS
 from tests.off_defaults import OTHER_REGULARISER, REGULARISER, constraints_off, params_off
 
 SETTINGS = {

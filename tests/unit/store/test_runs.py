@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from octcore.data.serial import default_path
 from octcore.errors import ModelFileError, StoreError
-from octcore.serial import default_path
 from octcore.solving.solve import solve
 from octcore.store import database as database_module
 from octcore.store.runs import RunStore, StoreState

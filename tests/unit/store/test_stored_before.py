@@ -16,11 +16,11 @@ from octcore.cli import main
 from octcore.data.packing import unpack
 from octcore.data.samples import load_sample, sample_folder
 from octcore.engines.events import Event
-from octcore.models.file import load_model
 from octcore.solving.finish import read_back
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
 from octcore.solving.settings import RETIRED, check_settings
 from octcore.solving.solve import solve
+from octcore.store.models import load_model
 from octcore.store.runs import RunStore, StoreState
 
 DUMP = Path(__file__).with_name("runs_november_2026.sql")

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import octcore
-from octcore import constraints
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.formulations import base
 from octcore.parameters import FloatRange, Names
 from octcore.program import Problem, Program
 from octcore.solving import settings
+from octcore.tree import constraints
+from octcore.tree.constraints import Constraints
 from octcore.verification.known import KNOWN
 
 ROWS = Dataset.from_arrays([[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1]], [0, 0, 0, 1, 1, 1])

@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.constraints import ConstraintContext, Constraints, Fairness, parity_cells, violations
 from octcore.errors import SettingsError
+from octcore.tree.constraints import (
+    ConstraintContext,
+    Constraints,
+    Fairness,
+    parity_cells,
+    violations,
+)
 from octcore.tree.tree import Split, Tree
 
 X = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=float)

@@ -7,9 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from octcore.formulations.shared.separation.shattering import (
+    SetFinder,
+    ShatteredSet,
+    ShatteringSeparator,
+)
 from octcore.numerics.hulls import widest_gap
 from octcore.program import Point, SearchState
-from octcore.separation.shattering import SetFinder, ShatteredSet, ShatteringSeparator
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octcore.formulations.shared.separation.path_bound import (
+    PathBoundCuts,
+    PathBoundForms,
+    TreePath,
+    ValueRows,
+)
+from octcore.formulations.shared.separation.tree_rows import TreePoint
 from octcore.search.univariate.tree import Branch, Leaf, count_leaves, predict
-from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePath, ValueRows
-from octcore.separation.tree_rows import TreePoint
 from octcore.warmstart.polishing import SubtreeCache
-from tests.unit.separation.tree_cases import (
+from tests.unit.formulations.separation.tree_cases import (
     flat_point,
     instance_of,
     random_instance,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.separation.chains import Chain, chain_bound, most_correct
+from octcore.formulations.shared.separation.chains import Chain, chain_bound, most_correct
 from octcore.warmstart.points import count_classes
 from tests.referee.oblique import Separating, Undecided
 from tests.stages import later

@@ -26,9 +26,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from octcore.formulations.shared.separation.max_flow import capacities
+from octcore.formulations.shared.separation.tree_rows import (
+    Instance,
+    RowBuilder,
+    TreeLayout,
+    TreePoint,
+)
 from octcore.program import Cuts
-from octcore.separation.max_flow import capacities
-from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 LIFE = 3
 """Rounds without being tight after which a row is dropped."""

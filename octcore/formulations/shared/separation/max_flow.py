@@ -21,8 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.formulations.shared.separation.tree_rows import (
+    Instance,
+    RowBuilder,
+    TreeLayout,
+    TreePoint,
+)
 from octcore.program import Cuts
-from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 TIE = 1e-9
 """Capacities closer than this are equal."""

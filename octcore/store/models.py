@@ -17,9 +17,9 @@ import pandas as pd
 from octcore.data.arrays import prepare_rows
 from octcore.data.columns import KINDS, Column
 from octcore.data.dataset import Dataset
+from octcore.data.serial import jsonable, read_json, versions
 from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
-from octcore.serial import jsonable, read_json, versions
 from octcore.solving.run import NUMBERS, Run
 from octcore.tree.metrics import node_summaries
 from octcore.tree.tree import Tree, labels_array

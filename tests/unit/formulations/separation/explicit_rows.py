@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from octcore.formulations.shared.separation.equivalent_points import EquivalentForm, EquivalentSets
+from octcore.formulations.shared.separation.tree_rows import Instance, RowBuilder, TreeLayout
 from octcore.program import Cuts
-from octcore.separation.equivalent_points import EquivalentForm, EquivalentSets
-from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,9 +47,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from octcore.formulations.shared.separation.tree_rows import (
+    Instance,
+    RowBuilder,
+    TreeLayout,
+    TreePoint,
+)
 from octcore.program import Cuts
 from octcore.search.univariate.tree import Branch, PathTree
-from octcore.separation.tree_rows import Instance, RowBuilder, TreeLayout, TreePoint
 
 if TYPE_CHECKING:  # its kernels take a while to import
     from octcore.search.univariate.canonical import BestSubtree

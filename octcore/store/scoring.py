@@ -17,7 +17,7 @@ from octcore.data.findings import Finding, count, listing, quote
 from octcore.data.tasks import ASK
 from octcore.data.text import MISSING_MARKS, find_column, free_name, normal
 from octcore.errors import DataError
-from octcore.models.file import StoredModel
+from octcore.store.models import StoredModel
 from octcore.tree.tree import labels_array
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)

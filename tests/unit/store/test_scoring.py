@@ -10,9 +10,9 @@ import pytest
 
 from octcore.data.samples import load_sample
 from octcore.errors import DataError
-from octcore.models.file import load_model, model_to_dict
-from octcore.models.scoring import score
 from octcore.solving.solve import solve
+from octcore.store.models import load_model, model_to_dict
+from octcore.store.scoring import score
 from octcore.tree.metrics import node_summaries
 
 

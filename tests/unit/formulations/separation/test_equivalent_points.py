@@ -9,16 +9,16 @@ import pytest
 from scipy.optimize import linprog, milp
 from scipy.sparse import csr_matrix, vstack
 
-from octcore.separation.equivalent_points import (
+from octcore.formulations.shared.separation.equivalent_points import (
     EquivalentForm,
     EquivalentPointCuts,
     conflict_groups,
     find_sets,
 )
-from octcore.separation.tree_rows import TreePoint
+from octcore.formulations.shared.separation.tree_rows import TreePoint
 from tests.enumeration import all_trees
-from tests.unit.separation.explicit_rows import explicit_rows
-from tests.unit.separation.tree_cases import (
+from tests.unit.formulations.separation.explicit_rows import explicit_rows
+from tests.unit.formulations.separation.tree_cases import (
     flat_point,
     instance_of,
     mixture,

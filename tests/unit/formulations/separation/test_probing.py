@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octcore.formulations.shared.separation.path_bound import PathProbe
 from octcore.search.univariate.tree import Branch
-from octcore.separation.path_bound import PathProbe
-from tests.unit.separation.test_path_bound import cache_of, canonical, value_of
-from tests.unit.separation.tree_cases import random_instance, random_tree
+from tests.unit.formulations.separation.test_path_bound import cache_of, canonical, value_of
+from tests.unit.formulations.separation.tree_cases import random_instance, random_tree
 
 NEVER = -np.inf
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from octcore.formulations.shared.separation.tree_rows import Instance, TreeLayout, TreePoint
 from octcore.program import Cuts
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, predict
-from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
 
 
 def instance_of(X: np.ndarray, y: np.ndarray, n_classes: int) -> Instance:

@@ -17,11 +17,11 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError
-from octcore.models.file import load_model, model_to_dict
 from octcore.solving.run import COST_FIELDS, Certificate
+from octcore.store.models import load_model, model_to_dict
 from octcore.tree.tree import Split, Tree
 
-SCHEMA = json.loads((Path(octcore.__file__).parent / "models/model.schema.json").read_text())
+SCHEMA = json.loads((Path(octcore.__file__).parent / "store/model.schema.json").read_text())
 
 
 @pytest.fixture

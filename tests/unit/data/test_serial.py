@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from octcore import serial
+from octcore.data import serial
+from octcore.data.serial import read_json, write_file
 from octcore.errors import ModelFileError
-from octcore.serial import read_json, write_file
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from octcore.serial import replacing
+from octcore.data.serial import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"x" * 5000)
     file.flush()

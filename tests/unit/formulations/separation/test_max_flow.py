@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from octcore.separation.max_flow import BendersCuts, minimum_cuts
-from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
-from tests.unit.separation.tree_cases import (
+from octcore.formulations.shared.separation.max_flow import BendersCuts, minimum_cuts
+from octcore.formulations.shared.separation.tree_rows import Instance, TreeLayout, TreePoint
+from tests.unit.formulations.separation.tree_cases import (
     flat_point,
     mixture,
     random_instance,

@@ -1,1 +1,0 @@
-"""Stored models (JSON only) and new rows through them."""
