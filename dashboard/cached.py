@@ -25,7 +25,7 @@ from octcore.solving.recipe import DataChoice
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import check_settings
 
-KEEP = 64
+KEEP = 64  # all sessions of a server share these; the oldest goes
 T = TypeVar("T")
 
 

@@ -29,7 +29,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import Asked
 from octcore.store.runs import RunInfo
 
-KEEP = 32
+KEEP = 32  # tables and runs of all sessions; the oldest goes
 
 
 @st.cache_resource(show_spinner=False)

@@ -35,7 +35,7 @@ CHOICES = {
     "features": "fewest features",
     "one-error": "one standard error",
 }
-START_SECONDS = 60.0
+START_SECONDS = 60.0  # kernels may have to be compiled first
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from octcore.worker.request import Request
 
 WARM_SECONDS = 180.0
 """The first compilation of all kernels on a machine takes about a minute."""
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.1  # the error of a measured time at most
 CPU = "cpu"
 """Among the timings of a run: its processor seconds."""
 Solver = Callable[[Instance, Dataset, float], Run]

@@ -15,7 +15,7 @@ from octcore.data.sniffing import TITLES, data_like
 from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, normal
 from octcore.errors import SettingsError
 
-PROSE_LINES = 5
+PROSE_LINES = 5  # so few lines of sentences are no table
 LOOKED_AT = 40
 """Rows that tell what is usual in a table."""
 

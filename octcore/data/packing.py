@@ -21,7 +21,7 @@ from octcore.data.findings import Finding
 from octcore.errors import ModelFileError
 
 FORMAT = "octcore-dataset"
-VERSION = 1
+VERSION = 1  # of the packed bytes; another one is refused
 
 
 def pack(data: Dataset) -> bytes:

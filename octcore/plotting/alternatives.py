@@ -19,7 +19,7 @@ SHOWN_FEATURES = 14
 HEIGHT = 330
 LEVELS = 3
 """Rings of the sunburst: root, its children, their children."""
-SAME = 1e-12
+SAME = 1e-12  # rounding of shares
 LEAF_WORDS = "leaf"
 LONGEST_NAME = 18
 READABLE = 0.02

@@ -29,7 +29,7 @@ from octcore.plotting.layout import base_layout, curve, ruler
 from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.race import DASHES, SHAPES
 
-LEAST_SECONDS = 0.01
+LEAST_SECONDS = 0.01  # left end of the axis of seconds
 LEAST_GAP = 0.05
 """Width of the axis of gaps where all are closed."""
 

@@ -19,7 +19,7 @@ from octcore.tree.wording import format_number
 Scale = Literal["linear", "log", "rank", "levels"]
 Floats = npt.NDArray[np.float64]
 
-PADDING = 0.05
+PADDING = 0.05  # of the range, so that no point lies on the frame
 MOST_LEVELS = 12
 """Strips of more categories are too narrow for dots and names."""
 CROWDED = 0.08
@@ -29,7 +29,7 @@ FEW_VALUES = 20
 DECADES = 1.3
 """Numbers above 0 that span so many powers of ten get a logarithmic axis."""
 ABOUT_TICKS = 7
-JITTER = 0.34
+JITTER = 0.34  # below half, so that neighbouring categories stay apart
 BEND_STEPS = 48
 """Pieces of an oblique line that is no straight line on a spread axis."""
 

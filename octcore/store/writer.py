@@ -26,10 +26,10 @@ from octcore.errors import StoreError
 from octcore.solving.run import Run
 from octcore.store.runs import RunStore, StoreState
 
-BATCH_SECONDS = 1.0
-BEAT_SECONDS = 2.0
-SWEEP_SECONDS = 10.0
-RETRY_SECONDS = 2.0
+BATCH_SECONDS = 1.0  # what a crash may lose
+BEAT_SECONDS = 2.0  # marks runs whose process lives
+SWEEP_SECONDS = 10.0  # looks for runs whose process has died
+RETRY_SECONDS = 2.0  # after a write that failed
 MOST_EVENTS, MOST_RUNS = 20_000, 200
 """What waits in memory at most while the history cannot be written."""
 

@@ -35,7 +35,7 @@ from octcore.tree.raw_units import (
 )
 from octcore.tree.tree import Split, Tree
 
-WEIGHT_DIGITS = 4
+WEIGHT_DIGITS = 4  # for reading; exports have all digits
 _HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
 
 

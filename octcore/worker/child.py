@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from octcore.solving.run import Run
 
 EXIT_DONE, EXIT_ERROR, EXIT_NO_READER, EXIT_NO_PARENT, EXIT_MEMORY = 0, 1, 3, 4, 12
-MEMORY_SHARE = 0.5
+MEMORY_SHARE = 0.5  # of what is free at the start
 MEMORY_CHECK_SECONDS = 0.1
 
 IMPORTS = ("octcore.solving.solve", "sklearn.tree", "highspy", "pyomo.environ")
@@ -41,7 +41,7 @@ KERNELS = (
 TASKS = "octcore.selection.tasks"
 """Whose ``TASKS`` has what else a worker can do than solve; by name, as it is a layer above."""
 
-REHEARSAL_SECONDS = 5.0
+REHEARSAL_SECONDS = 5.0  # a few rows, to load what the first solve needs
 
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 

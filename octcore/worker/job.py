@@ -21,8 +21,8 @@ from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import EVENT_KINDS, WORKING, make_error
 from octcore.worker.request import ENDING_SECONDS, Request
 
-POLITE_SECONDS = 2.0
-TERMINATE_SECONDS = 1.0
+POLITE_SECONDS = 2.0  # to hand over the last tree
+TERMINATE_SECONDS = 1.0  # before it is killed
 KILL_BEFORE_SECONDS = 1.5
 MOST_STARTING_SECONDS, MOST_PREPARING_SECONDS = 60.0, 300.0
 """After so long a worker that is not ready, or that compiles, uses up its time limit."""

@@ -24,7 +24,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import AUTO, FORMULATION, Asked
 
 SIZE = "path"
-MORE_SECONDS = 120.0
+MORE_SECONDS = 120.0  # as the button says
 TASK_NAMES = tuple(parameter.name for parameter in TASK)
 SEARCHES = frozenset({Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH})
 MODEL_WORK = 60_000

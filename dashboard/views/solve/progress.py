@@ -33,7 +33,7 @@ from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import Asked
 
-QUICK_BETWEEN = 0.25
+QUICK_BETWEEN = 0.25  # in the first seconds trees come fast
 FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02
 """So long after its start a solve is waited for before anything is drawn; pause between looks."""
 LIVE_HEIGHT, LIVE_WIDTH = 260, 680

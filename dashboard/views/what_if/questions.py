@@ -26,7 +26,7 @@ from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 
 MOST_DEPTH = 5
-TIME_LIMIT = 60.0
+TIME_LIMIT = 60.0  # a person waits for the answer
 REFERENCE_TIME_LIMIT = 30.0
 """Of the values of all root features; those that are not exact by then are bounds."""
 ALL_THRESHOLDS, FALLBACK_ENCODING = "raw", "QT-5"
