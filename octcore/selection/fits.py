@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
+from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import task_of
 from octcore.engines.base import Cancel
 from octcore.errors import CancelledError, EngineError, OctError, SettingsError
 from octcore.solving.run import Run
-from octcore.solving.settings import check_against_data, check_settings
+from octcore.solving.settings import check_against_data, check_settings, class_weights
 from octcore.solving.solve import solve
 from octcore.tree import metrics
 
@@ -50,12 +51,17 @@ class Fit:
     """Why the candidate could not be trained; empty when it could."""
     mean_cost: float | None = None
     """Where answers have costs: that of the rows that `accuracy` is about, which then counts those
-    only that get a class."""
+    only that get a class; by the weights of the classes, as in the objective."""
+    weighted_accuracy: float | None = None
+    """Where classes have weights that the grid does not vary, and answers no costs: `accuracy` by
+    these; "balanced" are those of the rows that are judged."""
 
     @property
     def score(self) -> float | None:
-        """What candidates are chosen by: accuracy, or 1 - mean cost."""
-        return self.accuracy if self.mean_cost is None else 1.0 - self.mean_cost
+        """What candidates are chosen by: 1 - mean cost, weighted accuracy or accuracy."""
+        if self.mean_cost is not None:
+            return 1.0 - self.mean_cost
+        return self.accuracy if self.weighted_accuracy is None else self.weighted_accuracy
 
 
 Job = tuple[Candidate, int, int, Sequence[int], Sequence[int]]
@@ -193,14 +199,21 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
     if run.tree is None:
         reason = f"No tree: {run.stop_reason}."
         return _failed(job, run.status, run.timings["total"], reason)
-    accuracy = mean_cost = None
+    accuracy = mean_cost = weighted = None
     if check_rows:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
         task = task_of(run.asked.costs, run.asked.refer, run.classes)
         answers = run.tree.predict_codes(run.encoding.transform(rest.frame))
         if (answers < len(run.classes)).any():
             accuracy = float((answers == rest.codes)[answers < len(run.classes)].mean())
-        mean_cost = task.mean_cost(rest.codes, answers) if run.asked.has_task else None
+        asked, weights = Constraints.parse(run.constraints), None
+        # Candidates that differ in weights have only the rows themselves in common.
+        if asked.class_weight is not None and "class_weight" not in dict(candidate):
+            weights = class_weights(asked, rest.codes, rest.classes)
+        if run.asked.has_task:
+            mean_cost = task.mean_cost(rest.codes, answers, weights)
+        elif weights is not None:
+            weighted = float(np.average(answers == rest.codes, weights=weights))
     return Fit(
         candidate,
         outer,
@@ -214,6 +227,7 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
         run.gap,
         run.timings["total"],
         mean_cost=mean_cost,
+        weighted_accuracy=weighted,
     )
 
 

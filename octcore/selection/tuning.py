@@ -53,13 +53,16 @@ class TuneResult:
         for candidate in dict.fromkeys(fit.candidate for fit in self.fits):
             mine = [f for f in self.fits if f.candidate == candidate and f.inner >= 0]
             scores = [f.accuracy for f in mine if f.accuracy is not None]
-            costs = [f.mean_cost for f in mine if f.mean_cost is not None]
+            further = {
+                name.replace("_", " "): [getattr(f, name) for f in mine if not f.error]
+                for name in ("mean_cost", "weighted_accuracy")
+            }
             lines.append(
                 {
                     **dict(candidate),
                     "accuracy": float(np.mean(scores)) if scores else None,
                     "spread": float(np.std(scores)) if scores else None,
-                    **({"mean cost": float(np.mean(costs))} if costs else {}),
+                    **{n: float(np.mean(v)) for n, v in further.items() if v and None not in v},
                     "features": float(np.mean([f.features for f in mine])),
                     "leaves": float(np.mean([f.leaves for f in mine])),
                     "proven": sum(f.status == "optimal" for f in mine),
@@ -121,7 +124,8 @@ def tune(
         ``"one-error"``, the fewest features within a standard error of the best accuracy.  None
         for the one that the formulation declares, mostly accuracy.
     depth, encoding, params, constraints, engine, seed : object
-        What the grid does not vary, as in `octcore.solve`.
+        What the grid does not vary, as in `octcore.solve`; with ``class_weight`` candidates are
+        chosen by the accuracy with these weights.
     time_limit : float
         Seconds of every single training.
     n_jobs : int
@@ -251,10 +255,11 @@ def settings_with(fixed: Mapping[str, Any], candidate: Candidate) -> dict[str, A
 def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     """Pick the winner of one outer split.
 
-    By accuracy: best mean validation accuracy, or least mean cost where answers have costs, first
-    in the grid on ties.  By features: among the candidates within `NEAR_BEST` of the best, the
-    fewest features, then the best accuracy.  By one error: the same among those within a standard
-    error of the best, over its folds.  `SettingsError` if no candidate could be trained.
+    By accuracy: best mean validation accuracy, by the weights of the classes where they are asked
+    for, or least mean cost where answers have costs, first in the grid on ties.  By features: among
+    the candidates within `NEAR_BEST` of the best, the fewest features, then the best accuracy.  By
+    one error: the same among those within a standard error of the best, over its folds.
+    `SettingsError` if no candidate could be trained.
     """
     scores: dict[Candidate, tuple[float, float]] = {}
     errors: dict[Candidate, float] = {}

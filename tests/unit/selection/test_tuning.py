@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import octcore
+from octcore.data.dataset import Dataset
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.selection.protocols import PROTOCOLS, get_protocol
-from octcore.selection.tuning import CHOICES, Fit, choose, expand_grid, tune
+from octcore.selection.tuning import CHOICES, Fit, TuneResult, choose, expand_grid, tune
 
 Y = np.repeat([0, 1, 2], [60, 40, 20])
 SIZES = {"k-fold": 1, "repeated": 5, "nested": 3, "75/25": 5, "80/20": 1}
@@ -122,6 +124,30 @@ def test_tuning_counts_its_fits_and_judges_on_unseen_rows() -> None:
     assert (run.predict(rest.frame) == np.array(rest.classes)[rest.y]).mean() == pytest.approx(
         result.test_accuracies[0]
     )
+
+
+def test_where_classes_have_weights_they_decide_unless_the_grid_varies_them() -> None:
+    """One leaf has 16 errors of 100 rows; two have 20, but of the class that weighs less."""
+    x = np.repeat([0.0, 1.0], [64, 36])
+    y = np.repeat([0, 1], [84, 16])
+    data = Dataset.from_arrays(pd.DataFrame({"x": x}), np.array(["no", "yes"])[y])
+
+    def tuned(grid: dict, **settings) -> TuneResult:
+        return tune(data, "cart", grid, "4-fold", **settings)
+
+    grid = {"max_leaves": [1, 2]}
+    weighted = tuned(grid, constraints={"class_weight": {"yes": 5}})
+    balanced = tuned(grid, constraints={"class_weight": "balanced"})
+    costly = tuned(grid, constraints={"class_weight": {"yes": 5}}, costs={"no": {"yes": 0.9}})
+    for result in (weighted, balanced, costly):
+        assert dict(result.chosen[0]) == {"max_leaves": 2}
+    assert dict(tuned(grid).chosen[0]) == {"max_leaves": 1}
+    means = weighted.table().set_index("max_leaves")["weighted accuracy"]
+    assert means.to_dict() == pytest.approx({1: 84 / 164, 2: 144 / 164})
+    means = balanced.table().set_index("max_leaves")["weighted accuracy"]
+    assert means[2] == pytest.approx((64 / 84 + 1) / 2)
+    varied = tuned({"class_weight": [None, "balanced"]})
+    assert {fit.weighted_accuracy for fit in varied.fits} == {None}
 
 
 def test_a_training_under_way_stops_when_asked() -> None:
