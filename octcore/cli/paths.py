@@ -60,7 +60,10 @@ def run_binarization(arguments: argparse.Namespace) -> int:
         constraints=options.constraint_values(arguments.constraint),
         **options.given(arguments, BINARIZATION),
     )
-    words = "price: objective lost against all thresholds; said where both are proven"
+    words = (
+        "price: objective lost against all thresholds, below 0 where buckets (QB), which ask for "
+        "two thresholds at once, gain; said where both are proven"
+    )
     table = path.table().drop(columns="q")
     write_result(arguments.json, path.to_dict, _table(table, words))
     return 0

@@ -82,11 +82,17 @@ class BinarizationPath(Record):
 
     @property
     def best(self) -> BinarizationPoint | None:
-        """The optimum on all thresholds, which no other encoding can beat; None if not solved."""
+        """The optimum on all thresholds; None if not solved.
+
+        No other encoding of thresholds can beat it; a question for a bucket asks for two at once.
+        """
         return next((point for point in self.points if point.encoding == ALL), None)
 
     def price(self, encoding: str) -> float | None:
-        """Objective that an encoding loses against all thresholds, if both are proven."""
+        """Objective that an encoding loses against all thresholds, if both are proven.
+
+        Below 0 where questions for buckets gain.
+        """
         point = next((p for p in self.points if p.encoding == encoding), None)
         best = self.best
         if point is None or best is None or {point.status, best.status} != {"optimal"}:

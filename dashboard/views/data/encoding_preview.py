@@ -225,7 +225,8 @@ def _table(path: BinarizationPath) -> None:
             "price in points": st.column_config.NumberColumn(
                 format="%.2f",
                 help="What the objective (training accuracy less the price of the leaves) loses "
-                "against all thresholds; empty where one of both is not proven.",
+                "against all thresholds; below 0 where buckets (QB), which ask for two thresholds "
+                "at once, gain; empty where one of both is not proven.",
             ),
             "seconds": st.column_config.NumberColumn(format="%.3f"),
         },

@@ -1,4 +1,4 @@
-"""The price of binarization: no encoding beats all thresholds, and the numbers are by routing."""
+"""The price of binarization: what encodings lose against all thresholds, by routing."""
 
 from __future__ import annotations
 
@@ -30,6 +30,18 @@ def test_nothing_beats_all_thresholds_and_class_changes_lose_nothing(path) -> No
     assert path.price("QT-2") > 0.1
     for point in path.points:
         assert point.objective == pytest.approx(point.accuracy - 0.01 * point.leaves)
+
+
+def test_a_bucket_may_beat_all_thresholds_and_the_words_say_so(tmp_path, capsys) -> None:
+    """One class lies between two thresholds: a bucket asks for both at once."""
+    lines = [f"{x},{'in' if 10 <= x < 20 else 'out'}" for x in range(30)]
+    (tmp_path / "band.csv").write_text("\n".join(["x,y", *lines]), encoding="utf-8")
+    asked = ["--target", "y", "--depth", "1", "--quantiles", "3", "--test-size", "0"]
+    assert main(["binarization", str(tmp_path / "band.csv"), *asked]) == 0
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if "QB-3" in line]
+    assert float(line.split()[-1]) == pytest.approx(-0.32333)
+    assert "below 0 where buckets" in said
 
 
 @pytest.mark.long
