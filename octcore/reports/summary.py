@@ -285,16 +285,18 @@ def _cell(score: Score) -> str:
 def grown_greedily(run: SolvedRun, encoding: str = "raw") -> SolvedRun:
     """CART on the training rows of a run, of its depth and leaf penalty, to compare with.
 
+    It keeps those side constraints that it can.
     `encoding`: features that CART may split on; ``"raw"`` are all thresholds.
     Raises `OctError` if CART does not take the rows.
     """
-    penalty = run.params.get("leaf_penalty")
+    penalty, greedy = run.params.get("leaf_penalty"), baseline()
     return solve(
         run.train,
-        formulation=baseline().key,
+        formulation=greedy.key,
         encoding=encoding,
         depth=run.depth,
         params={} if penalty is None else {"leaf_penalty": penalty},
+        constraints={k: v for k, v in run.constraints.items() if k in greedy.constraints},
         time_limit=20,
         costs=run.asked.costs,
         refer=run.asked.refer,

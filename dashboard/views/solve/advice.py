@@ -14,6 +14,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import (
     COMMON_OBJECTIVE,
     FormulationInfo,
+    baseline,
     get_formulation,
     of_common_objective,
 )
@@ -112,10 +113,12 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
         )
     if not run.is_proven:
         return _after_open(run, info)
+    weighed = ", classes by their weights" * ("class_weight" in run.constraints)
+    kept = " that keeps the side constraints" * bool(set(run.constraints) - {"class_weight"})
     if run.asked.has_task:
         return Advice(
-            "The tree is final: the answers of no other of its kind and depth cost less on the "
-            "training rows, the price of leaves included.",
+            f"The tree is final: the answers of no other of its kind and depth{kept} cost less on "
+            f"the training rows{weighed}, the price of leaves included.",
             (LOOK, ASK, *_as_program(run)),
         )
     if missed is not None and "class_weight" in info.constraints - set(run.constraints):
@@ -127,7 +130,7 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
             (Step("Count both classes alike", ":material/balance:", settings=alike), *READING),
         )
     better = None if greedy is None else shortfall(run, greedy)
-    if better is not None and is_binary(run):
+    if better is not None and is_binary(run) and not run.constraints:
         finer = exactly(run.settings)
         if finer is not None:
             return Advice(
@@ -149,8 +152,8 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
     if penalty is None:
         measure = ", by what its formulation weighs"
     return Advice(
-        "The tree is final: no other of its kind and depth does better on the training rows"
-        f"{measure}.",
+        f"The tree is final: no other of its kind and depth{kept} does better on the training rows"
+        f"{weighed}{measure}.",
         (*READING, *_as_program(run)),
     )
 
@@ -306,7 +309,11 @@ def gain_words(run: Run, numbers: Run) -> str:
         return "CART is right on equally many training rows; nothing is proven about its tree."
     if gain > 0:
         return f"This tree is right on {gain:.1f} points more of the training rows than CART."
-    if is_binary(run):
+    if "class_weight" in run.constraints:
+        why = "here errors count by the weights of their classes"
+    elif set(run.constraints) - baseline().constraints:
+        why = "it does not keep the side constraints of this run"
+    elif is_binary(run):
         why = "it may cut at every number, while this run had a few thresholds for each column"
     elif not run.is_proven:
         why = "this run ended before its proof"

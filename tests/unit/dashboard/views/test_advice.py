@@ -12,6 +12,7 @@ from dashboard.views.solve import advice
 from dashboard.widgets.start import first_settings
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
+from octcore.reports.summary import grown_greedily
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
@@ -93,6 +94,24 @@ def test_cart_on_numbers_that_wins_over_bins_is_explained_and_all_thresholds_off
     better = solve(IRIS, **everything)
     assert better.accuracy is not None
     assert better.accuracy >= greedy.accuracy
+
+
+def test_what_a_run_was_held_to_is_in_what_is_said_of_it():
+    """Without the limit or the weights other trees are right on more rows."""
+    x = np.repeat([0.0, 1.0], [64, 36])
+    y = np.repeat(["no", "yes"], [84, 16])
+    data = Dataset.from_arrays(x[:, None], y)
+    run = solve(data, depth=1, constraints={"class_weight": {"yes": 5.0}}).needed
+    greedy = grown_greedily(run)
+    assert greedy.tree.n_leaves == run.tree.n_leaves == 2  # one leaf would be right more often
+    assert "rows, classes by their weights, the price" in advice.after(run, greedy).sentence
+    alike = solve(data, formulation="cart", depth=1, params={"leaf_penalty": 0.01})
+    assert advice.gain_words(run, alike).endswith("errors count by the weights of their classes.")
+    held = run_of(constraints={"max_features": 0}, test_size=0.0).needed
+    assert "depth that keeps the side constraints does better" in advice.after(held, None).sentence
+    assert advice.gain_words(held, grown_greedily(held)).endswith("side constraints of this run.")
+    asked = run_of(constraints={"max_leaves": 2}, refer=0.2)
+    assert "depth that keeps the side constraints cost less" in advice.after(asked, None).sentence
 
 
 def test_a_tree_that_does_not_hold_on_new_rows_is_said_to_be_too_large():
