@@ -28,6 +28,8 @@ LARGEST = 1e6
 """Of a cost: beyond it one row would hide what a million others cost."""
 FEW_WEIGHTS = 1000
 """Different weights whose products with costs are rounded but once; more have no common unit."""
+LONGEST = 10**6
+"""Denominator up to which a weight is a fraction: balanced weights are rows by rows of a class."""
 FEW_ROWS = 1000
 """Costs are read as fractions of so many rows at least, however few there are."""
 
@@ -138,8 +140,9 @@ class Task:
         if len(kinds) > FEW_WEIGHTS:
             worth = np.array(gains, float)[y] * weights[:, None]
         else:
-            # Doubles of the products as they are written: .8 of 11671 has a digit after the point.
-            exact = [Fraction(repr(float(weight))) for weight in kinds]
+            # Doubles of the exact products: .8 of 11671 has a digit after the point, and .8 of the
+            # balanced weight 569/424 a denominator of four.
+            exact = [_written(float(weight)) for weight in kinds]
             table = [[[float(gain * w) for gain in row] for row in gains] for w in exact]
             worth = np.array(table)[kind, y]
         own = np.zeros(worth.shape, bool)
@@ -175,6 +178,12 @@ class Task:
             of_errors = [ORDINAL_WORDS]
         asking = [f"asking a person costs {float(self.costs[0][-1]):g}"] if self.can_ask else []
         return (*of_errors, *asking)
+
+
+def _written(weight: float) -> Fraction:
+    """The short fraction whose double a weight is, or else its digits."""
+    short = Fraction(weight).limit_denominator(LONGEST)
+    return short if float(short) == weight else Fraction(repr(weight))
 
 
 def ordinal(n_classes: int) -> list[list[Fraction]]:

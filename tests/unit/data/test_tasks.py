@@ -62,6 +62,18 @@ def test_copies_that_are_right_weigh_what_the_answers_save(seed: int) -> None:
         assert right + copies.offset == pytest.approx(copies.total - cost)
 
 
+def test_balanced_classes_and_a_person_have_a_common_unit() -> None:
+    """4/5 of 432/290 was taken of its digits, which no short fraction has; the set was refused."""
+    weight = float(Fraction(432, 290))
+    copies = task_of(None, 0.2, ("no", "yes")).copies(np.array([0]), np.array([weight]))
+    assert copies.weight.tolist() == [weight, float(Fraction(432, 290) * Fraction(4, 5))]
+    balanced = {"class_weight": "balanced"}
+    data = octcore.load_sample("monks-2")
+    found = octcore.near_optimal(data, depth=1, constraints=balanced, refer=0.2)
+    run = octcore.solve(data, depth=1, constraints=balanced, refer=0.2)
+    assert found.optimum == pytest.approx(run.objective, abs=1e-12)
+
+
 def test_errors_change_no_row() -> None:
     task = task_of(None, None, CLASSES)
     copies = task.copies(np.array([0, 2, 1]), np.array([1.0, 2.0, 0.0]))
