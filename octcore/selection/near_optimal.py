@@ -566,8 +566,12 @@ def near_optimal(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
     clock.report("finished", graph.ground.scored)
-    graph.ground.guard = lambda done: None  # later questions are not timed
+    graph.ground.guard = _untimed
     return NearOptimalTrees(prepared, graph, clock.elapsed, Conditions(instance.tolerance))
+
+
+def _untimed(done: int) -> None:
+    """Later questions are not timed; a module function, so that a set can be stored."""
 
 
 def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) -> Run:

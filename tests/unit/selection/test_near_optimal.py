@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import re
 from pathlib import Path
 
@@ -292,3 +293,15 @@ def test_settings_are_told_where_they_are_no_decimals() -> None:
     data = octcore.load_sample("iris")
     found = octcore.near_optimal(data, depth=1, params={"leaf_penalty": 1 / 150}, tolerance=0.01)
     assert found.statements == ("the price of a leaf is 1/150",)
+
+
+def test_a_set_survives_pickling_before_and_after_it_was_asked() -> None:
+    found = octcore.near_optimal(octcore.load_sample("wine"), depth=3, tolerance=0.005)
+    fresh = pickle.loads(pickle.dumps(found))
+    assert fresh.count == found.count
+    found.class_shares(), found.shapes()
+    again = pickle.loads(pickle.dumps(found))
+    for other in (fresh, again):
+        assert other.trees(3) == found.trees(3)
+        assert other.sample(3) == found.sample(3)
+        assert other.restrict(max_leaves=3).counts == found.restrict(max_leaves=3).counts
