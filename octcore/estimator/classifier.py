@@ -388,7 +388,11 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return float(1.0 - np.average(of_rows, weights=sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class shares of the training rows in every row's leaf, ``(n_samples, n_classes)``."""
+        """Class shares of the training rows in every row's leaf, ``(n_samples, n_classes)``.
+
+        By the weights of rows and classes, as in scikit-learn.  `predict` gives the class with the
+        largest, unless side constraints, costs or a hyperplane chose another.
+        """
         leaves = self.apply(X)
         return np.array([self._shares[int(leaf)] for leaf in leaves])
 

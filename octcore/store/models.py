@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from octcore.constraints import Constraints
 from octcore.data.arrays import prepare_rows
 from octcore.data.columns import KINDS, Column
 from octcore.data.dataset import Dataset
@@ -21,11 +22,13 @@ from octcore.data.serial import jsonable, read_json, versions
 from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
 from octcore.solving.run import NUMBERS, Run
-from octcore.tree.metrics import node_summaries
+from octcore.solving.settings import class_weights
 from octcore.tree.tree import Tree, labels_array
 
 FORMAT = "octcore-model"
 VERSION = 1
+TIE = 1e-9
+"""Relative difference of summed weights that is rounding."""
 DEEPEST = 60
 """Deepest tree to read: node numbers fit into 64 bits."""
 
@@ -114,20 +117,25 @@ class StoredModel:
 def leaf_shares(
     run: Run, data: Dataset, weights: npt.NDArray[np.float64] | None
 ) -> dict[int, npt.NDArray[np.float64]]:
-    """Weighted class shares per leaf; an empty leaf predicts its label for certain."""
+    """Class shares per leaf by the weights of rows and classes; an empty leaf is sure of its label.
+
+    As in scikit-learn the label has the largest share, of equal ones the largest by a rounding,
+    unless a side constraint, the costs or a hyperplane chose another class: shares stay what they
+    are.
+    """
     X, tree = run.encoding.transform(data.frame), run.final_tree
-    summaries = node_summaries(tree, X, data.codes)
-    weights = np.ones(len(X)) if weights is None else weights
+    of_class = class_weights(Constraints.parse(run.constraints), data.codes, data.classes)
+    weights = of_class if weights is None else weights * of_class
     leaves, shares = tree.apply(X), {}
     for leaf, label in tree.labels.items():
         here = leaves == leaf
         counts = np.bincount(data.codes[here], weights[here], minlength=data.n_classes)
-        if not summaries[leaf].n_samples:
+        if not counts.any():
+            counts = np.bincount(data.codes[here], minlength=data.n_classes).astype(float)
+        if not here.any():
             counts[label] = 1.0
-        # The prediction is the label, also where a tie or a constraint chose another class; where
-        # answers have costs, it need not be the most frequent one.
-        if not run.asked.has_task:
-            counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
+        if label < data.n_classes and counts[label] >= counts.max() * (1.0 - TIE):
+            counts[label] = np.nextafter(counts.max(), np.inf)
         shares[leaf] = counts / counts.sum()
     return shares
 

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.tree import export_graphviz, export_text, plot_tree
+from sklearn.tree import DecisionTreeClassifier, export_graphviz, export_text, plot_tree
 from sklearn.utils.estimator_checks import check_estimator
 
 import octcore
@@ -393,3 +393,22 @@ def test_an_estimator_of_an_earlier_version_is_refused_in_words(name: str, rows)
     delattr(stored, name)
     with pytest.raises(ModelFileError, match="earlier version"):
         stored.predict(rows[0])
+
+
+def test_shares_are_those_of_the_training_rows_whatever_was_asked_for() -> None:
+    """A leaf with 30 of 100 positive rows that had to find them was said to have half."""
+    X = np.repeat([0.0, 1.0], [100, 100])[:, None]
+    y = np.repeat([0, 1, 0, 1], [95, 5, 70, 30])
+    held = octcore.OptimalTreeClassifier(max_depth=1, constraints={"min_recall": {1: 0.8}}).fit(
+        X, y
+    )
+    assert held.predict([[1.0]]) == [1]
+    assert held.predict_proba([[1.0]]) == pytest.approx(np.array([[0.7, 0.3]]))
+    weighed = octcore.OptimalTreeClassifier(max_depth=1, class_weight={1: 4.0}).fit(X, y)
+    same = octcore.OptimalTreeClassifier(max_depth=1).fit(
+        X, y, sample_weight=np.where(y == 1, 4.0, 1.0)
+    )
+    greedy = DecisionTreeClassifier(max_depth=1, class_weight={1: 4.0}).fit(X, y)
+    for other in (same, greedy):
+        assert weighed.predict_proba(X) == pytest.approx(other.predict_proba(X))
+    assert (weighed.predict_proba(X).argmax(axis=1) == weighed.predict(X)).all()
