@@ -23,7 +23,7 @@ SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
 
 BUCKETS = 5
-"""Quantile buckets of the default encoding, used to see what binning would lose."""
+"""Quantile parts of the default encoding, used to see what binning would lose."""
 
 MANY_CLASSES = 20
 FEW_ROWS = 10
@@ -344,8 +344,10 @@ def _bucket_codes(column: Column, data: Dataset, exact: Codes) -> Codes:
     if column.kind != "numeric" or exact.max() < FEW_NUMBERS:
         return exact
     numbers = data.frame[column.name].to_numpy(dtype=np.float64)
-    inner = np.unique(np.quantile(numbers, np.linspace(0, 1, BUCKETS + 1)))[1:-1]
-    return np.searchsorted(inner, numbers, side="left").astype(np.int64)
+    # As in the encoding: one may be the smallest value, where a fifth of the rows have it.
+    levels = np.linspace(0, 1, BUCKETS + 1)[1:-1]
+    thresholds = np.unique(np.quantile(numbers, levels, method="midpoint"))
+    return np.searchsorted(thresholds, numbers, side="left").astype(np.int64)
 
 
 def _ceiling(groups: Codes, codes: Codes, n_classes: int) -> tuple[float, int]:

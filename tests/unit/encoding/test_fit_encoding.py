@@ -8,10 +8,13 @@ import pytest
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
+from octcore.data.findings import percent
+from octcore.data.reading import read_csv
 from octcore.encoding import fit
 from octcore.encoding.base import EncodedColumn, Encoding, encoded_block, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError, SettingsError
+from octcore.solving.solve import solve
 
 NAN = float("nan")
 
@@ -287,3 +290,17 @@ def test_the_levels_of_a_column_are_looked_up_once(
     monkeypatch.setattr(fit, "encoded_block", counted)
     fit_encoding("QT-5", mixed)
     assert len(asked) == len(set(asked)) > 1
+
+
+@pytest.mark.parametrize("zeros", [25, 35])
+def test_what_binning_loses_is_said_of_the_thresholds_that_there_are(zeros: int) -> None:
+    """Where a fifth of a column or more is 0, QT-5 cuts above 0; the bound on trees forgot that."""
+    x = np.r_[np.zeros(zeros), np.arange(1, 51 - zeros)]
+    labels = np.where(x == 0, "none", "some")
+    labels[-1] = "none"
+    rows = "".join(f"{a:g},{label}\n" for a, label in zip(x, labels, strict=True))
+    data = read_csv(f"x,y\n{rows}".encode(), target="y")
+    run = solve(data, "path-search", encoding="QT-5", depth=4, params={"leaf_penalty": 0.0})
+    (said,) = (f.message for f in data.findings if f.code == "CONFLICTING_AFTER_BINNING")
+    assert f"more accurate than {percent(run.accuracy_ceiling)} (" in said
+    assert run.accuracy == run.accuracy_ceiling
