@@ -9,6 +9,7 @@ formulations nor engines are imported, both sides look it up.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -113,6 +114,11 @@ class Patience:
     def within(self, seconds: float) -> float:
         """So many seconds, or those that are left."""
         return min(seconds, self.left())
+
+    def capped(self, seconds: float) -> Patience:
+        """The same, but from now on no longer than so many seconds."""
+        end = time.perf_counter() + seconds
+        return Patience(lambda: min(self.left(), end - time.perf_counter()), self.cancel)
 
 
 ENDLESS = Patience()
@@ -325,7 +331,7 @@ class PyomoModel:
     """``(point, lower, upper) -> children``, or None for the engine's default.  A child is
     ``(columns, lower, upper)``, the new bounds of some columns; together the children keep every
     solution of the node that matters.  No children: the point needs no branching."""
-    rounding: Callable[[Point], Tree | None] | None = None
+    rounding: Callable[[Point, Patience], Tree | None] | None = None
     """Makes a tree of any point of the relaxation, as a primal heuristic."""
     node_rows: Callable[[Columns, np.ndarray, np.ndarray], list[Cuts]] | None = None
     """``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of a
@@ -420,7 +426,7 @@ class Program:
     starts: Callable[[Patience], Iterator[tuple[str, Tree]]] = lambda _: iter(())
     """``starts(patience)`` yields ``(source, tree)`` from quick to slow, and what may take long
     asks how long; the engine evaluates them."""
-    improve: Callable[[Tree], Tree] | None = None
+    improve: Callable[[Tree, Patience], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None
     """Typed search problem for the search capabilities."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
 from octcore.parameters import unknown_name
-from octcore.program import ENGINES, ModelSize, Program
+from octcore.program import ENGINES, ModelSize, Patience, Program
 from octcore.tree.tree import Tree
 
 
@@ -71,6 +71,11 @@ class Attempt:
     def clock(self) -> Clock:
         """Holds the time limit."""
         return self.recorder.clock
+
+    @property
+    def patience(self) -> Patience:
+        """What heuristics ask how long they may take."""
+        return Patience(lambda: self.clock.remaining, self.cancel)
 
     def offer(self, tree: Tree, source: str) -> float | None:
         """Record a tree that keeps the side constraints if it is the best; its objective."""

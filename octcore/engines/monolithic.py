@@ -135,7 +135,7 @@ class _MonolithicRun(ModelRun):
             self._deny(claimed, value)
         if self.program.improve is None:
             return
-        better = self.program.improve(tree)
+        better = self.program.improve(tree, self.patience)
         value = self.program.evaluate(better)
         if value is not None and self.recorder.incumbent(value, better, "polish"):
             self._queue(better)

@@ -133,7 +133,7 @@ class _Rounds(ModelRun):
         points = [x]
         candidates = [("solver", tree)]
         if self.program.improve is not None:
-            candidates.append(("polish", self.program.improve(tree)))
+            candidates.append(("polish", self.program.improve(tree, self.patience)))
         for source, candidate in candidates:
             if self.offer(candidate, source) is not None:
                 points.append(self.point_of(candidate, x))

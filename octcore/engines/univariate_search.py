@@ -9,7 +9,7 @@ import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
-from octcore.program import Patience, Program, root_record
+from octcore.program import Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
@@ -125,8 +125,7 @@ def _amend(attempt: Attempt, trees: list[Tree]) -> None:
     """Make trees that keep the side constraints of some that do not."""
     assert attempt.program.listing is not None
     attempt.recorder.phase("amend")
-    patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
-    for tree in attempt.program.listing.starts(trees, patience):
+    for tree in attempt.program.listing.starts(trees, attempt.patience):
         attempt.offer(tree, "search")
 
 

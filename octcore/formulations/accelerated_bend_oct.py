@@ -187,7 +187,7 @@ def build(problem: Problem) -> Program:
         build=lambda guard: build_model(tools, guard),
         bound=objective.ceiling,
         starts=tools.starts,
-        improve=tools.polisher.improve if problem.params["solution_polishing"] else None,
+        improve=tools.polished if problem.params["solution_polishing"] else None,
         method=proof_method(problem),
     )
 
@@ -264,6 +264,10 @@ class Tools:
         X = problem.X[instance.sample[instance.pattern]]
         return Polisher(self.cache, X, instance.feature, problem.depth)
 
+    def polished(self, tree: Tree, _: Patience = ENDLESS) -> Tree:
+        """Polish a tree, which takes no time worth asking for."""
+        return self.polisher.improve(tree)
+
     def starts(self, patience: Patience = ENDLESS) -> Iterator[tuple[str, Tree]]:
         """Yield greedy trees, then polished ones where that is on, and amended ones."""
         greedy: list[Tree] = []
@@ -272,7 +276,7 @@ class Tools:
             yield source, tree
         # Polishing may have to load compiled kernels first, so the quick trees are out by then.
         for tree in greedy if self.params["solution_polishing"] else ():
-            yield "polish", self.polisher.improve(tree)
+            yield "polish", self.polished(tree)
         for tree in amended(self.reduced.problem, self.objective.penalty, greedy, patience):
             yield "warm start", tree
 
@@ -300,7 +304,7 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
         start_values=reader.start_values,
         separators=(separator,),
         branching=benders.TopDownBranching(variables),
-        rounding=reader.read,
+        rounding=lambda point, _: reader.read(point),
         starts=() if found is None else found.starts,
         values={} if found is None else found.record,
         node_rows=lambda columns, lower, upper: benders.renumbered(

@@ -87,5 +87,5 @@ def build_model(
         start_values=reader.start_values,
         separators=(benders.benders_separator(variables, reduced.instance),),
         branching=benders.TopDownBranching(variables),
-        rounding=reader.read,
+        rounding=lambda point, _: reader.read(point),
     )

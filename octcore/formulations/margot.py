@@ -40,8 +40,9 @@ from octcore.formulations.base import FormulationInfo, Reference, TeachingText, 
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
 from octcore.numerics import kernels
+from octcore.numerics.node_qp import plane as node_qp
 from octcore.parameters import Choice, FloatRange, IntRange, Parameter
-from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
+from octcore.program import BigM, Capability, ModelSize, Patience, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.search.margot.search import RoutingTask, kernel_set
 from octcore.search.margot.start import local_svm
@@ -325,7 +326,7 @@ class MargotFamily(TwoClassTrees):
             reached[rows[t]] = t
         return reached
 
-    def refit(self, tree: Tree) -> Tree:
+    def refit(self, tree: Tree, patience: Patience) -> Tree:
         """Give every node the plane that is best for the rows and sides of `tree`.
 
         A plane uses the features that it used before where features are limited or priced.
@@ -338,7 +339,9 @@ class MargotFamily(TwoClassTrees):
             if self.variant != "margot":
                 columns = np.array(tree.splits[t].features, dtype=np.int64)
             penalty = self.penalty(t) * self.problem.weights[here]
-            planes[t] = self.node_plane(t, visited, self.signs[here], penalty, epsilon, columns)
+            planes[t] = self.node_plane(
+                t, visited, self.signs[here], penalty, epsilon, patience, columns
+            )
         weights = np.array([planes[t][0] for t in self.T])
         return self.tree(Planes(weights, np.array([planes[t][1] for t in self.T])))
 
@@ -413,11 +416,12 @@ class MargotFamily(TwoClassTrees):
 
     def starts(self, stop: Callable[[], bool]) -> Iterator[tuple[str, Tree]]:
         """Yield the tree of the local SVM heuristic."""
-        if not self.is_linear:  # else the search that shares these kernels is never needed
-            try:
-                kernels.require(kernel_set(self.variant), stop=stop)
-            except CancelledError:
-                return
+        # The search that shares these kernels has no use for the l1 norm.
+        needed = node_qp.KERNELS if self.is_linear else kernel_set(self.variant)
+        try:
+            kernels.require(needed, stop=stop)
+        except CancelledError:
+            return
         yield "warm start", self.tree(local_svm(self.search_problem(), stop)[0])
 
     @property

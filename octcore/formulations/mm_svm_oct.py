@@ -18,7 +18,6 @@ tangents, so that linear solvers do.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,12 +26,16 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import oblique
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
 from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
+from octcore.numerics import kernels
+from octcore.numerics.node_qp import plane as node_qp
 from octcore.parameters import Flag, FloatRange
 from octcore.program import (
+    ENDLESS,
     BigM,
     Capability,
     ModelSize,
@@ -53,6 +56,8 @@ from octcore.warmstart.points import count_classes
 from octcore.warmstart.svm_tree import TreeSearch
 
 POLISH_SECONDS = 1.0
+RECENTRE_SECONDS = 0.25
+"""Longest time for the picture, after the search: an instant for a thousand rows."""
 BALANCE_ROUNDS = 12
 LEAST_SHARE = 1e-3
 """Smallest share of a node in the norm term; its margin hardly matters any more."""
@@ -240,19 +245,20 @@ class MMSVMTrees(TwoClassTrees):
 
     # --- polishing -------------------------------------------------------------------------
 
-    def improve(self, tree: Tree) -> Tree:
+    def improve(self, tree: Tree, patience: Patience) -> Tree:
         """Planes that are best for the routing, alternated with moving rows and pruning."""
-        deadline = time.perf_counter() + POLISH_SECONDS
-        best = oblique.least(self.evaluate, tree, self.refit(tree))
-        while time.perf_counter() < deadline:
+        kernels.require(node_qp.KERNELS, stop=patience.cancel)
+        stop = patience.capped(POLISH_SECONDS)
+        best = oblique.least(self.evaluate, tree, self.refit(tree, patience))
+        while not stop():
             before = self.evaluate(best)
             for node in sorted(best.splits, reverse=True):
-                if node not in best.splits or time.perf_counter() > deadline:
+                if node not in best.splits or stop():
                     continue
-                pruned = (self.refit(best.collapse(node, label)) for label in (0, 1))
+                pruned = (self.refit(best.collapse(node, label), stop) for label in (0, 1))
                 best = oblique.least(self.evaluate, best, *pruned)
                 if node in best.splits and node in self.upper:
-                    moved = self._reassigned(best, node)
+                    moved = self._reassigned(best, node, stop)
                     if moved is not None:
                         best = oblique.least(self.evaluate, best, moved)
             after = self.evaluate(best)
@@ -260,8 +266,10 @@ class MMSVMTrees(TwoClassTrees):
                 break
         return best
 
-    def refit(self, tree: Tree) -> Tree:
+    def refit(self, tree: Tree, stop: Patience) -> Tree:
         """Give every split the plane that is best for its rows and sides, with balanced norms.
+
+        When `stop` says so, the tree is the best one until then.
 
         For fixed routing the largest squared norm is a maximum over weights (summing to 1) of the
         weighted sum, so nodes with narrow margins get more weight until the margins are level.
@@ -274,11 +282,13 @@ class MMSVMTrees(TwoClassTrees):
         for _ in range(BALANCE_ROUNDS):
             planes: Planes = {}
             for t in tree.splits:
-                planes[t] = self._best_plane(tree, t, visited, share.get(t, 1.0))
+                planes[t] = self._best_plane(tree, t, visited, share.get(t, 1.0), stop)
             found = self.tree(planes, leaves)
             value = self.evaluate(found)
             if value is not None and (best_value is None or value < best_value):
                 best, best_value = found, value
+            if stop():
+                break
             norms = {t: max(1e-9, float(planes[t][0] @ planes[t][0])) for t in splitting}
             if len(norms) < 2 or max(norms.values()) <= min(norms.values()) * (1 + 1e-4):
                 break
@@ -288,7 +298,12 @@ class MMSVMTrees(TwoClassTrees):
         return best
 
     def _best_plane(
-        self, tree: Tree, node: int, visited: dict[int, np.ndarray], share: float
+        self,
+        tree: Tree,
+        node: int,
+        visited: dict[int, np.ndarray],
+        share: float,
+        stop: Patience,
     ) -> tuple[np.ndarray, float]:
         """Plane of a node for its present rows and sides."""
         here = visited[node]
@@ -300,7 +315,7 @@ class MMSVMTrees(TwoClassTrees):
         if len(here) and not (penalty > 0).any():
             return tree.splits[node].dense(self.X.shape[1]), tree.splits[node].solved_offset
         epsilon = self.price("epsilon") * (1 + 1e-6)
-        return self.node_plane(node, visited, signs, penalty, epsilon)
+        return self.node_plane(node, visited, signs, penalty, epsilon, stop)
 
     def _flipped(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
         """Labels at a node, flipped where the present plane makes that cheaper."""
@@ -309,7 +324,7 @@ class MMSVMTrees(TwoClassTrees):
         flip = self.price("c2") + self._slack(-signs, scores) < self._slack(signs, scores)
         return np.where(flip, -signs, signs)
 
-    def _reassigned(self, tree: Tree, node: int) -> Tree | None:
+    def _reassigned(self, tree: Tree, node: int, stop: Patience) -> Tree | None:
         """Move an upper plane to where rows are cheaper below it, then refit all planes."""
         here = tree.node_rows(self.X)[node]
         gains = self.problem.weights[here] * (
@@ -328,7 +343,7 @@ class MMSVMTrees(TwoClassTrees):
             return None
         planes = {t: (s.dense(X.shape[1]), s.solved_offset) for t, s in tree.splits.items()}
         planes[node] = weights / size, offset
-        return self.refit(self.tree(planes, dict(tree.labels)))
+        return self.refit(self.tree(planes, dict(tree.labels)), stop)
 
     def _path_cost(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
         """Cost of every row from a node on, before weights."""
@@ -354,11 +369,15 @@ class MMSVMTrees(TwoClassTrees):
             yield "warm start", Tree.leaf(label, *shape)
         if self.price("c1") == 0:
             return
-        yield "local SVM", self.improve(self._local_svm(patience))
+        try:
+            kernels.require(node_qp.KERNELS, stop=patience)
+        except CancelledError:
+            return
+        yield "local SVM", self.improve(self._local_svm(patience), patience)
         points = count_classes(self.X, self.problem.y, self.problem.weights, 2)
         goal = TreeGoal(points, self.problem.depth, self.price("epsilon"), seed=self.problem.seed)
         for source, tree in TreeSearch(goal).trees(self.price("start_seconds"), patience):
-            yield source, self.improve(self.adopt(tree))
+            yield source, self.improve(self.adopt(tree), patience)
 
     def _local_svm(self, stop: Callable[[], bool]) -> Tree:
         depth, c1, epsilon = self.problem.depth, self.price("c1"), self.price("epsilon")
@@ -396,10 +415,13 @@ class MMSVMTrees(TwoClassTrees):
 
         Planes other than the narrowest are free to lie anywhere within the largest norm; the
         objective that is reported stays that of the tree as solved.  A plane whose widest margin
-        would send a row of its node elsewhere stays.
+        would send a row of its node elsewhere stays, and so do those for which time runs out.
         """
-        visited = tree.node_rows(self.X)
-        planes = {t: self._best_plane(tree, t, visited, 1.0) for t in tree.splits}
+        visited, stop, planes = tree.node_rows(self.X), ENDLESS.capped(RECENTRE_SECONDS), {}
+        for t, split in tree.splits.items():
+            found = self._best_plane(tree, t, visited, 1.0, stop)
+            own = split.dense(self.X.shape[1]), split.solved_offset
+            planes[t] = own if stop() else found
         made, splits = self.tree(planes, dict(tree.labels)), dict(tree.splits)
         for node, own in tree.splits.items():
             rows = self.X[visited[node]]

@@ -345,15 +345,16 @@ class OCTHTrees:
         tree = drop_idle_splits(tree, self.problem)
         return fewest_features(tree, self.X, self.epsilon, stop) if self.alpha > 0 else tree
 
-    def improve(self, tree: Tree) -> Tree:
+    def improve(self, tree: Tree, patience: Patience) -> Tree:
         """Polish a tree: fewest features, alternated with moving its planes."""
-        candidates = [self.fewest_features(tree)]
-        moved = self.sparse_search().improve(candidates[0], POLISH_SECONDS)
+        candidates = [self.fewest_features(tree, patience)]
+        moved = self.sparse_search().improve(candidates[0], patience.within(POLISH_SECONDS))
         if moved is not None:
             candidates.append(moved)
         search = TreeSearch(self.goal())
         leaf = tree_leaves(tree, self.points.X, self.problem.depth)
-        if self.alpha == 0 and search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
+        deadline = time.perf_counter() + patience.within(POLISH_SECONDS)
+        if self.alpha == 0 and search.improve(leaf, deadline):
             candidates.append(search.best_tree())
         return oblique.least(self.evaluate, *candidates)
 

@@ -44,7 +44,17 @@ from octcore.formulations.shared.separation.chains import ChainBound, chain_boun
 from octcore.formulations.shared.separation.shattering import ShatteringSeparator, table_columns
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.parameters import Choice, Flag, FloatRange
-from octcore.program import Capability, Child, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.program import (
+    Capability,
+    Child,
+    ModelSize,
+    Patience,
+    Point,
+    Problem,
+    Program,
+    PyomoModel,
+    Sense,
+)
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.points import (
@@ -538,7 +548,7 @@ class SearchRounding:
         self._is_rounding = False
         self._seen: set[bytes] = set()
 
-    def __call__(self, point: Point) -> Tree | None:
+    def __call__(self, point: Point, patience: Patience) -> Tree | None:
         """Return a new best tree, or None."""
         now = time.perf_counter()
         self._first = now if self._first is None else self._first
@@ -546,7 +556,9 @@ class SearchRounding:
         if allowed < 0:
             return None
         search, leaf = self.starts, self.leaves(point)
-        deadline = now + min(max(allowed, self.SLICE_SECONDS), self.LONGEST_SECONDS)
+        search.heed(patience)
+        share = min(max(allowed, self.SLICE_SECONDS), self.LONGEST_SECONDS)
+        deadline = now + patience.within(share)
         better, key = False, leaf.tobytes()
         # By turns: points of the relaxation come without end, and restarts find what they do not.
         self._is_rounding = not self._is_rounding

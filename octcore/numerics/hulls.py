@@ -48,9 +48,10 @@ class HullDistance:
     """Max-norm distance of two convex hulls, and the few points that show that they are close.
 
     `left`, `right`: shape ``(n, n_features)``, not empty.
+    Raises `TimeoutError` if so many `seconds` do not suffice.
     """
 
-    def __init__(self, left: FloatArray, right: FloatArray) -> None:
+    def __init__(self, left: FloatArray, right: FloatArray, seconds: float = np.inf) -> None:
         self.left, self.right = left, right
         n_left, n_right, p = len(left), len(right), left.shape[1]
         count = n_left + n_right
@@ -67,7 +68,8 @@ class HullDistance:
                 csr_matrix(np.vstack([coordinates, mirrored, sums])),
                 np.append(np.full(2 * p, -np.inf), [1.0, 1.0]),
                 np.append(np.zeros(2 * p), [1.0, 1.0]),
-            )
+            ),
+            time_limit=max(0.0, seconds),
         )
         found = optimum(self._highs, "hull")
         self.distance = float(found[count])
@@ -103,9 +105,15 @@ def gap_along(weights: FloatArray, left: FloatArray, right: FloatArray) -> Gap:
     return Gap(weights, float((left @ weights).max()), float((right @ weights).min()))
 
 
-def widest_gap(left: FloatArray, right: FloatArray) -> Gap | None:
-    """Widest gap of a hyperplane with weights of 1-norm 1; None when the hulls meet."""
-    gap = HullDistance(left, right).gap()
+def widest_gap(left: FloatArray, right: FloatArray, seconds: float = np.inf) -> Gap | None:
+    """Widest gap of a hyperplane with weights of 1-norm 1.
+
+    None when the hulls meet, or so many seconds do not suffice.
+    """
+    try:
+        gap = HullDistance(left, right, seconds).gap()
+    except TimeoutError:
+        return None
     return gap if gap.width > _TOLERANCE else None
 
 

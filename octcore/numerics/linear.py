@@ -36,7 +36,8 @@ def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
 
     Rarely a warm start, or the simplex method itself, ends without an answer; presolve finds one.
     """
-    ends = {highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible}
+    statuses = highspy.HighsModelStatus
+    ends = {statuses.kOptimal, statuses.kInfeasible, statuses.kTimeLimit}
     run(highs)
     if highs.getModelStatus() not in ends:
         highs.clearSolver()
@@ -50,9 +51,12 @@ def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
 def optimum_if_any(highs: highspy.Highs, what: str) -> FloatArray | None:
     """Columns of the optimum of a small problem; None where nothing is feasible.
 
-    `EngineError`, which says what problem it was, if HiGHS has no answer.
+    `EngineError`, which says what problem it was, if HiGHS has no answer; `TimeoutError` if it was
+    given too little time for one.
     """
     status = solved(highs)
+    if status == highspy.HighsModelStatus.kTimeLimit:
+        raise TimeoutError
     if status == highspy.HighsModelStatus.kInfeasible:
         return None
     if status != highspy.HighsModelStatus.kOptimal:

@@ -32,7 +32,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.numerics import kernels
-from octcore.program import ENGINES, Capability, Patience, Program, engines_for
+from octcore.program import ENGINES, Capability, Program, engines_for
 from octcore.solving.finish import finish, named
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import INTERRUPTED, Run
@@ -257,7 +257,7 @@ def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
     attempt.offer(prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or attempt.cancel():
         return
-    patience = Patience(lambda: attempt.clock.remaining, attempt.cancel)
+    patience = attempt.patience
     for source, tree in attempt.program.starts(patience):
         attempt.offer(tree, source)
         if patience():

@@ -236,7 +236,6 @@ class TreeSearch(LocalSearch):
         self.ceiling = goal.points.conflict_bound
         self._norm = largest_norm(goal.epsilon)
         self._batches = 0
-        self._patience = ENDLESS
         self._gaps = GapRepair(goal, self.rng)
         is_small = goal.points.X.size <= SOFT_MARGIN_SIZE
         self._soft = SoftTrees(goal) if is_small else None
@@ -248,14 +247,16 @@ class TreeSearch(LocalSearch):
         """Whether the conflict bound is attained without a price of splits."""
         return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
 
+    def heed(self, patience: Patience) -> None:
+        """Take no longer than it has for whatever is asked for from now on."""
+        self._gaps.patience = patience
+
     def trees(self, seconds: float, patience: Patience = ENDLESS) -> Iterator[tuple[str, Tree]]:
         """Yield trees for `seconds`: descended and greedy ones, improved ones, then restarts.
 
-        `patience`: whatever the search is asked for, then and later, takes no longer than it has.
-
         The best tree may come again, so that the caller can look at its clock between restarts.
         """
-        self._patience = patience
+        self.heed(patience)
         deadline = time.perf_counter() + patience.within(seconds)
         grown: list[PlaneTree] = []
         for k in range(max(len(LIKELIHOOD_SHARES), self.goal.depth - 1)):
@@ -288,7 +289,7 @@ class TreeSearch(LocalSearch):
 
     def _greedy_trees(self, grown: list[PlaneTree], deadline: float) -> Iterator[tuple[str, Tree]]:
         """Greedy trees of all criteria, added to `grown`."""
-        greedy = GreedySvmTrees(self.goal, self._patience)
+        greedy = GreedySvmTrees(self.goal, self._gaps.patience)
         for criterion in CRITERIA:
             if self.is_perfect or (grown and time.perf_counter() > deadline):
                 return
@@ -382,6 +383,6 @@ class TreeSearch(LocalSearch):
             return False
         centred = self._gaps.with_gaps(planes)
         if polish and goal.value(centred) < value - GAIN:  # gaps cost something: win it back
-            limit = time.perf_counter() + self._patience.within(POLISH_SECONDS)
+            limit = time.perf_counter() + self._gaps.patience.within(POLISH_SECONDS)
             centred = self._gaps.polished(centred, limit)
         return self.keep(centred)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
+from octcore.program import ENDLESS
 from octcore.warmstart.goal import Plane, TreeGoal, climb, side_gains
 from octcore.warmstart.plane_search import improve_strip, shift_into_gap
 from octcore.warmstart.points import FloatArray, IntArray, PlaneTree, node_sides
@@ -28,10 +29,10 @@ def largest_norm(epsilon: float) -> float:
 
 
 class GapRepair:
-    """Gives the nodes of a tree gaps that reach epsilon."""
+    """Gives the nodes of a tree gaps that reach epsilon, in the time that `patience` has."""
 
     def __init__(self, goal: TreeGoal, rng: np.random.Generator) -> None:
-        self.goal, self.rng = goal, rng
+        self.goal, self.rng, self.patience = goal, rng, ENDLESS
 
     def without_idle_splits(self, planes: PlaneTree) -> PlaneTree:
         """Undo splits with an empty side, and those that are not worth their price."""
@@ -62,7 +63,7 @@ class GapRepair:
             if not len(left) or not len(right):
                 planes.set(node, 0.0, 1.0 if len(right) else -1.0)
                 continue
-            found = widest_gap(X[left], X[right])
+            found = widest_gap(X[left], X[right], self.patience.left())
             if found is not None and found.width >= least:
                 planes.set(node, *found.unit_margin)
             else:

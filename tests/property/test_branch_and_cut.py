@@ -147,7 +147,7 @@ def program_of(lazy: Lazy, rng: np.random.Generator) -> Program:
             read_tree=lambda point: tree_of(point.array(x) > 0.5),
             start_values=lambda tree: [],
             separators=(Separator(lazy, x, life),),
-            rounding=(lambda point: tree_of(point.array(x) > 0.7)) if helps[0] else None,
+            rounding=(lambda point, _: tree_of(point.array(x) > 0.7)) if helps[0] else None,
             probing=probing if helps[1] else None,
         )
 

@@ -352,9 +352,10 @@ class BranchAndCut:
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
             point = Point(self.relaxation.columns, x)
-            rounded = None if self.model.rounding is None else self.model.rounding(point)
-            if rounded is not None:
-                self._offer(rounded, "rounding")
+            if self.model.rounding is not None:
+                rounded = self.model.rounding(point, self.attempt.patience)
+                if rounded is not None:
+                    self._offer(rounded, "rounding")
             if bound >= self.cutoff:
                 return None
             binaries = x[self.relaxation.integer]
@@ -417,7 +418,7 @@ class BranchAndCut:
         before = self.recorder.objective
         self.attempt.offer(tree, source)
         if self.program.improve is not None:
-            self.attempt.offer(self.program.improve(tree), "polish")
+            self.attempt.offer(self.program.improve(tree, self.attempt.patience), "polish")
         if self.recorder.objective != before and self._root_costs is not None:
             self._fix_globally()
 

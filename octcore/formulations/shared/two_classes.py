@@ -6,7 +6,7 @@ last level keep an empty strip of width epsilon.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,12 +114,14 @@ class TwoClassTrees:
         signs: np.ndarray,
         penalty: np.ndarray,
         epsilon: float,
+        stop: Callable[[], bool],
         columns: np.ndarray | None = None,
     ) -> tuple[np.ndarray, float]:
         """Plane of least norm and slack for the rows of a node, which keep to their sides.
 
         `visited`: rows by node.
         `signs`, `penalty`: of the rows at the node.
+        `stop`: asked during the work; when it says so, any plane may be returned.
         `columns`: features that it may use; None for all.
         """
         here = visited[node]
@@ -128,7 +130,7 @@ class TwoClassTrees:
         sides = None
         if node in self.upper:
             sides = np.where(np.isin(here, visited[2 * node]), -1, 1).astype(np.int8)
-        found = solve_node_plane(self.X[here], signs, penalty, sides, epsilon, columns=columns)
+        found = solve_node_plane(self.X[here], signs, penalty, sides, epsilon, stop, columns)
         return found.plane.weights, float(found.plane.bias)
 
     def coding_claims(self, *others: str) -> tuple[str, ...]:

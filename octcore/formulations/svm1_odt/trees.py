@@ -382,10 +382,11 @@ class SVM1Trees:
         dense[columns] = found[0]
         return dense, -found[1] - self.distance
 
-    def improve(self, tree: Tree) -> Tree:
+    def improve(self, tree: Tree, patience: Patience) -> Tree:
         """Polish a tree of the solver, and refit its nodes in the objective itself."""
         candidates = [self.polish(tree)]
         if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
-            start, deadline = self._planes_of(candidates[0]), time.perf_counter() + POLISH_SECONDS
+            start = self._planes_of(candidates[0])
+            deadline = time.perf_counter() + patience.within(POLISH_SECONDS)
             candidates.append(self._of_planes(self.margin_search().improve(start, deadline)))
         return least(self.evaluate, *candidates)

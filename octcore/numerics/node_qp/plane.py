@@ -12,6 +12,8 @@ from octcore.numerics.node_qp.factor import NodeData, new_bank, node_of
 from octcore.numerics.node_qp.rows import load_rows, refactor
 from octcore.numerics.node_qp.solver import PIVOT_LIMIT, TOLERANCE, solve_node
 
+KERNELS = f"{__name__}:planes"
+"""Set of kernels, see `octcore.numerics.kernels`: all that a cold solve of one node needs."""
 # The bias penalty may lift a value by this fraction of it at most.
 BIAS_ERROR = 1e-9
 # Solves with the bias penalty centred at the last bias, until the penalty is negligible.
@@ -24,6 +26,12 @@ _FINE = 1e-9
 _TIGHT = 1e-7
 # Beyond this the kernel has followed a ray along which the dual grows without end.
 _NO_PLANE = 1e9
+
+
+def compile_part(part: str) -> None:
+    """Solve one small node with routing rows."""
+    x, y = np.array([[0.0], [0.4], [1.0]]), np.array([-1.0, 1.0, 1.0])
+    solve_node_plane(x, y, np.ones(3), np.array([-1, -1, 1], np.int8))
 
 
 def bias_scale(

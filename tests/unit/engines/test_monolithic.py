@@ -130,8 +130,15 @@ def test_a_gap_that_the_tolerance_explains_is_no_error(problem):
 def test_polished_trees_are_recorded_and_injected(problem):
     best = run(problem)[1]
     program = get_formulation("flow-oct").build(problem)
-    polished = replace(program, improve=lambda tree: best.tree, bound=None)
+    left = []
+
+    def improve(tree, patience):
+        left.append(patience.left())
+        return best.tree
+
+    polished = replace(program, improve=improve, bound=None)
     outcome, recorder, events = solve(polished, Clock(60.0))
+    assert all(0.0 < seconds <= 60.0 for seconds in left)
     assert outcome.stop_reason == "optimal"
     assert recorder.objective == best.objective
     assert {event.source for event in events if event.kind == "incumbent"} <= {"solver", "polish"}

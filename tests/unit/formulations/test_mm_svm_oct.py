@@ -10,9 +10,13 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
+from octcore.formulations import mm_svm_oct
 from octcore.formulations.base import get_formulation
 from octcore.formulations.mm_svm_oct import MMSVMTrees
-from octcore.program import ENDLESS
+from octcore.numerics import kernels
+from octcore.numerics.node_qp import plane
+from octcore.numerics.node_qp.solver import solve_node
+from octcore.program import ENDLESS, Patience
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
@@ -97,7 +101,7 @@ def test_polishing_never_worsens_and_recentring_keeps_the_routing(y):
         before = program.evaluate(tree)
         if before is None:
             continue
-        better = program.improve(tree)
+        better = program.improve(tree, ENDLESS)
         after = program.evaluate(better)
         assert after is not None
         assert after <= before + 1e-9
@@ -154,3 +158,40 @@ def test_three_classes_are_refused_in_words():
     data = Dataset.from_arrays(X, np.array(["a", "b", "c", "a"] * 5))
     with pytest.raises(SettingsError, match="one against the rest"):
         solve(data, "mm-svm-oct")
+
+
+def test_polishing_ends_with_the_time_limit(monkeypatch):
+    solves = []
+
+    def counted(*arguments):
+        solves.append(arguments)
+        return solve_node(*arguments)
+
+    monkeypatch.setattr(plane, "solve_node", counted)
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 10))
+    problem = _problem(X=X, y=((X[:, 0] > X[:, 1]) ^ (rng.random(400) < 0.3)).astype(int))
+    program = get_formulation("mm-svm-oct").build(problem)
+    first = dict(program.starts(ENDLESS))["local SVM"]
+    assert program.improve is not None
+    solves.clear()
+    program.improve(first, Patience(lambda: 0.0))
+    assert len(solves) == len(first.splits)  # one chunk of work for every plane
+    made = MMSVMTrees(problem)
+    monkeypatch.setattr(mm_svm_oct, "RECENTRE_SECONDS", 0.0)
+    assert made.recentred(first) == first
+
+
+@pytest.mark.parametrize(("key", "params"), [("mm-svm-oct", {}), ("margot", {"norm": "l1"})])
+def test_kernels_of_first_trees_are_prepared_while_no_clock_runs(monkeypatch, key, params):
+    asked = []
+
+    def require(*names, stop=None):
+        asked.extend(names)
+        return 0.0
+
+    monkeypatch.setattr(kernels, "require", require)
+    problem = make_problem(X, Y, 2, 2, params, formulation=key)
+    trees = get_formulation(key).build(problem).starts(ENDLESS)
+    assert next(tree for _, tree in trees if tree.splits)
+    assert plane.KERNELS in asked

@@ -94,7 +94,7 @@ def test_polishing_never_worsens_a_tree():
     for _, tree in program.starts(ENDLESS):
         before = program.evaluate(tree)
         if before is not None:
-            after = program.evaluate(program.improve(tree))
+            after = program.evaluate(program.improve(tree, ENDLESS))
             assert after is not None
             assert after <= before + 1e-9
 
