@@ -134,7 +134,7 @@ KNOWN: Mapping[str, Known] = {
         frozenset({"c1", "c2", "c3", "relabel", "epsilon"}),
         frozenset({"big_m", "start_seconds"}),
         worth=oblique.largest_norm_worth,
-        proofs=(oblique.by_solver,),
+        proofs=(oblique.largest_norm_by_counts, oblique.by_solver),
         closed=1e-4,
     ),
     "oct-h": Known(

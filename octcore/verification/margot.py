@@ -259,11 +259,30 @@ def worth(claim: Claim, routed: Routed) -> float:
     return float(found)
 
 
+def reach(claim: Claim, objective: float) -> float:
+    """Least big-M that forbids no tree of an objective, nor a better one.
+
+    The norm of a plane is bounded by the objective less what no tree avoids, and some row has a
+    score of -1 to 1, so that no score is farther from 0 than the norm times the distance of rows,
+    and 1; a slack is 1 larger, and the model gives it half of the constant.
+    """
+    paired = conflict_errors(claim.X, claim.of_rows, lambda: None)
+    spare = objective - _of_levels(claim, paired)
+    ranges = np.sort(np.ptp(claim.X, axis=0))[::-1]
+    if claim.formulation == "hfs-margot":
+        budgets = [_budget(claim, level) or len(ranges) for level in range(claim.depth)]
+        ranges = ranges[: max(budgets)]
+    return 2.0 * (2.0 + float(np.sqrt(2.0 * max(0.0, spare)) * np.linalg.norm(ranges)))
+
+
+def _of_levels(claim: Claim, paired: float) -> float:
+    return sum(2.0 * _penalty(claim, level) * paired for level in range(claim.depth))
+
+
 def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     """Bound by equal rows of both classes, whose slacks sum to two at least on every level."""
     paired = conflict_errors(claim.X, claim.of_rows, guard)
-    of_levels = sum(2.0 * _penalty(claim, level) * paired for level in range(claim.depth))
-    return Proven(of_levels, METHOD)
+    return Proven(_of_levels(claim, paired), METHOD)
 
 
 def by_states(claim: Claim, guard: Guard) -> Proven:

@@ -37,7 +37,7 @@ STRIP_TOLERANCE = 2e-7
 LEAF_SHARE = 0.05
 """Rows of a leaf of OCT-H where none are asked for, as published."""
 COUNTS = "counts of rows and classes"
-BY_HIGHS = "proven by HiGHS, not replayed"
+BY_SOLVER = "the bound was proven by a solver of models, which is not replayed"
 
 
 # -- SVM1-ODT -----------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _is_subset(claim: Claim, split: object) -> bool:
 def svm1_by_steps(claim: Claim, guard: Guard) -> Proven:
     """Bound of SVM1-ODT by replayed assignments; subsets of values are no planes."""
     if _has_subsets(claim).any():
-        raise NotProvenError(BY_HIGHS)
+        raise NotProvenError(BY_SOLVER)
     missing, norm, epsilon = _svm1_prices(claim)
     unit, clearance = epsilon, 0.0
     if claim.params["strict"] and missing * epsilon < 1:  # else a row on a plane is an error rather
@@ -252,9 +252,33 @@ def largest_norm_worth(claim: Claim, routed: Routed) -> float:
     return total + largest
 
 
+def largest_norm_by_counts(claim: Claim, guard: Guard) -> Proven:
+    """Bound by equal rows of both classes: on every level margins of two, or a label flipped.
+
+    Without a plane the rows of the smaller class do so on every level.
+    """
+    params = claim.params
+    missed = 2.0 * float(params["c1"])
+    if params["relabel"]:
+        missed = min(missed, float(params["c2"]))
+    paired = value.conflict_errors(claim.X, claim.of_rows, guard)
+    without = claim.depth * missed * value.weight_of_minorities(claim)
+    return Proven(min(without, claim.depth * missed * paired + float(params["c3"])), COUNTS)
+
+
+def largest_norm_reach(claim: Claim, objective: float) -> float:
+    """Least big-M of MM-SVM-OCT that forbids no tree of an objective, nor a better one.
+
+    The norm of a plane is bounded by the objective, and some row has a score of -1 to 1, so that no
+    score is farther from 0 than the norm times the distance of rows, and 1; a slack is 1 larger.
+    """
+    farthest = float(np.linalg.norm(np.ptp(claim.X, axis=0)))
+    return 2.0 + math.sqrt(2.0 * objective) * farthest
+
+
 def by_solver(claim: Claim, guard: Guard) -> Proven:
     """Nothing: what a solver proved is not proven again."""
-    raise NotProvenError(BY_HIGHS)
+    raise NotProvenError(BY_SOLVER)
 
 
 # -- S-OCT --------------------------------------------------------------------------------------

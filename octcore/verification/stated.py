@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from octcore.data.findings import listing
+from octcore.verification import margot
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, encode, route
 from octcore.verification.known import Known
-from octcore.verification.oblique import leaf_rows, right_distance
+from octcore.verification.oblique import largest_norm_reach, leaf_rows, right_distance
 from octcore.verification.optimum import SMALLEST_OCT_GAP, derived
 from octcore.verification.value import (
     GAP_TOLERANCE,
@@ -40,6 +41,7 @@ from octcore.verification.value import (
 DIGITS = 1e-9
 """Relative; what is derived here and there may be added up in another order."""
 SOLVER_TOLERANCE = 1e-6
+SIX_DIGITS = 5e-6
 HOW_IT_WENT = frozenset(
     {
         "nodes", "linear_programs", "cuts_by_family", "cuts_purged", "columns", "fixing",
@@ -564,7 +566,29 @@ COMMON: Mapping[str, Holds] = {
 _STRIP = r"upper planes keep an empty strip of width (\S+)"
 _CODING = r"(.*) is coded -1 \(left leaves\), (.*) \+1 \(right\)"
 _ONE_CLASS = r"all rows are (.*)"
+
+
+def _of_big_m(least: Callable[[Claim, float], float]) -> Mapping[str, Holds]:
+    """What is said of the big-M of a model, by the least one that forbids no tree worth having."""
+
+    def beyond(stated: Stated, said: str) -> float:
+        """Share by which it is larger than that."""
+        objective = stated.claim.objective
+        needed = np.inf if objective is None else least(stated.claim, objective)
+        return float(said) / needed - 1.0
+
+    return {
+        r"the big-M (\S+) forbids no tree that is at least as good": lambda stated, said: (
+            beyond(stated, said) >= -SIX_DIGITS
+        ),
+        r"the big-M (\S+) may forbid trees as good as this one, so the model proves nothing": (
+            lambda stated, said: beyond(stated, said) <= SIX_DIGITS
+        ),
+    }
+
+
 _OF_MARGOT: Mapping[str, Holds] = {
+    **_of_big_m(margot.reach),
     _STRIP: _param("epsilon"),
     _CODING: _is_coded,
     _ONE_CLASS: lambda stated, said: [said] == list(map(str, stated.claim.classes)),
@@ -609,6 +633,7 @@ OF_FORMULATION: Mapping[str, Mapping[str, Holds]] = {
     "sfs-margot": _OF_MARGOT,
     "mm-svm-oct": {
         **_OF_MARGOT,
+        **_of_big_m(largest_norm_reach),
         r"relabelling is (allowed|off)": lambda stated, said: (
             (said == "allowed") == bool(stated.claim.params["relabel"])
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.solving.run import Run
+from octcore.tree.tree import Split, Tree
 from octcore.verification import margot
-from octcore.verification.base import Guard
+from octcore.verification.base import Guard, WrongError
 from octcore.verification.checking import claim_of
-from octcore.verification.oblique import oct_h_by_counts
+from octcore.verification.claim import route
+from octcore.verification.oblique import largest_norm_by_counts, largest_norm_worth, oct_h_by_counts
 from octcore.verification.sheet import make_sheet
 
 
@@ -89,3 +92,58 @@ def test_the_interval_of_a_threshold_is_stated_to_the_last_digit() -> None:
     }
     forged = replace(run, extras={**run.extras, "threshold_intervals": intervals})
     assert "intervals of thresholds" in forged.verify().statement
+
+
+@pytest.mark.parametrize(
+    ("params", "missed"), [({}, 2 * 10.0), ({"relabel": True, "c2": 3.0}, 3.0)]
+)
+def test_equal_rows_of_both_classes_pay_on_every_level_of_mm_svm_oct(params, missed) -> None:
+    X, y = [[0.0], [0.0], [0.0], [1.0], [0.6]], [0, 0, 1, 1, 0]
+    run = solved(X, y, "mm-svm-oct", 2, c1=10.0, start_seconds=0.1, **params)
+    claim = claim_of(run, Guard(60.0))
+    bound = largest_norm_by_counts(claim, Guard(60.0)).bound
+    assert bound == pytest.approx(2 * missed + 0.1)
+    dear = replace(claim, params={**claim.params, "c3": 1e3})
+    assert largest_norm_by_counts(dear, Guard(60.0)).bound == pytest.approx(2 * missed * 2)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        planes = {
+            node: Split.on_plane(rng.normal(size=1) * 10 ** rng.uniform(-2, 2), rng.normal(), True)
+            for node in (1, 2, 3)
+        }
+        found = route(Tree(planes, {node: node % 2 for node in (4, 5, 6, 7)}, 1, 2), claim.X)
+        made = replace(claim, tree=Tree(planes, {node: node % 2 for node in (4, 5, 6, 7)}, 1, 2))
+        with contextlib.suppress(WrongError):
+            assert bound is not None
+            assert largest_norm_worth(made, found) >= bound
+    assert run.objective is not None
+    assert bound is not None
+    assert run.objective >= bound
+
+
+def test_a_single_leaf_of_mm_svm_oct_is_verified_where_planes_are_dear() -> None:
+    run = solved([[0.0], [0.0], [1.0], [2.0]], [0, 1, 1, 1], "mm-svm-oct", 2, c1=1.0, c3=5.0)
+    assert run.verify().status == "confirmed"
+    assert replace(run, bound=None, status="no_solution").verify().status != "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("key", "engine"), [("mm-svm-oct", "auto"), ("margot", "outer-approximation")]
+)
+def test_what_is_said_of_a_big_m_is_held_against_the_rows(key: str, engine: str) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.random((12, 2))
+    data = Dataset.from_arrays(X, (X.sum(axis=1) > 1).astype(int))
+    run = octcore.solve(data, key, depth=1, engine=engine, time_limit=20, verify=False)
+    (said,) = [text for text in run.certificate.statements if "big-M" in text]
+    as_it_is = run.verify()
+    assert "big-M" not in as_it_is.statement
+    least = float(said.split()[2])
+    for wrong in (
+        said.replace(f"{least:g}", "2.1"),
+        f"the big-M {10 * least:g} may forbid trees as good as this one, so the model proves "
+        "nothing",
+    ):
+        statements = tuple(wrong if s == said else s for s in run.certificate.statements)
+        forged = replace(run, certificate=replace(run.certificate, statements=statements))
+        assert forged.verify().status == "refuted"
