@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import task_of
 from octcore.engines.base import Cancel
@@ -23,6 +22,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings, class_weights
 from octcore.solving.solve import solve
 from octcore.tree import metrics
+from octcore.tree.constraints import Constraints
 
 Candidate = tuple[tuple[str, Any], ...]
 """Settings of the grid by name."""

@@ -25,7 +25,7 @@ from octcore.engines.events import (
 from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
 from octcore.program import Capability, Program, Sense
-from octcore.solving.prepare import Prepared, prepare, split_rows
+from octcore.solving.prepare import Prepared, prepare, split_rows, with_engine
 from octcore.solving.run import Certificate, Run
 from octcore.solving.settings import FORMULATION, Asked, check_settings
 from octcore.tree import metrics
@@ -301,6 +301,7 @@ def run_from_incumbent(
     reason = StopReason(stop_reason)
     prepared = prepare(data, check_settings(**settings), sample_weight)
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
+    prepared = with_engine(prepared, program)
     sent = tuple(event for event in events if event.kind != "finished")
     if reason is not StopReason.ERROR and not any(event.tree for event in sent):
         sent += _majority_leaf(prepared, program, sent, seconds)

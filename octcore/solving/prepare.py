@@ -15,8 +15,9 @@ from octcore.encoding.base import Encoding, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
-from octcore.program import Problem
+from octcore.program import Problem, Program, engines_for
 from octcore.solving.settings import (
+    AUTO,
     Settings,
     check_against_data,
     check_settings,
@@ -79,6 +80,23 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     return Prepared(
         settings, info, train, test, encoding, problem, seconds, findings, sample_weight
     )
+
+
+def with_engine(prepared: Prepared, program: Program) -> Prepared:
+    """Name the engine that was asked for, or the formulation's first one that fits the program."""
+    settings = prepared.settings
+    capabilities = program.capabilities or prepared.info.capabilities
+    fitting = engines_for(capabilities)
+    engine = fitting[0] if settings.engine == AUTO else settings.engine
+    if engine not in fitting:
+        needs = " or ".join(capability.value for capability in capabilities)
+        raise SettingsError(
+            "ENGINE_DOES_NOT_FIT",
+            f"With these settings {settings.formulation} needs an engine for {needs} programs; "
+            f"{engine} is none, use {' or '.join(fitting)}.",
+            "engine",
+        )
+    return replace(prepared, settings=replace(settings, engine=engine))
 
 
 def make_problem(

@@ -29,14 +29,14 @@ from octcore.engines.base import (
 )
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.trace import Trace
-from octcore.errors import CancelledError, SettingsError
+from octcore.errors import CancelledError
 from octcore.formulations.base import get_formulation
 from octcore.numerics import kernels
-from octcore.program import ENGINES, Capability, Program, engines_for
+from octcore.program import ENGINES, Capability, Program
 from octcore.solving.finish import finish, named
-from octcore.solving.prepare import Prepared, prepare
+from octcore.solving.prepare import Prepared, prepare, with_engine
 from octcore.solving.run import INTERRUPTED, Run
-from octcore.solving.settings import AUTO, Settings, check_settings
+from octcore.solving.settings import AUTO, check_settings
 from octcore.solving.telling import Teller, compiling_told
 from octcore.solving.verified import after_solve
 from octcore.tree.constraints import Constraints
@@ -190,11 +190,10 @@ def _solve_prepared(
     cancel: Callable[[], bool],
     verify: bool,
 ) -> Run:
+    program = get_formulation(prepared.settings.formulation).build(prepared.problem)
+    prepared = with_engine(prepared, program)
     settings = prepared.settings
-    program = get_formulation(settings.formulation).build(prepared.problem)
-    engine = choose_engine(settings, program)
-    settings = replace(settings, engine=engine.key)
-    prepared = replace(prepared, settings=settings)
+    engine = get_engine(settings.engine)
     events: list[Event] = []
 
     def emit(event: Event) -> None:
@@ -274,23 +273,6 @@ def _run_engine(attempt: Attempt, engine: Engine) -> Outcome:
         return Outcome(StopReason.CANCELLED, attempt.program.method)
     except TimeUpError:
         return Outcome(StopReason.TIME_LIMIT, attempt.program.method)
-
-
-def choose_engine(settings: Settings, program: Program) -> Engine:
-    """Pick the engine that was asked for, or the formulation's first one that fits the program."""
-    capabilities = program.capabilities or get_formulation(settings.formulation).info.capabilities
-    fitting = engines_for(capabilities)
-    if settings.engine == AUTO:
-        return get_engine(fitting[0])
-    if settings.engine not in fitting:
-        needs = " or ".join(capability.value for capability in capabilities)
-        raise SettingsError(
-            "ENGINE_DOES_NOT_FIT",
-            f"With these settings {settings.formulation} needs an engine for {needs} programs; "
-            f"{settings.engine} is none, use {' or '.join(fitting)}.",
-            "engine",
-        )
-    return get_engine(settings.engine)
 
 
 def _closed(outcome: Outcome, recorder: Recorder, may_have_gap: bool) -> Outcome:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.constraints import Constraints
 from octcore.data.arrays import prepare_rows
 from octcore.data.columns import KINDS, Column
 from octcore.data.dataset import Dataset
@@ -23,6 +22,7 @@ from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
 from octcore.solving.run import NUMBERS, Run
 from octcore.solving.settings import class_weights
+from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Tree, labels_array
 
 FORMAT = "octcore-model"

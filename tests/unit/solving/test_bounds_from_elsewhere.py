@@ -58,6 +58,7 @@ def test_a_run_that_ended_early_is_bounded_by_classes_and_leaves():
     assert run.bound == pytest.approx(0.2 - 0.04)
     assert run.badge == "Best found, up to 12.0 points better possible"
     assert solve(MANY, **settings).objective == pytest.approx(run.bound)
+    assert run.settings["engine"] == solve(MANY, **settings).settings["engine"]
     greedy = solve(MANY, "cart", depth=2)
     assert greedy.bound is None
 
