@@ -17,7 +17,7 @@ from octcore.data.preparing import names_of_parts
 from octcore.data.reading import make_dataset, read_table, table_of
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
-from octcore.data.target import likely_target
+from octcore.data.target import is_continuous, likely_target
 from octcore.errors import OctError
 from octcore.plotting.palette import Palette, palette_for
 from octcore.solving.recipe import DataChoice
@@ -121,6 +121,17 @@ def dataset() -> Dataset:
     """The current data set; always one that could be made."""
     choice()
     return state().data
+
+
+def is_measurement() -> bool:
+    """Whether what is predicted is a column of numbers, cut into classes or not."""
+    target = choice().target
+    return target is not None and is_continuous(table().column(target), table().delimiter)
+
+
+def is_ready() -> bool:
+    """Whether there are classes to predict: a target, and no measurement that is not cut."""
+    return dataset().y is not None and (choice().target_bins is not None or not is_measurement())
 
 
 def _take(chosen: DataChoice, read: RawTable, data: Dataset, content: bytes = b"") -> None:

@@ -27,11 +27,11 @@ data = session.dataset()
 with right:
     column_editor.draw_target()
     repairs.draw_gaps()
-    ready = column_editor.is_ready()
-    start_button("Find an optimal tree", key="start_from_data", is_ready=ready)
-    if ready and suits_margins(data):
-        start_button("Find a tree with margins", "start_margins", MARGIN_SETTINGS, is_first=False)
-    if ready:
+    start_button("Find an optimal tree", key="start_from_data")
+    if session.is_ready():
+        if suits_margins(data):
+            words = "Find a tree with margins"
+            start_button(words, "start_margins", MARGIN_SETTINGS, is_first=False)
         chart.show(
             class_bars_figure(class_bars(data.classes, data.class_counts), session.palette()),
             key="class_bars",

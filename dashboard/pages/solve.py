@@ -13,7 +13,7 @@ with st.container(key=RESULT_FIRST):
     left, right = st.columns([2, 3], gap="large")
 with right:
     # First: what runs is shown before the form estimates the size of the next model.
-    if session.run_id() or column_editor.is_ready():
+    if session.run_id() or session.is_ready():
         progress.draw(session.run_id())
 with left:
     if not column_editor.asks_first():

@@ -55,11 +55,13 @@ def stay_in_app() -> None:
 def draw_title(title: str, data: Dataset | None = None, n_rows: int | None = None) -> None:
     """Draw the heading of a page, with data beside it: those that are loaded, or others."""
     stay_in_app()
+    has_classes = data is not None or session.is_ready()
     data = session.dataset() if data is None else data
     rows = data.n_samples if n_rows is None else n_rows
     parts = [text.count(rows, "row"), text.count(data.n_features, "feature")]
     if data.y is not None:
-        parts.append(text.count(data.n_classes, "class"))
+        classes = text.count(data.n_classes, "class")
+        parts.append(classes if has_classes else "numbers, no classes yet")
     left, right = st.columns([1, 2], vertical_alignment="bottom")
     left.title(title, anchor=False)
     with right.container(horizontal=True, horizontal_alignment="right"):

@@ -62,19 +62,11 @@ def suits_margins(data: Dataset) -> bool:
 
 
 def start_button(
-    label: str,
-    key: str,
-    given: Mapping[str, Any] | None = None,
-    is_first: bool = True,
-    is_ready: bool = True,
+    label: str, key: str, given: Mapping[str, Any] | None = None, is_first: bool = True
 ) -> None:
-    """Draw a button that starts a solve, by default `first_settings`, and opens the Solve page.
-
-    `is_ready`: whether the page knows what is predicted.
-    """
-    data = session.dataset()
-    is_ready = is_ready and data.y is not None
-    words = None if is_ready else "Say first what is predicted."
+    """Draw a button that starts a solve, by default `first_settings`, and opens the Solve page."""
+    data, is_ready = session.dataset(), session.is_ready()
+    words = None if is_ready else "Say first on the Data page what is predicted."
     look: dict[str, Any] = {"disabled": not is_ready, "help": words}
     pressed = inputs.wide_button(label, "play_arrow", key, is_first=is_first, **look)
     if pressed and start(given or first_settings(data)):

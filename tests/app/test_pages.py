@@ -410,7 +410,10 @@ def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     target.set_value("price").run()
     assert "regression" in shown(app)
     assert "with a single row" not in shown(app)
-    assert button(app, "Find an optimal tree").disabled
+    assert "2 features · numbers, no classes yet" in shown(app)
+    for page, label in (("start", "See a proven tree"), ("data", "Find an optimal tree")):
+        app.switch_page(f"pages/{page}.py").run()
+        assert button(app, label).disabled
     next(g for g in app.button_group if g.label == "Classes made of it").set_value(3).run()
     assert not app.exception
     assert not button(app, "Find an optimal tree").disabled

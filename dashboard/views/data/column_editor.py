@@ -11,29 +11,16 @@ from octcore.data.columns import KINDS
 from octcore.data.preparing import DATE
 from octcore.data.reading import table_in_use
 from octcore.data.table import RawTable
-from octcore.data.target import BINS, is_continuous
+from octcore.data.target import BINS
 from octcore.plotting import text
 from octcore.reports.summary import class_that_matters
 
 MOST_TARGETS, MOST_CLASSES = 500, 50
 
 
-def is_ready() -> bool:
-    """Whether there are classes to predict: a target, and not a measurement."""
-    choice = session.choice()
-    if choice.target is not None and choice.target_bins is None:
-        return not _is_measurement(choice.target)
-    return session.dataset().y is not None
-
-
-def _is_measurement(target: str) -> bool:
-    table = session.table()
-    return is_continuous(table.column(target), table.delimiter)
-
-
 def asks_first() -> bool:
     """Whether a page needs what is predicted before anything else; says where to choose it."""
-    if is_ready():
+    if session.is_ready():
         return False
     st.warning("Say on the Data page first what is predicted.")
     st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
@@ -55,7 +42,7 @@ def draw_target() -> None:
         if session.change_choice(target=picked, positive_class=None, target_bins=None):
             st.rerun()
         inputs.say(session.state().problem)
-    if choice.target is not None and _is_measurement(choice.target):
+    if choice.target is not None and session.is_measurement():
         _bins(choice.target, choice.target_bins)
     _class_that_matters()
 

@@ -7,7 +7,6 @@ from typing import Any, cast
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.data import column_editor
 from dashboard.widgets import inputs
 from octcore.data.assembly import GapPrice, Missing
 from octcore.data.checks import sentinels
@@ -59,7 +58,7 @@ def draw_above() -> None:
 
 def _warned() -> list[Finding]:
     """What is to be said where the table is chosen, what costs most first."""
-    apart = SAID_ELSEWHERE if column_editor.is_ready() else SAID_ELSEWHERE | OF_CLASSES
+    apart = SAID_ELSEWHERE if session.is_ready() else SAID_ELSEWHERE | OF_CLASSES
     return _by_damage(
         f
         for f in session.dataset().findings
