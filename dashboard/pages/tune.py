@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
+from dashboard.views.data import column_editor
 from dashboard.views.tune import view
 from dashboard.widgets import inputs
 from dashboard.widgets.frame import draw_title
@@ -16,7 +17,7 @@ with right:
     # First: what runs is shown before the form counts the next one.
     view.draw(session.tuning_id())
 with left:
-    plan = view.draw_form(session.dataset())
+    plan = None if column_editor.asks_first() else view.draw_form(session.dataset())
     if plan is not None and view.start_button(session.dataset(), plan):
         make = partial(jobs.start_tuning, session.token(), session.dataset(), plan)
         if started := inputs.tried(make):

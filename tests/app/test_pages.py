@@ -414,6 +414,9 @@ def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     for page, label in (("start", "See a proven tree"), ("data", "Find an optimal tree")):
         app.switch_page(f"pages/{page}.py").run()
         assert button(app, label).disabled
+    app.switch_page("pages/tune.py").run()
+    assert "Say on the Data page first" in shown(app)
+    app.switch_page("pages/data.py").run()
     next(g for g in app.button_group if g.label == "Classes made of it").set_value(3).run()
     assert not app.exception
     assert not button(app, "Find an optimal tree").disabled
