@@ -34,9 +34,10 @@ def first_settings(data: Dataset) -> dict[str, Any]:
     }
 
 
-def start(settings: Mapping[str, Any]) -> bool:
-    """Start a solve on the current data and look at it; says in a sentence why it cannot."""
-    run = inputs.tried(lambda: jobs.submit(session.token(), session.dataset(), settings))
+def start(settings: Mapping[str, Any], data: Dataset | None = None) -> bool:
+    """Start a solve, by default of what is loaded, and look at it; says why it cannot."""
+    rows = session.dataset() if data is None else data
+    run = inputs.tried(lambda: jobs.submit(session.token(), rows, settings))
     if run is not None:
         session.offer(session.SOLVE, settings)
         session.look_at(run)

@@ -112,6 +112,16 @@ def test_one_click_leads_to_a_tree(fake):
     )
 
 
+def test_what_now_goes_on_with_the_rows_of_the_run(fake):
+    app = open_app()
+    button(app, "Find an optimal tree").click().run()
+    app.switch_page("pages/data.py").run()
+    next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
+    app.switch_page("pages/solve.py").run()
+    next(b for b in app.button if (b.key or "").startswith("next:")).click().run()
+    assert fake.views["run-1"].data.name == "iris"
+
+
 @pytest.mark.parametrize("page", ["solve", "explore", "about"])
 def test_pages_open_empty_and_say_what_to_do(fake, page):
     app = open_app(page)

@@ -38,7 +38,7 @@ def draw(view: JobView, run: SolvedRun) -> None:
     data = questions.rows_of(view)
     task = None
     if settings is not None and data is not None:
-        task = answer(data, settings, lambda job: _result(job, view.id, run))
+        task = answer(data, settings, lambda job: _result(job, view, run))
     if task is None or not jobs.task(task).parts:
         beside_greedy(view.id, run)
 
@@ -80,7 +80,7 @@ def splits_of(job: JobView) -> list[Split]:
     return [Split.from_dict(part["split"]) for part in job.parts]
 
 
-def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
+def _result(job: JobView, view: JobView, run: SolvedRun) -> None:
     splits = splits_of(job)
     label = class_that_matters(run.train)
     n = len(splits)
@@ -100,7 +100,7 @@ def _result(job: JobView, run_id: str, run: SolvedRun) -> None:
         "each tree is grown anew. CART grows split by split, to the same depth and price of a leaf."
     )
     if job.is_final and (sizes := sizes_of(splits)):
-        _size(run_id, run, sizes)
+        _size(view, run, sizes)
 
 
 def comparison_words(splits: Sequence[Split]) -> str:
@@ -133,18 +133,19 @@ def _line(tallies: Sequence[Tally], label: object | None) -> dict[str, str]:
     return line
 
 
-def _size(run_id: str, run: SolvedRun, sizes: Sequence[Size]) -> None:
+def _size(view: JobView, run: SolvedRun, sizes: Sequence[Size]) -> None:
     right = recommended(sizes)
     st.markdown(f"**Which size?** {text.markdown(size_words(run, sizes), 500)}")
     with st.container(horizontal=True, gap="small"):
         if right.leaves != run.tree.n_leaves and st.button(
             f"Use {text.count(right.leaves, 'leaf')}",
-            key=session.widget_key("use_size", run_id),
+            key=session.widget_key("use_size", view.id),
             icon=":material/stairs:",
         ):
-            start.start(advice.of_size(advice.given_settings(run.settings), right.leaves))
+            settings = advice.of_size(advice.given_settings(run.settings), right.leaves)
+            start.start(settings, questions.rows_of(view))
             st.rerun()
-        if st.button("All sizes", key=session.widget_key("sizes", run_id)):
+        if st.button("All sizes", key=session.widget_key("sizes", view.id)):
             session.open_page(advice.SIZE)
 
 

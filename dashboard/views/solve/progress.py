@@ -13,6 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.explore import replay
 from dashboard.views.solve import advice, new_rows
 from dashboard.views.solve.advice import given_settings
+from dashboard.views.what_if import questions
 from dashboard.widgets import (
     chart,
     data_thread,
@@ -222,7 +223,7 @@ def _answer(view: JobView, run: SolvedRun) -> None:
     numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
-    _what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
+    _what_now(view, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
     over_costs(view, run)
     new_rows.draw(view, run)
 
@@ -233,18 +234,18 @@ def _answer(view: JobView, run: SolvedRun) -> None:
     run_summary.proof(run, more)
 
 
-def _what_now(run_id: str, found: advice.Advice) -> None:
-    """Draw what can be done next: a sentence and its buttons, the best first."""
+def _what_now(view: JobView, found: advice.Advice) -> None:
+    """Draw what can be done next with the rows of a run: a sentence and buttons, the best first."""
     st.markdown(f"**What now?** {text.markdown(found.sentence, 400)}")
     with st.container(horizontal=True, gap="small"):
         for position, step in enumerate(found.steps):
-            key = session.widget_key("next", run_id, step.label)
+            key = session.widget_key("next", view.id, step.label)
             kind = "primary" if position == 0 else "secondary"
             if not st.button(step.label, key=key, icon=step.icon, type=kind):
                 continue
             if step.page:
                 session.open_page(step.page)
-            if start.start(step.settings or {}):
+            if start.start(step.settings or {}, questions.rows_of(view)):
                 st.rerun()
 
 
