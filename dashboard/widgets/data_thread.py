@@ -13,7 +13,7 @@ from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import CLASSES, check_settings
 
 
 def restore() -> None:
@@ -23,7 +23,8 @@ def restore() -> None:
     _restore_data()
     if written := st.query_params.get(session.FORM_PARAMETER):
         try:
-            check_settings(**(asked := json.loads(written)))
+            asked = dict(json.loads(written))
+            check_settings(**{name: v for name, v in asked.items() if name != CLASSES.name})
         except (OctError, ValueError, TypeError, RecursionError):
             st.warning("The settings of this link cannot be read; the form on Solve is as usual.")
         else:

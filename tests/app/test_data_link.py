@@ -59,6 +59,19 @@ def test_a_form_that_was_not_solved_survives_a_reload(server):
     assert "cannot be read" in shown(broken.run())
 
 
+def test_one_class_against_the_rest_survives_a_reload_with_its_weights(server):
+    app = open_page("solve")
+    next(s for s in app.selectbox if s.label == "Formulation").set_value("margot").run()
+    next(s for s in app.selectbox if s.label == "Class").set_value("versicolor").run()
+    next(s for s in app.selectbox if s.label == "Class weights").set_value(
+        "one for every class"
+    ).run()
+    next(n for n in app.number_input if n.label == "Weight of versicolor").set_value(3.0).run()
+    fresh = reloaded(app, "solve")
+    next(b for b in fresh.button if b.label == "Find the optimal tree").click().run()
+    assert server.submitted[0]["constraints"]["class_weight"]["versicolor"] == 3.0
+
+
 def test_a_table_that_is_gone_is_said(server):
     app = open_page("data")
     next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()

@@ -108,9 +108,13 @@ def _classes(info: FormulationInfo, data: Dataset) -> Rows:
             "Class",
             data.classes,
             format_func=lambda name: f"{text.printable(name, 40)} against the rest",
-            key=session.widget_key("classes_label", hash(data.classes)),
+            key=_class_key(data),
         )
         return Rows(class_versus_rest(data, label), data, asked={CLASSES.name: str(label)})
+
+
+def _class_key(data: Dataset) -> str:
+    return session.widget_key("classes_label", hash(data.classes))
 
 
 def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
@@ -255,6 +259,13 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     engine = offered.get("engine", AUTO)
     if engine in (AUTO, *info.engines):
         values[session.form_key("engine", formulation)] = engine
+    if families.takes_too_few_classes(info, data):  # what is said of classes is of the grouped ones
+        if (classes := offered.get(CLASSES.name)) is not None:
+            values["classes_how"] = EVERY if classes == ONE_VS_REST else ONE
+        shown = st.session_state.get(_class_key(data), data.classes[0])
+        label = next((known for known in data.classes if str(known) == classes), shown)
+        values[_class_key(data)] = label
+        data = class_versus_rest(data, label)
     limits = constraint_form.filled_in(offered.get("constraints") or {}, data)
     st.session_state.update(values | limits | constraint_form.costs_filled_in(offered, data))
 
@@ -299,16 +310,17 @@ def size_words(size: ModelSize) -> str:
     return words
 
 
-def remember(settings: Mapping[str, Any], data: Dataset) -> None:
+def remember(settings: Mapping[str, Any], rows: Rows) -> None:
     """Put settings that the run of the link has not into the link, so that a reload has them."""
     view = jobs.view(session.run_id())
-    usual = first_settings(data) if view is None else dict(view.settings)
+    usual = first_settings(rows.whole) if view is None else dict(view.settings)
     usual.pop("data", None)
     try:
         is_usual = check_settings(**settings).to_dict() == check_settings(**usual).to_dict()
     except OctError:
         is_usual = False
-    session.link_form({} if is_usual else settings)
+    grouped = {name: told for name, told in rows.asked.items() if name == CLASSES.name}
+    session.link_form({} if is_usual else {**settings, **grouped})
 
 
 def copy_as(settings: Mapping[str, Any], rows: Rows) -> None:
