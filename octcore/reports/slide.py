@@ -8,10 +8,9 @@ from octcore.reports.page import escaped
 from octcore.reports.summary import headline_words, summary
 from octcore.solving.report import export_tree
 from octcore.solving.run import SolvedRun
+from octcore.tree.export.drawings import MOST_COUNTED
 
 WIDTH, HEIGHT, EDGE = 1600, 900, 50
-MOST_CLASSES = 3
-"""Of so many the names stand below, in the order of the counts in the boxes."""
 LETTERS, LINE = 92, 44
 """Of a line of words; its height in pixels."""
 SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")
@@ -25,7 +24,7 @@ def slide_svg(run: SolvedRun, name: str) -> str:
     words = [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, LETTERS)]
     data = text.printable(run.about_data.get("name", "data"), 60)
     foot = f"{run.badge} · {data}, {run.n_train:,} training rows, {run.n_test:,} held out"
-    if len(run.train.classes) <= MOST_CLASSES:
+    if len(run.train.classes) <= MOST_COUNTED:
         foot += f" · counts: {' / '.join(text.printable(c, 12) for c in run.train.classes)}"
     lines = [_text(EDGE + 44, name, 46, "bold"), _text(HEIGHT - EDGE + 10, foot, 26)]
     lines += [_text(EDGE + 110 + LINE * k, line, 32) for k, line in enumerate(words)]

@@ -88,6 +88,8 @@ CHARACTER = 6.6
 LINE, PADDING, GAP, RISE = 15.0, 8.0, 14.0, 54.0
 WIDEST = 26
 """Longest line in a box, in characters."""
+MOST_COUNTED = 3
+"""Classes whose counts stand in a box: of more nobody can tell which number is whose."""
 WIDE_NAME = 60
 """Characters of a name; a terminal has room for more than a picture."""
 
@@ -264,9 +266,12 @@ def _lines(record: NodeRecord) -> tuple[str, ...]:
     text = shorten(record.words, MAX_NAME) if record.is_leaf else with_signs(record.words)
     lines = textwrap.wrap(text, WIDEST) or [""]
     if record.rows is not None:
-        counts = "/ ".join(map(str, record.rows.class_counts))  # no number is cut in two
-        wrapped = (line.replace(" ", "") for line in textwrap.wrap(counts, WIDEST))
-        lines += [count(record.rows.n_samples, "row"), *wrapped]
+        counts = record.rows.class_counts
+        lines.append(count(record.rows.n_samples, "row"))
+        if len(counts) <= MOST_COUNTED:
+            lines.append("/".join(map(str, counts)))
+        elif record.is_leaf and record.rows.errors:
+            lines.append(count(record.rows.errors, "error"))
     return tuple(lines)
 
 

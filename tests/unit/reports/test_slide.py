@@ -34,6 +34,17 @@ def test_a_slide_says_the_sentence_the_proof_and_the_rows(run):
     assert "<=" not in "".join(page.itertext())
 
 
+def test_boxes_of_many_classes_say_errors_and_no_counts():
+    rows = [[float(k)] for k in range(5) for _ in range(4)]
+    labels = ["abcde"[int(value)] for (value,) in rows[:-1]] + ["a"]
+    run = solve(Dataset.from_arrays(rows, labels), "cart", depth=3).needed
+    page = ElementTree.fromstring(slide_svg(run, "Five letters"))
+    assert "counts" not in page.findall(f"{SVG}text")[1].text
+    said = [entry.text for entry in page.find(f"{SVG}svg").iter(f"{SVG}text")]
+    assert said.count("4 errors") == 1
+    assert not any("/" in line for line in said)
+
+
 def test_words_stand_above_the_tree_and_all_within_the_picture(run):
     page = ElementTree.fromstring(slide_svg(run, HOSTILE))
     assert [float(page.get(name)) for name in ("width", "height")] == [WIDTH, HEIGHT]
