@@ -107,16 +107,25 @@ def start_order(entrants: Sequence[Settings]) -> list[int]:
 
 
 def short_labels(
-    settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
+    settings: Sequence[Settings],
+    titles: Mapping[int, str] = MappingProxyType({}),
+    data: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Name runs by what differs, and by `titles` at some positions; equal ones get a number."""
+    """Name runs by what differs, their data too, and by `titles` at some positions.
+
+    Runs that nothing tells apart get a number.
+    """
     labels: list[str] = []
-    for words in differences(settings, titles):
-        label, number = words, 2
+    for position, told in enumerate(differences(settings, titles)):
+        words = label = told + (f" on {data[position]}" if len(set(data)) > 1 else "")
+        number = 2
         while label in labels:
             label, number = f"{words} ({number})", number + 1
         labels.append(label)
     return tuple(labels)
+
+
+MOST_DIFFERENCES = 4
 
 
 def differences(
@@ -126,6 +135,9 @@ def differences(
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
+    # Formulations have engines of their own.
+    left_out = {"formulation", "data", "engine" if "formulation" in differing else ""}
+    told = []
     for position, entry in enumerate(flat):
         info = get_formulation(str(entry["formulation"])).info
         title = titles.get(position) or info.title
@@ -133,12 +145,16 @@ def differences(
         parts = formulation + [
             setting_phrase(name, entry[name])
             for name in differing
-            if name not in {"formulation", "engine", "data"}
+            if name not in left_out
             and entry.get(name) is not None
             # What the formulation needs by itself is no news beside its name.
             and not (formulation and name == "encoding" and entry[name] == info.default_encoding)
         ]
-        yield ", ".join(parts[:4]) or title
+        told.append(parts or [title])
+    for parts in told:
+        few = parts[:MOST_DIFFERENCES]
+        is_own = [other[:MOST_DIFFERENCES] for other in told].count(few) == 1
+        yield ", ".join(few if is_own else parts)
 
 
 def flat_settings(settings: Settings) -> dict[str, Any]:

@@ -126,11 +126,7 @@ def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
     # A tree that somebody kept is none that its formulation's search ended with.
     kept = {i: "Near-optimal tree" for i, view in enumerate(views)
             if view.run and view.run.certificate.method == "near-optimal"}  # fmt: skip
-    labels = short_labels([view.settings for view in views], kept)
-    names = [data_name(view) for view in views]
-    if len(set(names)) == 1:
-        return labels
-    return tuple(f"{label} on {name}" for label, name in zip(labels, names, strict=True))
+    return short_labels([view.settings for view in views], kept, [*map(data_name, views)])
 
 
 def data_name(view: JobView) -> str:

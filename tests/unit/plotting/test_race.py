@@ -141,6 +141,16 @@ def test_names_say_what_differs_and_stay_apart():
     assert short_labels([base, search])[1] == "Exact search on all thresholds, 25 % held out"
     kept = short_labels([{"formulation": "path-search"}] * 2, {1: "Near-optimal tree"})
     assert kept == ("Exact search", "Near-optimal tree")
+    assert short_labels([base, base], data=["iris", "wine"]) == (
+        "FlowOCT on iris",
+        "FlowOCT on wine",
+    )
+    engines = ({"formulation": "margot", "engine": e} for e in ("highs", "auto"))
+    assert short_labels([*engines]) == ("engine highs", "MARGOT")
+    many = {**base, "time_limit": 9.0, "gap": 0.1, "threads": 2, "test_size": 0.2}
+    first, second = short_labels([{**many, "seed": 1}, {**many, "seed": 2}, base])[:2]
+    assert "seed 1" in first
+    assert "seed 2" in second
 
 
 def test_given_and_resolved_settings_look_the_same():
