@@ -117,12 +117,20 @@ def still_tree(
 
 
 def small_tree(
-    run_id: str, run: SolvedRun, path: tuple[int, ...] = (), others: Sequence[TreeView] = ()
+    run_id: str,
+    run: SolvedRun,
+    path: tuple[int, ...] = (),
+    others: Sequence[TreeView] = (),
+    hint: str = "",
 ) -> None:
-    """Draw the tree; a click selects the node for the Explore page as well."""
+    """Draw the tree; a click selects the node for the Explore page as well.
+
+    `hint`: what else a click does on this page.
+    """
     view, selected = known_view(run_id, run), session.selected_node(run_id)
     view = with_spans(view, thresholds.spans(run_id, run))
     data = component_data(view, session.palette(), run_id, selected, path, others=others)
+    data["hint"] = hint
 
     def clicked(node: int) -> None:
         session.select_node(run_id, node)
@@ -150,8 +158,8 @@ HTML = """
     </span>
   </div>
   <div class="stage"><svg role="tree" aria-label="Decision tree" height="200"></svg></div>
-  <div class="hint">Click a node to see its rows. Arrow keys move, Enter selects, Space folds,
-  Ctrl + wheel zooms.</div>
+  <div class="hint"><span></span> <span class="keys">Arrow keys move, Enter selects, Space folds,
+  Ctrl + wheel zooms.</span></div>
 </div>
 """
 

@@ -164,7 +164,9 @@ function drawHistogram(group, node, width, foot, data) {
 }
 
 function drawFold(group, item, plan, data, act) {
-  const [cx, cy] = plan.sideways ? [plan.width, item.height / 2] : [plan.width / 2, item.height];
+  // A finger that means the box is taken for the circle up to a finger's breadth away.
+  const drop = matchMedia("(pointer: coarse)").matches ? 24 : 0;
+  const [cx, cy] = plan.sideways ? [plan.width + drop, item.height / 2] : [plan.width / 2, item.height + drop];
   const fold = el("g", { class: "fold", "aria-hidden": "true" }, group);
   el("circle", { cx, cy, r: 8, fill: data.ink.background, stroke: data.ink.muted }, fold);
   el("path", { d: item.open ? `M${cx - 4},${cy}h8` : `M${cx - 4},${cy}h8M${cx},${cy - 4}v8`, stroke: data.ink.text, "stroke-width": 1.6 }, fold);
@@ -243,6 +245,7 @@ function fillBar(root, data, state, act) {
     item.appendChild(document.createTextNode(c.name));
     legend.appendChild(item);
   });
+  root.querySelector(".hint span").textContent = data.hint || "";
   const actions = { in: () => act.zoom(1.25), out: () => act.zoom(0.8), fit: act.fit, turn: act.turn, svg: () => save(new Blob([exportSvg(root, state, data)], { type: "image/svg+xml" }), "tree.svg"), png: () => savePng(exportSvg(root, state, data), 2 * state.full.w, 2 * state.full.h, "tree.png") };
   for (const button of root.querySelectorAll("button")) button.onclick = actions[button.dataset.act];
 }

@@ -48,6 +48,11 @@ def test_a_picked_row_is_followed_through_the_tree(explore):
     number.press("Enter")
     page.get_by_text(re.compile("Training row 101 ends in.*virginica")).wait_for()
     assert page.locator('g.node[data-node="7"]').first.get_attribute("aria-selected") == "true"
+    page.get_by_role("radio", name="Rows of the node").click()
+    page.get_by_text("Tick a row").wait_for()
+    watched.settle()
+    page.locator("[data-testid=stDataFrame]").nth(1).click(position={"x": 20, "y": 50})
+    page.get_by_text(re.compile(r"Training row \d+ ends in.*Wrong")).wait_for()
     watched.assert_clean()
 
 
@@ -147,7 +152,7 @@ def test_replay_plays_to_the_last_tree_by_itself(visit):
     watched.assert_clean()
 
 
-def test_a_finger_on_a_chart_moves_the_page(chromium, server, solved):
+def test_a_finger_on_a_chart_moves_the_page_and_on_a_box_folds_nothing(chromium, server, solved):
     phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
     agent = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/131.0 Mobile Safari/537.36"
     context = chromium.new_context(**phone, user_agent=agent)
@@ -158,7 +163,7 @@ def test_a_finger_on_a_chart_moves_the_page(chromium, server, solved):
     touch = context.new_cdp_session(page)
 
     def finger(kind: str, *points: tuple[float, float]) -> None:
-        at = [{"x": x, "y": y} for x, y in points]
+        at = [{"x": x, "y": y, "radiusX": 10, "radiusY": 10} for x, y in points]
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
 
     top = "() => document.querySelector('[data-testid=stMain]').scrollTop"
@@ -177,6 +182,15 @@ def test_a_finger_on_a_chart_moves_the_page(chromium, server, solved):
         page.wait_for_timeout(500)
         assert page.evaluate(top) > before + 50, f"chart {k} keeps the finger"
     assert not page.locator(".modebar").first.is_visible()
+    root = page.locator('g.node[data-node="1"] rect.body')
+    root.scroll_into_view_if_needed()
+    watched.settle()
+    drawn, box = page.locator("g.node").count(), root.bounding_box()
+    assert box is not None
+    finger("touchStart", (box["x"] + box["width"] / 2, box["y"] + box["height"] - 6))
+    finger("touchEnd")
+    watched.settle()
+    assert page.locator("g.node").count() == drawn > 1, "a tap on the box folds the tree"
     watched.assert_clean()
     context.close()
 

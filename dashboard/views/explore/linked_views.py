@@ -40,7 +40,8 @@ def _views(run_id: str, run: SolvedRun, was_moving: bool) -> None:
 
     def main_tree() -> None:
         if frame is None:
-            run_summary.small_tree(run_id, run, node_panel.path_nodes(run_id, run))
+            path = node_panel.path_nodes(run_id, run)
+            run_summary.small_tree(run_id, run, path, hint="Click a node to see its rows.")
         else:
             replay.main_tree(run_id, run, frame)
 

@@ -40,7 +40,15 @@ def draw(run_id: str, run: SolvedRun) -> None:
     key = session.widget_key("rows", run_id, node)
     file = ("Rows as CSV", f"node-{node}.csv", frame)
     alt = f"Training rows at node {node}, errors first"
-    chart.rows(frame, key, alt, file, height=220)
+
+    def ticked() -> None:
+        if places := st.session_state[key]["selection"]["rows"]:
+            row = int(np.flatnonzero(train.row_lines == frame.iloc[places[0], 0])[0])
+            _choose(run_id, run, row_path.row_of(train, row, "training"))
+
+    st.caption("Errors first. Tick a row to see its path.")
+    ticks: dict[str, Any] = {"on_select": ticked, "selection_mode": "single-row"}
+    chart.rows(frame, key, alt, file, height=220, **ticks)
 
 
 def known_shares(run_id: str, run: SolvedRun) -> dict[int, tuple[ClassShare, ...]]:
@@ -204,7 +212,7 @@ def _number(run_id: str, run: SolvedRun, row: ChosenRow, part: Dataset) -> None:
         max_value=part.n_samples,
         key=key,
         on_change=changed,
-        help="Or click a row in the plane.",
+        help="Or tick a row of a node, or click one in the plane.",
     )
 
 
