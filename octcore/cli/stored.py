@@ -20,6 +20,7 @@ from octcore.data.reading import read_csv, read_table
 from octcore.data.serial import default_path, jsonable, read_json
 from octcore.data.text import fresh_name
 from octcore.encoding.base import Encoding
+from octcore.engines.events import Event
 from octcore.errors import DataError, ModelFileError, OctError, SettingsError, StoreError
 from octcore.solving.finish import read_back
 from octcore.solving.report import run_report
@@ -196,14 +197,16 @@ def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]
     record = read_json(arguments.of)
     if not isinstance(record, Mapping):
         raise ModelFileError("NOT_A_RUN", f"{arguments.of} is no run and no model of octcore.")
-    packed = record.get("rows") if record.get("format") == "octcore-run-export" else None
+    is_export = record.get("format") == "octcore-run-export"
+    packed = record.get("rows") if is_export else None
     try:
-        if record.get("format") == "octcore-run-export":
+        events = [Event.from_dict(event) for event in record["events"]] if is_export else []
+        if is_export:
             record = record["run"] or {}
         elif record.get("format") == MODEL_FORMAT:
             record = _claim_of_model(record)
         rows = _rows(arguments, record) if packed is None else unpack(base64.b64decode(packed))
-        return read_back(record, rows, ()), record
+        return read_back(record, rows, events), record
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, OctError):
             raise

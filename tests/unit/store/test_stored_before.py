@@ -133,3 +133,12 @@ def test_files_of_an_old_run_are_verified_and_predict_as_they_did(
         found = pd.read_csv(tmp_path / "new.csv")
         assert (found["prediction"] == found["tips to"]).sum() == RIGHT
         assert {column.kind for column in load_model(record).columns} == {"categorical"}
+
+
+def test_a_report_of_an_exported_run_draws_its_events(
+    balance: dict[str, Any], tmp_path: Path
+) -> None:
+    file, report = tmp_path / "old.json", tmp_path / "report.html"
+    file.write_text(json.dumps(balance["export"]), encoding="utf-8")
+    assert main(["report", str(file), "--output", str(report)]) == 0
+    assert "<h2>Convergence</h2>" in report.read_text(encoding="utf-8")
