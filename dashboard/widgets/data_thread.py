@@ -13,7 +13,7 @@ from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
-from octcore.solving.settings import CLASSES, check_settings
+from octcore.solving.settings import CLASSES, check_settings, without_retired
 
 
 def restore() -> None:
@@ -23,9 +23,9 @@ def restore() -> None:
     _restore_data()
     if written := st.query_params.get(session.FORM_PARAMETER):
         try:
-            asked = dict(json.loads(written))
+            asked = without_retired(json.loads(written))
             check_settings(**{name: v for name, v in asked.items() if name != CLASSES.name})
-        except (OctError, ValueError, TypeError, RecursionError):
+        except (OctError, ValueError, TypeError, AttributeError, RecursionError):
             st.warning("The settings of this link cannot be read; the form on Solve is as usual.")
         else:
             session.offer(session.SOLVE, asked)

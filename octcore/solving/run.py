@@ -22,7 +22,7 @@ from octcore.numerics import kernels
 from octcore.program import Sense
 from octcore.solving import report
 from octcore.solving.prepare import problem_of
-from octcore.solving.settings import Asked
+from octcore.solving.settings import Asked, without_retired
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
@@ -528,7 +528,7 @@ float or None
         tree, weights = record.get("tree"), record.get("sample_weight")
         return cls(
             **plain,  # type: ignore[arg-type]
-            settings=dict(record["settings"]),
+            settings=without_retired(record["settings"]),
             certificate=Certificate.from_dict(record["certificate"]),
             tree=None if tree is None else Tree.from_dict(tree),
             encoding=Encoding.from_dict(record["encoding"]),

@@ -171,7 +171,7 @@ class Asked:
             float(value(TIME_LIMIT)),
             float(value(TEST_SIZE)),
             int(value(SEED)),
-            _still_declared(settings.get("params")),
+            dict(settings.get("params") or {}),
             dict(settings.get("constraints") or {}),
             value(COSTS),
             value(REFER),
@@ -193,8 +193,15 @@ class Asked:
         return self.info.default_encoding if self.encoding == AUTO else self.encoding
 
 
-def _still_declared(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (params or {}).items() if name not in RETIRED}
+def without_retired(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are read from a store or a link, without hyperparameters that are `RETIRED`.
+
+    Who gives such a one to a new solve is told that there is none.
+    """
+    params = settings.get("params")
+    if not isinstance(params, Mapping) or not RETIRED & set(params):
+        return dict(settings)
+    return {**settings, "params": {k: v for k, v in params.items() if k not in RETIRED}}
 
 
 def check_settings(
@@ -229,7 +236,7 @@ def check_settings(
     _check_constraints(parsed, info)
     _check_task(checked, parsed, info)
     _check_engine(checked["engine"], info)
-    own = check_all(info.hyperparameters, _still_declared(params), info.key)
+    own = check_all(info.hyperparameters, params or {}, info.key)
     return Settings(params=own, constraints=parsed, **checked)
 
 

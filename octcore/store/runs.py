@@ -28,6 +28,7 @@ from octcore.engines.events import Event, relative_gap
 from octcore.errors import ModelFileError, OctError, StoreError
 from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
+from octcore.solving.settings import without_retired
 from octcore.store.database import Database
 
 SILENCE_SECONDS = 30.0
@@ -481,7 +482,7 @@ def _info(row: tuple[Any, ...]) -> RunInfo:
         state=StoreState(state),
         created=created,
         finished=finished,
-        settings=_listed(settings),
+        settings=without_retired(_listed(settings)),
         summary=_listed(summary),
         rows_hash=key,
         rows_bytes=size or 0,

@@ -16,9 +16,10 @@ from octcore.cli import main
 from octcore.data.packing import unpack
 from octcore.data.samples import load_sample, sample_folder
 from octcore.engines.events import Event
+from octcore.errors import SettingsError
 from octcore.solving.finish import read_back
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
-from octcore.solving.settings import RETIRED, check_settings
+from octcore.solving.settings import RETIRED, check_settings, without_retired
 from octcore.solving.solve import solve
 from octcore.store.models import load_model
 from octcore.store.runs import RunStore, StoreState
@@ -45,11 +46,15 @@ def test_an_old_run_opens_and_is_found_again(store: RunStore) -> None:
         assert run.trace.events
         settings = {name: value for name, value in run.settings.items() if name != "data"}
         read = check_settings(**settings).to_dict()
-        asked = {n: v for n, v in settings["params"].items() if n not in RETIRED}
-        assert {name: read[name] for name in settings} == settings | {"params": asked}
+        assert not RETIRED & set(settings["params"])
+        assert {name: read[name] for name in settings} == settings
         again = solve(store.data(info.id), **settings)
         assert again.objective == pytest.approx(run.objective)
         assert again.accuracy == run.accuracy
+        retired = {**settings, "params": {**settings["params"], "pair_fixing": True}}
+        assert without_retired(retired) == settings
+        with pytest.raises(SettingsError, match="no setting 'pair_fixing'"):
+            solve(store.data(info.id), **retired)
         choice = DataChoice(sample="4-partitions", target="class")
         assert "octcore solve" in command_line(choice, settings)
         compile(python_recipe(choice, settings), "recipe", "exec")
