@@ -490,7 +490,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         sklearn.tree.DecisionTreeClassifier
-            With the training rows counted at its nodes.
+            With the training rows counted at its nodes; with `refer`, asking is a class of it.
 
         Raises
         ------
@@ -509,7 +509,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         from octcore.tree.export.to_sklearn import to_sklearn  # sklearn.tree takes .15 s to load
 
         model: Any = to_sklearn(self.tree_, self.encoding_, X, data.codes, raw)
-        model.classes_ = self.classes_
+        model.classes_ = self._answers
         return model
 
     def __sklearn_tags__(self) -> Any:

@@ -20,7 +20,7 @@ from sklearn.tree._tree import Tree as SklearnTree
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
 from octcore.tree.raw_units import Numbers, left_condition
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, labels_array
 from octcore.tree.wording import condition_words
 
 Floats = npt.NDArray[np.float64]
@@ -142,7 +142,7 @@ def _model(
     y: npt.NDArray[np.int64],
     n_features: int,
 ) -> DecisionTreeClassifier:
-    classes = np.asarray(tree.classes) if tree.classes else np.arange(tree.n_classes)
+    classes = labels_array(tree.classes) if tree.classes else np.arange(tree.n_classes)
     outputs = np.array([tree.n_classes], dtype=np.intp)
     inner: Any = SklearnTree(n_features, outputs, 1)
     places = {node: i for i, node in enumerate(order)}

@@ -64,3 +64,12 @@ def test_dtreeviz_draws_the_tree_and_words_a_path(converted: Any) -> None:
     assert view.view().svg().count("<svg") >= model.get_n_leaves()
     used = {names[j] for j in twin.tree_.feature if j >= 0}
     assert any(name in view.explain_prediction_path(X[0]) for name in used)
+
+
+def test_a_tree_that_asks_a_person_asks_there_too() -> None:
+    """The answer had no name among the classes: predicting ended with an IndexError."""
+    X = np.repeat([0.0, 1.0], 50)[:, None]
+    y = np.r_[np.zeros(50), np.arange(50) % 2].astype(int)
+    model = octcore.OptimalTreeClassifier(max_depth=1, refer=0.2).fit(X, y)
+    assert set(model.predict(X)) == {0, octcore.ASK}
+    assert (model.to_sklearn().predict(X) == model.predict(X)).all()
