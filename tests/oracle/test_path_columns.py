@@ -141,3 +141,11 @@ def test_unconstrained_start_is_one_of_the_columns():
     assert UnivariateObjective(problem).of(free.tree) == pytest.approx(
         free.objective, abs=TOLERANCE
     )
+
+
+def test_constraints_that_cost_nothing_are_said_to_cost_nothing() -> None:
+    """The optimum keeps them; rounding was told as a price of 1.11022e-16."""
+    data, one = octcore.load_sample("iris"), {"max_features": 1}
+    found = octcore.solve(data, "path-columns", encoding="QT-3", constraints=one)
+    assert found.extras["price"] == 0.0
+    assert "so they cost 0;" in " ".join(found.certificate.sentences)

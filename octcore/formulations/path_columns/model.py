@@ -44,6 +44,8 @@ from octcore.program import Capability, Point, Problem, Program, PyomoModel
 from octcore.search.univariate.columns import ColumnTable, TooManyColumnsError, make_table
 from octcore.tree.tree import Tree
 
+ROUNDING = 1e-9
+"""Objectives closer than this are the same."""
 MOST_COLUMNS = 400_000
 """Pyomo needs about 3 kB for a column with its rows; beyond it neither memory nor time suffice."""
 
@@ -160,7 +162,7 @@ class _Assembly:
         free, mine = self.search.unconstrained_objective, self.objective.evaluate(tree)
         if free is None or mine is None or not self.problem.constraints.active:
             return {}, ()
-        price = max(0.0, free - mine)
+        price = free - mine if free - mine > ROUNDING else 0.0
         sentence = (
             f"without the side constraints the optimum is {free:.6g} (proven by path-search), so "
             f"they cost {price:.6g}; that price is exact if this tree is proven optimal, and an "
