@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL.json")
     parser.add_argument("data", metavar="DATA.csv", help="- for the standard input")
     parser.add_argument("--output", metavar="FILE.csv", default="-")
-    words = "add the share of every class among the training rows of a row's leaf"
+    words = "add the share of every class, by its weights, among the training rows of a row's leaf"
     parser.add_argument("--proba", action="store_true", help=words)
     parser = commands.add(
         "verify",

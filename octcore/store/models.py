@@ -72,7 +72,7 @@ class StoredModel:
         return labels_array(self.classes)[self.tree.predict_codes(self._encoded(frame))]
 
     def predict_proba(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Shares of the classes among the training rows of every row's leaf.
+        """Shares of the classes among the training rows of every row's leaf, by all weights.
 
         Parameters
         ----------
