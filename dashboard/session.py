@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from octcore.data.dataset import Dataset
 from octcore.data.findings import Head, UnusableTableError
@@ -310,6 +311,11 @@ def open_page(name: str, run: str | None = None) -> NoReturn:
     """Open a page with what is looked at in its link; `run`: to be looked at from then on."""
     if run is not None:
         look_at(run)
+    # A part of this page that draws itself anew may ask for it while the next page is drawn: the
+    # browser would empty that one, to show a part that is gone.  A part that is not known is
+    # refused at once.
+    if (context := get_script_run_ctx()) is not None:
+        context.fragment_storage.clear()
     query = compare_query() if name == COMPARE else run_query()
     st.switch_page(f"pages/{name}.py", query_params=query)
 

@@ -87,7 +87,7 @@ def price_link() -> None:
         key="price_link",
     ):
         st.session_state[TABS] = TAB
-        st.switch_page("pages/data.py")
+        session.open_page("data")
 
 
 PRICE_TASK, PRICE_SECONDS = "binarization", 900.0

@@ -311,7 +311,7 @@ def _solve_with(
     words, icon = "Opens the Solve page with these settings filled in.", ":material/play_circle:"
     if st.button(label, key=key, icon=icon, help=words, **look):
         session.offer(session.SOLVE, standing.solve_settings(candidate))
-        st.switch_page("pages/solve.py")
+        session.open_page("solve")
 
 
 def shown_table(standing: Standing) -> pd.DataFrame:

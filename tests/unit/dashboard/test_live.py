@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 
@@ -20,6 +22,33 @@ def page() -> None:
             st.session_state["used"] = True
 
     live.until(lambda: next(answers, True), draw)
+
+
+def left() -> None:
+    import streamlit as st
+
+    from dashboard import session
+
+    def part() -> None:
+        if st.button("Leave"):
+            session.open_page("explore")
+
+    st.fragment(part, run_every=60)()
+
+
+def test_a_late_timer_of_a_page_that_was_left_is_refused(monkeypatch):
+    """Else the browser empties the page that is drawn at that moment."""
+    known: list[list[str]] = []
+
+    def leave(page: str, query_params: object) -> None:
+        context = get_script_run_ctx()
+        assert context is not None
+        known.append([*context.fragment_storage._fragments])  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(st, "switch_page", leave)
+    app = AppTest.from_function(left, default_timeout=60).run()
+    app.button[0].click().run()
+    assert known == [[]]
 
 
 def test_a_press_at_the_moment_of_the_end_is_not_lost():
