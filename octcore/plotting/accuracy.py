@@ -349,8 +349,9 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         for ground in ["#0072B2" if true == predicted else "#D55E00"]
     ]
     figure.update_xaxes(title_text="predicted class", showgrid=False, ticks="", type="category")
+    title = {"text": "true class", "standoff": 8}  # else it stands in long names
     figure.update_yaxes(
-        title_text="true class", autorange="reversed", showgrid=False, ticks="", type="category"
+        title=title, autorange="reversed", showgrid=False, ticks="", type="category"
     )
     return figure
 
