@@ -56,7 +56,8 @@ function place(data, state, room) {
   for (const item of items) {
     const { words, detail, kind } = item.node;
     item.details = !data.big ? [detail] : kind === "leaf" ? detail.split(" · ") : detail.split(" · ").slice(-1);
-    item.widest = Math.max(textWidth(words, true) * (data.big && words.length > 12 ? 0.6 : 1), ...item.details.map((line) => textWidth(line, true)));
+    item.shift = kind === "leaf" ? 17 : 0; // the mark before its name
+    item.widest = Math.max(item.shift + textWidth(words, true) * (data.big && words.length > 12 ? 0.6 : 1), ...item.details.map((line) => textWidth(line, true)));
   }
   const widest = Math.max(...(data.beside ? data.beside.texts.map((text) => textWidth(text, true)) : items.map((i) => i.widest)));
   const width = Math.min(sideways ? 200 : 190, Math.max(data.big ? 84 : 108, widest + 2 * PAD));
@@ -65,7 +66,7 @@ function place(data, state, room) {
   for (const text of data.beside ? data.beside.texts : [])
     tallest = Math.max(tallest, PAD + LINE * (wrap(text, width - 2 * PAD, most, true).length + 1) + HISTOGRAM + PAD - 2);
   for (const item of items) {
-    item.lines = wrap(item.node.words, width - 2 * PAD, most, true);
+    item.lines = wrap(item.node.words, width - 2 * PAD - item.shift, most, true);
     item.bar = item.node.histogram && !isWide && !data.big ? HISTOGRAM : BAR;
     item.height = (isWide ? 4 : PAD) + LINE * (item.lines.length + item.details.length) + item.bar + (isWide ? 2 : PAD - 2);
     tallest = Math.max(tallest, item.height);
@@ -118,9 +119,9 @@ function drawNode(layer, item, plan, data, state, act, onPath) {
   el("title", {}, group, node.label);
   const colour = node.kind === "leaf" ? data.classes[node.leaf].colour : data.ink.muted;
   el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen || node.mark || onPath ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.mark || onPath ? 2.6 : node.kind === "leaf" ? 2.2 : 1.3, "stroke-dasharray": node.mark ? "8 4" : "none" }, group);
-  const shift = node.kind === "leaf" ? 17 : 0;
+  const { shift } = item;
   if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${plan.top + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
-  lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
+  lines.forEach((line, i) => el("text", { x: PAD + shift, y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, line));
   item.details.forEach((line, i) => el("text", { x: PAD, y: plan.top + 12 + (lines.length + i) * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(line, plan.width - 2 * PAD)));
   const low = item.height - (plan.top === PAD ? PAD - 2 : 3);
   if (item.bar === HISTOGRAM) drawHistogram(group, node, plan.width - 2 * PAD, low - 3, data);
