@@ -168,9 +168,10 @@ MOST_SILENT = 3
 
 
 def rows_of(label: object) -> str:
-    """What the rows of a class are called: by its name, unless that is but a number."""
+    """What the rows of a class are called: by its name, unless that is a number or a sentence."""
     name = text.printable(label, 30)
-    return name if any(map(str.isalpha, name)) else f"rows of class {name}"
+    is_name = any(map(str.isalpha, name)) and name.count(" ") < 3
+    return name if is_name else f"rows of class {name}"
 
 
 def answer_words(found: Summary) -> str:

@@ -193,7 +193,13 @@ def test_of_two_classes_the_rarer_matters_and_the_chosen_one_before_it():
 
 @pytest.mark.parametrize(
     ("label", "name"),
-    [(1, "rows of class 1"), ("-1", "rows of class -1"), ("ja", "ja"), ("IIb 2", "IIb 2")],
+    [
+        (1, "rows of class 1"),
+        ("-1", "rows of class -1"),
+        ("ja", "ja"),
+        ("IIb 2", "IIb 2"),
+        ("he came back again", "rows of class he came back again"),
+    ],
 )
 def test_rows_of_a_class_that_is_a_number_are_named_as_such(label, name):
     assert rows_of(label) == name
