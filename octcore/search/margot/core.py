@@ -105,7 +105,7 @@ class RoutingSearch(RoutingFrame):
                 self.report_bound(lowest)
                 reported = lowest
             if lowest >= cutoff:
-                return "optimal" if self.least_abandoned() >= cutoff else "stalled"
+                return "optimal" if self.least_abandoned() >= self.finished() else "stalled"
             if self.tracker.stop():
                 return "stopped"
             if self.nodes >= self._next_nearby:
@@ -252,7 +252,8 @@ class RoutingSearch(RoutingFrame):
     def give_up(self, exact: float) -> None:
         """Remember a state in which nothing is left to decide, unless its bound closes it."""
         if exact < self.finished():
-            self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
+            # Without bias penalties: what they amount to falls with the incumbent, `exact` does not.
+            self.abandoned = min(self.abandoned, max(self.value() - self.correction(), exact))
 
 
 class Neighbourhoods:

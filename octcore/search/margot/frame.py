@@ -72,7 +72,7 @@ class RoutingFrame:
         self.nodes: int = 0
         self.seen: set[bytes] = set()
         self.bound = 0.0
-        # Least bound of states that rounding kept from being decided.
+        # Least bound of states that rounding kept from being decided, without bias penalties.
         self.abandoned = np.inf
         self.prefix = np.zeros(len(problem.y), np.int64)
         # Searches of all threads, the one that began first.
@@ -239,7 +239,7 @@ class RoutingFrame:
 
     def report_bound(self, penalised: float) -> None:
         """Publish the global bound that belongs to a penalised one."""
-        allowed = min(penalised, self.least_abandoned()) - self.correction()
+        allowed = min(penalised - self.correction(), self.least_abandoned())
         self.bound = max(self.bound, min(allowed, self.finished()))
         self.tracker.bound(self.bound)
 
@@ -392,7 +392,7 @@ class RoutingFrame:
         return sum(one.nodes for one in self.team)
 
     def least_abandoned(self) -> float:
-        """Least bound of the states that no thread could decide."""
+        """Least bound, without bias penalties, of the states that no thread could decide."""
         return min(one.abandoned for one in self.team)
 
 

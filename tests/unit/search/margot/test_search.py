@@ -15,6 +15,7 @@ from sklearn.svm import SVC
 from octcore.data.synthetic import generate
 from octcore.errors import EngineError
 from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.search import routing_search
 from octcore.search.margot.start import node_membership, strip_shift, tree_objective
@@ -309,3 +310,14 @@ def test_a_fault_in_a_helping_thread_reaches_the_caller(monkeypatch: pytest.Monk
     x, y = tiny(3)
     with pytest.raises(EngineError, match="a fault"):
         solved(RoutingProblem(x, y, 2, 1.0, 100.0, threads=2))
+
+
+def test_a_state_that_was_given_up_bounds_no_more_after_a_better_tree():
+    """What bias penalties amount to falls with the incumbent; the bound of the state does not."""
+    search = RoutingSearch(RoutingProblem(*tiny(0), 2, 1.0, 1e5), Tracker())
+    search.tracker.objective = 100.0
+    search.allocate()
+    search.give_up(50.0)
+    search.tracker.objective = 60.0
+    search.report_bound(np.inf)
+    assert search.bound == 50.0
