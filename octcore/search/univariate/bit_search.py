@@ -52,6 +52,7 @@ class BitSearch:
         limit = inquiry.question.max_leaves
         if not inquiry.question.by_leaves:
             yield from self._by_depth()
+        # Without the limit no tree is better: the one found is the answer if it is small enough.
         if inquiry.question.by_leaves or (
             limit is not None and self.known.best > self.known.lower + inquiry.slack
         ):
@@ -119,6 +120,7 @@ class BitSearch:
         best = node.search()[1]
         if self.inquiry.stop[0]:
             return
+        # An entry may have fewer leaves than it allows; then an entry before it has the same tree.
         for k in np.flatnonzero(best < INFINITE).tolist():
             tree = node.tree(k)
             if tree is not None:

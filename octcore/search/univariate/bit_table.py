@@ -13,8 +13,8 @@ from octcore.search.univariate.pairs import Rows, padded
 from octcore.search.univariate.table import Table, distinct_columns
 from octcore.search.univariate.tree import PathTree, map_features
 
-_COUNTER_LIMIT = 2**28
-"""Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
+COUNTER_LIMIT = 2**28
+"""Total weight below which counters have 32 bits (sums of two cells and the ban stay inside)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def make_rows(
     begins = np.ones(len(index), bool)
     begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
     block = np.cumsum(begins) - 1
-    small = scale.sum() < _COUNTER_LIMIT
+    small = scale.sum() < COUNTER_LIMIT
     word = np.dtype(np.uint32 if small else np.uint64)
     columns = np.take(X.T, index, axis=1).astype(np.uint8)
     bits = np.zeros((len(index), padded(X.shape[1], word)), word)

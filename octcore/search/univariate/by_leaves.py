@@ -71,8 +71,8 @@ def optimal_by_leaves(
         return tuple(LeavesOptimum(*optimum) for optimum in free.by_leaves)
     assert free.objective is not None
     optima: list[LeavesOptimum] = []
-    for limit in range(1, question.leaf_limit + 1):  # until more leaves change nothing
-        if not optima or optima[-1].accuracy < free.objective - SAME:
+    for limit in range(1, question.leaf_limit + 1):
+        if not optima or optima[-1].accuracy < free.objective - SAME:  # else none is better
             found = best(limit)
             if found is not None:
                 assert found.objective is not None
@@ -94,6 +94,7 @@ def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> dict[int, tuple[fl
     for point in sorted(optima, key=lambda item: (item.leaves, -item.accuracy)):
         if hull and point.accuracy <= hull[-1].accuracy + SAME:
             continue
+        # Below the line between its neighbours a tree is best at no penalty.
         while len(hull) > 1 and _slope(hull[-1], point) >= _slope(hull[-2], hull[-1]) - SAME:
             hull.pop()
         hull.append(point)

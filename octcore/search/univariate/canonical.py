@@ -139,6 +139,7 @@ def canonical_tree(
     limit = min((1, 2, 4)[max_depth], max_leaves)
     values = [s - penalty * (j + 1) if s >= 0 else -np.inf for j, s in enumerate(scores[:limit])]
     best = max(values)
+    # Of trees that tie the one with fewest leaves, see above.
     leaves = next(j for j, v in enumerate(values) if v >= best - slack) + 1
     if leaves == 1:
         return best, _leaf(rows, subset)

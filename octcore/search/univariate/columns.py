@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class ColumnSpace:
     def leaf_values(self, payoff: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Value of the best label minus the price of a leaf; -inf where it is too small."""
         values = np.tensordot(payoff, counts, 1).max(axis=0) - self.penalty
-        if self.smallest > 0:
+        if self.smallest > 0:  # samples are whole, half of one is beyond rounding
             values = np.where(self.samples(counts) < self.smallest - 0.5, -np.inf, values)
         return values
 
@@ -191,6 +191,7 @@ def pair_scores(
     `root`: the column tested above, None if these rows are all rows and g is the root.
     `with_stumps`: whether there is a level below g.
     """
+    # A split with all rows on one side is worth no more than what stands there.
     filled = [space.samples(side) > 0.5 for side in counts.sides]
     allowed = filled[0] & filled[1]
     if root is None:
@@ -208,9 +209,8 @@ def pair_scores(
                 stump[:, :, space.same_raw[root]] = -np.inf
         side = np.maximum(side_leaf, stump.max(axis=2, initial=-np.inf))
     split = np.where(allowed, side[0] + side[1], -np.inf)
-    leaf = float(space.leaf_values(payoff, counts.total))
-    if root is None and not space.may_be_leaf:
-        leaf = -np.inf
+    is_free = root is not None or space.may_be_leaf
+    leaf = float(space.leaf_values(payoff, counts.total)) if is_free else -np.inf
     return PairScores(counts, leaf, side_leaf, stump, side, split)
 
 
@@ -385,8 +385,9 @@ class ColumnTable:
         for k in _undominated(gains[:, kept].T, np.zeros(len(kept), dtype=np.int64)):
             self._add(Column(node, -1, (kept[k], -1), row, (-1, -1), gains[:, kept[k]]))
 
-    def _reaches(self, value: float) -> bool:
-        return bool(np.isfinite(value)) and value >= self.threshold
+    def _reaches(self, value: Any) -> Any:
+        """Whether a column of so much through-value may be in a tree that reaches the threshold."""
+        return np.isfinite(value) & (value >= self.threshold)
 
     def _add_split(self, node: int, row: int, feature: int) -> tuple[int, int]:
         below = (self.n_rows, self.n_rows + 1)
@@ -403,13 +404,13 @@ class ColumnTable:
         counts = part.counts
         if self._reaches(part.leaf + offset):
             self.add_leaf(node, row, counts.total, offset)
-        for g in np.flatnonzero(part.split + offset >= max(self.threshold, -1e300)):
+        for g in np.flatnonzero(self._reaches(part.split + offset)):
             rows = self._add_split(node, row, int(g))
             for t in (0, 1):
                 elsewhere = offset + part.side[1 - t][g]
                 self.add_leaf(2 * node + t, rows[t], counts.sides[t][:, g], elsewhere)
                 if part.stump is not None:
-                    reach = part.stump[t, g] + elsewhere >= max(self.threshold, -1e300)
+                    reach = self._reaches(part.stump[t, g] + elsewhere)
                     cells = [counts.cells[t][v][:, g, reach] for v in (0, 1)]
                     self._add_stumps(2 * node + t, rows[t], np.flatnonzero(reach), cells, elsewhere)
 
@@ -438,6 +439,7 @@ class ColumnTable:
         total = gains[0][:, labels[:, 0], which] + gains[1][:, labels[:, 1], which]
         total[0] -= 2 * space.penalty
         raw = space.groups[features[which]] if self.by_raw else np.zeros(len(which), dtype=np.int64)
+        # Columns of one flow row replace each other in every tree.
         for j in _undominated(total.T, raw):
             pair = (int(labels[j, 0]), int(labels[j, 1]))
             self._add(Column(node, int(features[which[j]]), pair, row, (-1, -1), total[:, j]))
@@ -454,7 +456,7 @@ def _undominated(gains: np.ndarray, kind: np.ndarray) -> np.ndarray:
         return np.arange(n)
     order = np.lexsort((*(-gains.T[::-1]), kind))
     gains, kind = gains[order], kind[order]
-    if n_gains == 1:
+    if n_gains == 1:  # the first of every kind has the largest value
         return np.sort(order[np.append(True, kind[1:] != kind[:-1])])
     equal = (np.abs(gains[1:] - gains[:-1]) <= SAME).all(axis=1) & (kind[1:] == kind[:-1])
     order, gains, kind = (a[np.append(True, ~equal)] for a in (order, gains, kind))

@@ -30,6 +30,7 @@ from octcore.search.univariate.lane_rows import (
 from octcore.search.univariate.lanes import pass_over
 
 NO_ROOT = -1
+"""Column of a plan, or of a place, that has none."""
 LANES_EACH = 4
 """Lanes of a pack for one column, while there are others: what is learned from a few thresholds
 leaves so many fewer open that packs of one column alone would be more than twice as many."""
@@ -354,7 +355,7 @@ def solve_pack(rows, terms, total, usable, leaves, smallest, columns, lanes, bes
                 errors = split_errors(columns, s, j, i, total, n_classes, lanes.out)
                 a, b = columns.leaf[s, 0, j] + price, columns.leaf[s, 1, j] + price
                 c, d = min(a, errors[0] + 2 * price), min(b, errors[1] + 2 * price)
-                if not counted:
+                if not counted:  # sides without a smallest leaf bound all neighbours
                     columns.left[s, j] = max(columns.left[s, j], c)
                     columns.right[s, j] = max(columns.right[s, j], d)
                     is_open = is_open or c + d < target
@@ -389,6 +390,7 @@ def close_column(columns, s):
     sweep(left, right, columns.passed[s], n)
     bound = INFINITE
     for j in range(n):
+        # A solved threshold has its own cost, above both sides where leaves are limited together.
         bound = min(bound, max(left[j] + right[j], columns.own[s, j]))
     columns.g[s] = NO_ROOT
     return bound
@@ -421,6 +423,7 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         score[g] = INFINITE
         if ranks[g] >= 0 and roots[g] and leaves > 1:
             score[g] = 2 * price + (errors[g] if leaves < 3 else 0)
+    # Single splits are all there is, or nothing is left below two leaves without errors.
     if leaves < 3 or best <= 2 * price + slack:
         return best, best
     if cutoff <= 2 * price + slack:
@@ -448,12 +451,14 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         for s in range(n_places):
             if columns.g[s] < 0:
                 continue
+            # What reaches the target is no better than the best tree, or of no interest.
             still_open(columns, s, target, lanes)
             if columns.n_open[s] == 0:
                 g = columns.g[s]
                 score[g] = close_column(columns, s)
                 lower = min(lower, score[g])
                 occupied -= 1
+    # Targets are a slack below the best cost, and rounding of sums is below another one.
     if best <= cutoff and lower >= best - 2 * slack:
         lower = best
     return best, min(best, lower)

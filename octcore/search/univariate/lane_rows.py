@@ -28,15 +28,6 @@ class Rows(NamedTuple):
 
 
 @inner(owns=True)
-def filled(n, value):
-    """Array of one number."""
-    array = np.empty(n)
-    for i in range(n):
-        array[i] = value
-    return array
-
-
-@inner(owns=True)
 def zeros(n):
     """Array of whole zeros."""
     array = np.empty(n, np.int64)

@@ -37,8 +37,8 @@ GROWTH = 2.0
 """How much longer than the last piece the next one may be: the first ones are worth a picture."""
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
 """Integers of the kernels by their bytes, and the largest sum each may hold."""
-MOST_MOMENTS = 48
-MOST_COLUMNS = 12
+MOST_MOMENTS, MOST_COLUMNS = 48, 12
+"""Moments that are kept for pictures, and columns of them (effort only: a picture shows eight)."""
 MOST_SPANS = 24
 """Spans of a column at a moment; of more than these the closest ones become one."""
 
@@ -160,18 +160,15 @@ class LaneSearch:
         """Search the root of full depth."""
         inquiry, known = self.inquiry, self.known
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
-        node.bound[~self.is_root[node.column]] = INFINITE
+        node.bound[~self.is_root[node.column]] = INFINITE  # no tree has them at its root
         self.node, self.moments = node, Moments(inquiry, node)
         self._remember(node)
         is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
-        alone = FIRST_STEPS if is_large else None
+        alone = FIRST_STEPS if is_large else np.inf
         while not inquiry.stop[0]:
-            if alone == 0:
-                going = self._round(node)
-            else:
-                taken = self.steps if alone is None else min(self.steps, alone)
-                going = self._piece(node, taken)
-                alone = None if alone is None else alone - taken
+            steps = int(min(self.steps, alone))
+            going = self._piece(node, steps) if steps else self._round(node)
+            alone -= steps
             if inquiry.stop[0]:
                 return
             known.by_column, known.reached = np.full((2, len(self.score)), INFINITE)
@@ -199,7 +196,7 @@ class LaneSearch:
     def _round(self, node: Node) -> bool:
         """One threshold of each of the most promising ways; returns whether there is more."""
         target = self.best - self.inquiry.slack
-        open_ones = np.flatnonzero(node.bound < target)
+        open_ones = np.flatnonzero(node.bound < target)  # no tree of the others is better
         if not len(open_ones):
             return False
         order = np.lexsort((self.score[node.column[open_ones]], node.bound[open_ones]))
@@ -249,6 +246,7 @@ class LaneSearch:
                     self.score, int(way), FIRST_STEPS, plan,
                 )  # fmt: skip
             lower = min(best, float(node.bound[ways].min()))
+        # The search ends a slack below the best cost; the others are for rounding, level by level.
         is_closed = lower >= best - 4 * self.inquiry.slack
         known.by_column[g], known.reached[g] = best if is_closed else lower, best
 
@@ -272,6 +270,7 @@ class LaneSearch:
             first = self.inquiry.table.first
             known.tree = planned(self.rows, terms, self.leaves, self.smallest, self.plan, first)
         known.lower = min(self.best, float(known.by_column.min(initial=INFINITE)))
+        # As for one column; a bound that stays further below is told as it is.
         if finished and known.lower >= self.best - 4 * slack:
             known.lower = self.best
         return known

@@ -135,7 +135,7 @@ class LiteralNode:
         weight, largest, outvoted, samples = leaf_and_outvoted(
             rows, subset, len(subset), np.zeros(len(state.pairs.totals), np.int64)
         )
-        self.weight, self.outvoted = float(weight), float(outvoted)
+        self.outvoted = float(outvoted)
         leaf = weight - largest + state.terms.penalty if samples >= rows.shape[1] else INFINITE
         self.best, self.root = np.full(self.length, float(leaf)), np.full(self.length, -1)
         if depth <= 2:
@@ -190,6 +190,7 @@ class LiteralNode:
         known = two[:, np.minimum(np.arange(self.child_length), two.shape[1] - 1)].copy()
         self.upper = known if shallow is None else shallow.upper.copy()
         self.lower = known.copy()
+        # Trees of depth two are known exactly; deeper ones have a leaf more than levels, or more.
         if self.depth > 3:
             known, leaves = (known, 4) if shallow is None else (shallow.lower, self.depth)
             self.lower = self._deepened(known, self.literals.outvoted, leaves)
@@ -219,6 +220,7 @@ class LiteralNode:
         stump[stump >= INFINITE] = 0.0
         shared = shared_outvoted(rows, self.state.pairs, self.subset, self._child)
         table = self._deepened(stump, shared.astype(float), 3)
+        # Both literals of a pair bound the same rows.
         self.table = np.maximum(table, table.transpose(1, 0, 2), out=stump)
         self.known = np.zeros((size, size), np.uint8)
         self._parent = np.empty(len(self.subset), np.int64)
@@ -242,6 +244,7 @@ class LiteralNode:
     @property
     def bound(self) -> np.ndarray:
         """Lower bounds on the costs of the node."""
+        # Every tree pays a leaf and the outvoted rows, or is the best one known.
         bound = np.minimum(self.best, deeper_cost(self.outvoted, self.state.terms.penalty, 1))
         lowest = self.feature_lower.min(axis=0, initial=INFINITE)
         return np.maximum(np.minimum(self.best, lowest), bound)
@@ -278,12 +281,14 @@ class LiteralNode:
             yield
         settled = np.zeros(self.n_features, bool)
         while self.complete and not state.terms.stop[0] and self.n_features:
+            # A root feature is left when no tree with it is better, or of interest to the caller.
             target = np.minimum(self.best, limit)
             bounds = self.feature_lower
             is_open = np.any(np.less(bounds, target - state.terms.slack), axis=1) & ~settled
             f = int(np.where(is_open, bounds[:, -1], np.inf).argmin())
             if not is_open[f]:
                 break
+            # An error or a leaf at least: smaller steps raise no bound that matters (effort only).
             least = max(state.terms.penalty, 1.0, 2 * state.terms.slack)
             stride = np.maximum((target - bounds[f]) / steps, least)
             # Rounding may hold a feature open whose sides are both within the slack of the target.
@@ -298,9 +303,11 @@ class LiteralNode:
         sides, both = [2 * f, 2 * f + 1], slice(2 * f, 2 * f + 2)
         before = self.lower[both].copy(), self.upper[both].copy()
         if self.depth > 2:
+            # The dearer side first: its bound leaves less room to the other one.
             sides.sort(key=lambda k: -self.literals.depth_two[k, -1])
         for literal, other in (sides, sides[::-1]):
             room = self._room(goal, self.lower[other])
+            # A side is solved only while it may cost less than its best tree, and than the room.
             wanted = np.minimum(self.upper[literal], room) - self.state.terms.slack
             if (self.lower[literal] < wanted).any():
                 self._solve(literal, room)
@@ -340,6 +347,7 @@ class LiteralNode:
                     self.upper[literal, k], self._trees[literal, k] = best[k], tree
         raised = lower > self.lower[literal]
         if raised.any():
+            # Costs within the slack tie: the best tree known is a best one.
             solved = lower >= self.upper[literal] - state.terms.slack
             lower = np.where(solved, self.upper[literal], lower)
             self.lower[literal] = np.where(raised, lower, self.lower[literal])
@@ -386,7 +394,7 @@ class LiteralNode:
         missing = np.empty((2 * self.n_features, 1))
         missing[1::2, 0], missing[0::2, 0] = weight - ones, ones
         learned = similar_cost(self.lower[literal], missing)
-        if self.state.rows.shape[1] > 1:
+        if self.state.rows.shape[1] > 1:  # `similar_cost` then asks for rows inside
             learned[~self._inside(literal)] = 0.0
         np.minimum(learned, self.upper, out=learned)
         np.maximum(self.lower, learned, out=self.lower)

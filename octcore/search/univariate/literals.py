@@ -171,6 +171,7 @@ def score_literals(rows, pairs, subset, child, terms, literals, first, last):
         weight, largest, outvoted, samples = leaf_and_outvoted(rows, child, n, totals)
         literals.weight[a] = weight
         literals.outvoted[a] = outvoted
+        # No split has too few rows on a side, or all of them: the costs stay infinite.
         if samples < rows.shape[1] or n == 0 or n == len(subset):
             continue
         pair_scores(rows, child, n, pairs)
@@ -223,6 +224,7 @@ def _raise_similar(rows, pairs, table, known, a, b, weight):
             for base in (a, b):
                 if known[base, literal]:
                     continue
+                # The pair lacks only those rows of the solved one that the literal leaves out.
                 for k in range(table.shape[2]):
                     bound = similar(table[a, b, k], missing)
                     if bound > table[base, literal, k]:
@@ -240,11 +242,12 @@ def _solve_pair(rows, pairs, parent, n_parent, child, a, b, terms, table, known,
     leaf = weight - largest + terms.penalty
     costs = table[a, b]
     costs[:] = INFINITE if samples < rows.shape[1] else leaf
+    # A split makes two leaves: where they cost no less than one leaf, none is looked at.
     if samples >= rows.shape[1] and leaf > deeper(outvoted, terms.penalty, 2):
         pair_scores(rows, child, n, pairs)
         split_costs(rows, pairs, terms, scratch, costs)
         terms.runs[0] += 1
-        if rows.shape[1] <= 1:
+        if rows.shape[1] <= 1:  # else leaves may be too small where rows are missing
             _raise_similar(rows, pairs, table, known, a, b, weight)
     for k in range(len(costs)):
         table[b, a, k] = costs[k]
@@ -281,6 +284,7 @@ def close_depth_three(
             for k in range(len(best)):
                 if is_solved and sums[k] < best[k] - terms.slack:
                     best[k], roots[k] = sums[k], f
+                # Bounds of both sides add up: no tree with this root is better, or of interest.
                 is_open = is_open or sums[k] < min(best[k], limit[k]) - terms.slack
             if is_solved or not is_open:
                 break
@@ -292,6 +296,7 @@ def close_depth_three(
                 b = left
             else:
                 sides = literals.side_cost[a]
+                # The side that costs more is likelier to close the feature alone (effort only).
                 b = left if sides[0, f, last] >= sides[1, f, last] else right
             _solve_pair(
                 rows, pairs, parent, n_parent, child, a, b, terms, table, known, scratch, totals

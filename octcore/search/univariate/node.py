@@ -20,7 +20,7 @@ import numpy as np
 from octcore.numerics.kernels import inner, kernel
 from octcore.search.univariate.bounds import INFINITE, carry_similar, sweep
 from octcore.search.univariate.depth_two import NO_ROOT, depth_two
-from octcore.search.univariate.lane_rows import count_rows, filled, restrict, zeros
+from octcore.search.univariate.lane_rows import count_rows, restrict, zeros
 
 SLACK_SHARE = 0.5
 """How far beyond its cutoff a child is solved, as a share of half the weight of the open run."""
@@ -58,6 +58,7 @@ def open_node(rows, price, depth, leaves, smallest):
     """
     n_columns, m = rows.sequence.shape
     n_rows, n = count_rows(rows), np.int64(0)
+    # Shares of the leaves that use all of them are enough: fewer leaves are trees of these, too.
     most = 2 ** (depth - 1)
     lowest = max(1, leaves - most)
     n_shares = max(1, min(most, leaves - 1) - lowest + 1)
@@ -65,8 +66,9 @@ def open_node(rows, price, depth, leaves, smallest):
     start, column = zeros(n_ways + 1), np.empty(n_ways, np.int64)
     shares = np.empty((n_ways, 2), np.int64)
     passed, rank = np.empty(n_ways * m, np.int64), np.empty(n_ways * m, np.int64)
-    bound, reached = filled(n_ways, INFINITE), filled(n_ways, INFINITE)
+    bound, reached = np.empty(n_ways), np.empty(n_ways)
     for way in range(n_ways):
+        bound[way], reached[way] = INFINITE, INFINITE
         column[way], i = way // n_shares, way % n_shares
         shares[way, 0], shares[way, 1] = lowest + i, min(most, leaves - lowest - i)
         weight, size = np.int64(0), np.int64(0)
@@ -77,7 +79,7 @@ def open_node(rows, price, depth, leaves, smallest):
             size += rows.copies[row]
             if code & 1 and size >= smallest and n_rows - size >= smallest:
                 passed[n], rank[n] = weight, rows.rank[column[way], row]
-                bound[way] = 2 * price
+                bound[way] = 2 * price  # a leaf on either side, without errors
                 n += 1
         start[way + 1] = n
     sides = np.empty((1 + (smallest > 1), 2, n))
@@ -129,6 +131,7 @@ def proven(node, best, cutoff, slack):
     low = best
     for way in range(len(node.bound)):
         low = min(low, node.bound[way])
+    # Thresholds are closed a slack below the best cost, and rounding of sums is below another one.
     return best if best <= cutoff and low >= best - 2 * slack else low
 
 
@@ -204,7 +207,7 @@ def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps,
         if way < 0 or node.bound[way] >= target:
             break
         j, half = choose_threshold(node, way, target)
-        if j < 0:
+        if j < 0:  # all of its thresholds reach the target
             node.bound[way] = target
             continue
         size[0], size[1] = 0, 0
@@ -216,6 +219,7 @@ def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps,
         for counted in range(1 + (smallest > 1)):
             got[0], got[1] = INFINITE, INFINITE
             for turn in range(2):
+                # The second side is worth solving beyond the target, for its neighbours' bounds.
                 if bound_at(node, j) >= target + turn * SLACK_SHARE * half:
                     break
                 side = turn if size[0] >= size[1] else 1 - turn
@@ -225,6 +229,7 @@ def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps,
                 got[side], low = depth_two(
                     child, terms, leaves, least, reach, roots, free, below, part[side]
                 )
+                # A tree deeper than two has more than two leaves.
                 trivial = min(got[side], reach) <= 2 * terms.price + slack
                 if depth > 3 and leaves > 3 and not trivial and not terms.stop[0]:
                     inside = open_node(child, terms.price, depth - 1, leaves, least)
@@ -236,6 +241,7 @@ def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps,
                 if terms.stop[0]:
                     return best
                 node.sides[counted, side, j] = max(node.sides[counted, side, j], low)
+            # Trees found without a smallest leaf may break it; their costs are bounds all the same.
             cost = got[0] + got[1] if counted or smallest == 1 else INFINITE
             node.reached[way] = min(node.reached[way], cost)
             if cost < best - slack:

@@ -84,8 +84,7 @@ def make_pairs(rows: Rows) -> Pairs:
     n_features, (n_rows, width) = len(rows.columns), rows.bits.shape
     n_blocks = len(rows.block_channel)
     word, counter = rows.bits.dtype, rows.block_scale.dtype
-    channels = int(rows.block_channel.max(initial=0)) + 1
-    channels = max(channels, int(rows.shape[0]))
+    channels = max(int(rows.block_channel.max(initial=0)) + 1, int(rows.shape[0]))
     return Pairs(
         words=np.zeros((n_rows // (8 * word.itemsize) + n_blocks + 1, width), word),
         starts=np.zeros(n_blocks + 1, np.int64),

@@ -24,15 +24,15 @@ from functools import cached_property
 import numpy as np
 
 from octcore.search.univariate.bounds import INFINITE, similar_cost
+from octcore.search.univariate.columns import EXACT_IN_SINGLE
 from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 MOST_WORK = 4e9
 """Products of the matrix product at the root up to which the search takes some seconds."""
-MOST_THRESHOLDS = 2000
-MOST_DEPTH = 3
-EXACT_IN_SINGLE = 2**24
+MOST_THRESHOLDS = 2000  # four tables of their pairs take 128 megabytes in doubles
+MOST_DEPTH = 3  # deeper trees need bounds between subtrees, which only the kernels keep
 
 
 def suits(inquiry: Inquiry) -> bool:
@@ -125,6 +125,7 @@ class PlainSearch:
         best = Found(float(counts.sum() - counts.max()) + self.price, Leaf(int(counts.argmax())))
         if roots is not None:
             best = Found(INFINITE, Leaf(0))
+        # No split costs less than two leaves without errors.
         if depth == 0 or best.cost <= 2 * self.price + self.slack:
             return best
         here = self._splitting(rows, roots)
@@ -143,6 +144,7 @@ class PlainSearch:
         """One threshold for every way in which a column parts the rows."""
         inside = self.left[rows].sum(axis=0)
         keep = (inside > 0) & (inside < len(rows))
+        # Along a column the left sides grow: two with as many rows are the same.
         keep[1:] &= (inside[1:] != inside[:-1]) | (self.column[1:] != self.column[:-1])
         if roots is not None:
             keep &= roots[self.column]
@@ -208,11 +210,12 @@ class PlainSearch:
             threshold = int(here[j])
             inside = self.left[rows, threshold] > 0
             sides = [rows[inside], rows[~inside]]
+            # The larger side first: it costs more, and so alone may close the threshold.
             first = int(len(sides[1]) > len(sides[0]))
             costs = [np.inf, np.inf]
             for side in (first, 1 - first):
                 if bounds.left[j] + bounds.right[j] >= best.cost - self.slack:
-                    break  # the larger side alone is too dear
+                    break
                 costs[side] = self.solve(sides[side], self.depth - 1, grown=False).cost
                 bounds.solved(j, side, costs[side])
             if sum(costs) < best.cost - self.slack:
@@ -245,6 +248,7 @@ class _Bounds:
         same = self.column == self.column[j]
         after = np.arange(len(bound)) >= j
         step = np.abs(self.passed - self.passed[j])
+        # A side with more rows costs no less, one with fewer lacks at most their weight.
         grows = ~after if side else after
         np.maximum(bound, np.where(grows, cost, similar_cost(cost, step)), out=bound, where=same)
         bound[j] = max(bound[j], cost)

@@ -67,14 +67,11 @@ def is_feasible(inquiry: Inquiry) -> bool:
 def suits_bits(table: Table) -> bool:
     """Whether 0/1 columns serve a table best.
 
-    They show no split that parts rows of weight 0 alone from the others.
+    They show no split that parts rows of weight 0 alone from the others; few thresholds are quicker
+    to count by pairs than in sorted order.
     """
-    return bool((table.weight > 0).all()) and has_few_thresholds(table)
-
-
-def has_few_thresholds(table: Table) -> bool:
-    """Whether pairs of thresholds are quicker to count than thresholds in sorted order."""
-    return table.n_thresholds <= min(MOST_BITS, BITS_EACH * table.n_columns)
+    few = table.n_thresholds <= min(MOST_BITS, BITS_EACH * table.n_columns)
+    return few and bool((table.weight > 0).all())
 
 
 class _Search:
@@ -105,7 +102,7 @@ class _Search:
         self._say(Report("started", bound=self.inquiry.value(self.lower)))
         begin = time.perf_counter()
         self._advance(pieces, cancel, begin + time_limit)
-        slack = self.slack * (1 + ROUNDING)
+        slack = self.slack * (1 + ROUNDING)  # the search stops where costs tie
         proven = self.tree is not None and self.cost <= self.lower + slack
         self.search_seconds = time.perf_counter() - begin
         return self._answer("optimal" if proven else self.reason or "error")
@@ -190,7 +187,7 @@ class _Search:
             (leaves, 1.0 - errors / self.total, to_tree(tree, self.table, self.question))
             for leaves, errors, tree in state.by_leaves
         )
-        lower = min(state.best, state.lower)
+        lower = min(state.best, state.lower)  # `lower` is on what costs less than the best tree
         if lower > self.lower + self.slack:
             self.lower = lower
             self._say(self._report("bound", self.inquiry.value(lower)))

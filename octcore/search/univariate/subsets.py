@@ -217,12 +217,7 @@ def _enlarged(known, mask):
     )  # fmt: skip
     for k in range(len(known.depth)):
         if known.depth[k]:
-            i = -1 - _find(other, known.mask[k], known.depth[k])
-            for w in range(len(mask)):
-                other.mask[i, w] = known.mask[k, w]
-            other.depth[i], other.cost[i] = known.depth[k], known.cost[k]
-            other.cutoff[i] = known.cutoff[k]
-            other.size[0] += 1
+            _keep(other, known.mask[k], known.depth[k], known.cost[k], known.cutoff[k])
     return other
 
 
@@ -339,13 +334,15 @@ def _search(bits, stack, depth, known, level, cost):
             leaf, minor = _leaf(bits, mask)
             cost = min(leaf, minor + bits.price)
             is_new = False
-            if leaf == cost or cost > room:  # two leaves cost no less than `minor + price`
+            # Two leaves cost no less than `minor + price`: a leaf is best, or nothing is within.
+            if leaf == cost or cost > room:
                 level -= 1
                 continue
             _score(bits, mask)
             is_scored = is_new = True
             stack.best[level] = min(leaf, _stump_costs(bits, bits.pairs.stump))
-            # A tree deeper than two has at least four leaves.
+            # A tree deeper than two has at least four leaves; where they cost as much as the best
+            # one of depth two, or more than the room, no split is looked at.
             cost = stack.best[level]
             if left > 2:
                 cost = min(cost, minor + 3 * bits.price)
@@ -357,6 +354,7 @@ def _search(bits, stack, depth, known, level, cost):
             k = -1
         else:
             f, side = stack.order[level, k], stack.side[level] & 1
+            # Costs are whole: a better tree costs one less at least.
             limit = min(room, stack.best[level] - 1)
             low[side, f] = max(low[side, f], cost)
             if is_new:
@@ -370,6 +368,7 @@ def _search(bits, stack, depth, known, level, cost):
                 level += 1
                 continue
         limit, side = min(room, stack.best[level] - 1), -1
+        # A split has two leaves; beyond the limit the least costs of its sides close it.
         while side < 0 and k + 1 < n and limit >= 2 * bits.price:
             k += 1
             f = stack.order[level, k]
@@ -387,6 +386,7 @@ def _search(bits, stack, depth, known, level, cost):
             stack.split[level + 1], stack.room[level + 1] = NEW, limit - low[1 - side, f]
             level += 1
             continue
+        # All splits cost more than the limit: the best tree is the least one, or none is within.
         cost = stack.best[level] if stack.best[level] <= room else room + 1
         is_scored, is_new = False, True
         _keep(known, mask, left, cost, room)
@@ -425,7 +425,7 @@ def _solve_sides(bits, mask, depth, budget, margin, cost, many, larger, stack, k
     """Solve the sides of the thresholds of a subset, whose shallow costs are known."""
     both, low = cost[0] + cost[1], np.zeros_like(cost)
     order = ascending(both)
-    budget = min(budget, both[order[0]] + margin)
+    budget = min(budget, both[order[0]] + margin)  # a tree of depth two is one of those asked for
     for k in range(len(order)):
         f = order[k]
         if many[f] == 0:
@@ -435,7 +435,7 @@ def _solve_sides(bits, mask, depth, budget, margin, cost, many, larger, stack, k
         for turn in range(2):
             s = larger[f] if turn == 0 else 1 - larger[f]
             room = budget - low[1 - s, f]
-            if low[s, f] <= room:
+            if low[s, f] <= room:  # else both together cost more than the budget already
                 part_rows(bits, mask, f, s, stack.mask[0])
                 low[s, f], known = _least(bits, stack, depth - 1, room, known)
         cost[0, f], cost[1, f] = low[0, f], low[1, f]

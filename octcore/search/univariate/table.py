@@ -22,6 +22,10 @@ LARGEST_COUNT = 2**30
 FLOAT_BITS = 50
 """Weights without a common unit are rounded to whole numbers with this many bits in their sum."""
 LARGEST_DENOMINATOR = 100_000
+"""Of ratios of weights, as of quotients of class counts.  Any other ratio is as near to such a
+fraction as `SAME_RATIO` in less than one case of a thousand (3e9 fractions up to 1)."""
+MOST_DISTINCT = 1000
+"""Weights that are tried as fractions (effort only: more are rounded, as `FLOAT_BITS` says)."""
 HASH_FACTOR = 2**24
 """Factors of the hash of a column stay below this: its sums are exact."""
 HASH_CELLS = 2**18
@@ -284,7 +288,7 @@ def _common_unit(distinct: np.ndarray) -> float | None:
 
     Ratios to the smallest weight are tried as fractions.
     """
-    if len(distinct) > 1000:
+    if len(distinct) > MOST_DISTINCT:
         return None
     smallest = float(distinct[0])
     denominator, ratios = 1, []

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.search.univariate.bit_search import BitSearch
+from octcore.search.univariate.bit_table import COUNTER_LIMIT
 from octcore.search.univariate.lane_search import LaneSearch
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.table import make_inquiry
-
-LARGEST_NARROW = 2**28
-"""Largest total weight for counters of 32 bits, on bit sets."""
 
 
 def lane_sets(width: int, deep: bool) -> tuple[str, ...]:
@@ -28,7 +26,7 @@ def bit_sets(total: int, depth: int) -> tuple[str, ...]:
     `total`: sum of the weights.
     `depth`: largest depth of a tree.
     """
-    width = 4 if total < LARGEST_NARROW else 8
+    width = 4 if total < COUNTER_LIMIT else 8
     most = 4 if width == 4 else 3  # subsets are counted in 32 bits only
     parts = ("two", "three", "deeper", "deepest")[: max(1, min(most, depth - 1))]
     return tuple(f"{__name__}:bits-{width}-{part}" for part in parts)
@@ -36,7 +34,7 @@ def bit_sets(total: int, depth: int) -> tuple[str, ...]:
 
 ALL = tuple(
     [name for width in (2, 4, 8) for name in lane_sets(width, True)]
-    + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 5)]
+    + [name for total in (1, COUNTER_LIMIT) for name in bit_sets(total, 5)]
 )
 """Every set, those that most searches need first."""
 
@@ -45,7 +43,7 @@ def compile_part(part: str) -> None:
     """Run the kernels of one set once, on a few rows of a weight that asks for its integers."""
     kind, width, name = part.split("-")
     rng, weights = np.random.default_rng(0), np.ones(24)
-    heavy = {"lanes-4": 2.0**20, "lanes-8": np.pi, "bits-8": float(LARGEST_NARROW)}
+    heavy = {"lanes-4": 2.0**20, "lanes-8": np.pi, "bits-8": float(COUNTER_LIMIT)}
     weights[0] = heavy.get(f"{kind}-{width}", 1.0)
     depth = {"two": 2, "three": 3, "deeper": 4, "deepest": 5}[name]
     X, y = rng.integers(0, 2, (24, 4)).astype(np.uint8), rng.integers(0, 3, 24)
