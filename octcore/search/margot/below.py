@@ -24,8 +24,8 @@ from octcore.search.margot.state import (
     solve_bank,
 )
 
-FULL = 4
-_CAPACITY = 64
+FULL = 4  # beside the codes of `branching`
+_CAPACITY = 64  # states that a desk begins with (effort only: `larger` doubles it)
 # Positions in `SideDesk.count`: states, how many may still be split, and solves until the caller
 # is asked whether to go on.
 N_STATES, N_SPLITS, N_SOLVES = 0, 1, 2
@@ -52,12 +52,12 @@ def width_of(n_nodes: int) -> int:
     return 1 + (n_nodes + 1) // 2
 
 
-def new_side_desk(n_samples: int, width: int, capacity: int = _CAPACITY) -> SideDesk:
-    """Arrays for so many states of so many samples."""
+def new_side_desk(n_samples: int, width: int) -> SideDesk:
+    """Arrays for states of so many samples."""
     return SideDesk(
-        bounds=np.zeros(capacity),
-        known=np.zeros(capacity, np.int64),
-        rows=np.zeros((capacity, n_samples * width), np.uint8),
+        bounds=np.zeros(_CAPACITY),
+        known=np.zeros(_CAPACITY, np.int64),
+        rows=np.zeros((_CAPACITY, n_samples * width), np.uint8),
         order=np.zeros(n_samples, np.int64),
         far=np.zeros(n_samples, np.int64),
         count=np.zeros(3, np.int64),
@@ -188,6 +188,7 @@ def raise_side(bank, pair, data, prefix, desk, joined, branching, room, ignored,
     held, n_upper = _first(desk) if chosen else -1, bank.value.shape[0] // 2
     while desk.count[N_STATES] > 0:
         first = _first(desk)
+        # The room falls below states of the root; what reaches it once is closed for good.
         if desk.bounds[first] >= room:
             break
         if first != held:
@@ -197,7 +198,7 @@ def raise_side(bank, pair, data, prefix, desk, joined, branching, room, ignored,
             is_new = desk.known[first] < joined
             _load(bank, data, prefix, desk, joined, first)
             held = first
-            if not solve_bank(bank, data, room):
+            if not solve_bank(bank, data, room):  # the sum of dual values reaches the room
                 _remove(desk, first)
                 held = -1
                 continue

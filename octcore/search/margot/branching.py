@@ -41,6 +41,8 @@ PRUNED, BRANCH, COMPLETE, AGAIN = 0, 1, 2, 3
 # be a type of its own, and everything below it compiled once more for every value.
 _STRONG, PATIENCE = 8, 5
 STRONG_PIVOTS, CONFIRM_PIVOTS = np.int64(15), np.int64(40)
+# Scores as far inside the strip count as in it: twice what the node QPs accept, so that no routed
+# row does.
 STRIP_MARGIN = 2e-6
 
 
@@ -104,7 +106,7 @@ def one_step(qp, own, row, sample, sign, target, upper):
             step = min(step, (row_upper(own, other) - qp.multiplier[other]) / -solution[a])
     if curvature > DEPENDENT:
         step = min(step, violation / curvature)
-    if step == np.inf:
+    if step == np.inf:  # the dual grows without end: beside the active rows no plane takes it
         return 1e300
     return step * violation - 0.5 * step * step * curvature
 
@@ -177,11 +179,12 @@ def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
             if prefix[sample] != parent:
                 continue
             paid = _payment(bank, data, sample, parent, n_upper)
-            if 0.0 <= paid <= ignored:
+            if 0.0 <= paid <= ignored:  # all together less than a tenth of the gap
                 continue
             closed = 0
             for which in range(2):
                 gain = _step_gain(nodes[which], owns[which], qp, own, sample, 2 * which - 1)
+                # First steps are estimates: what closes a side is a bound after some pivots.
                 if gain >= room:
                     side = 2 * which - 1
                     pivots = CONFIRM_PIVOTS
@@ -191,7 +194,7 @@ def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
                 if pseudo[2 + which, sample] > 0.0:
                     gain = max(gain, pseudo[which, sample] / pseudo[2 + which, sample])
                 rating[which, found] = min(gain, room)
-            if closed == 3:
+            if closed == 3:  # the sample has to go somewhere
                 data.trail[data.trail.shape[0] - 1] = sample
                 return -1
             if closed > 0:
@@ -230,7 +233,7 @@ def _strong_branch(bank, data, prefix, desk, cutoff):
         sample = desk.shortlist[position]
         if sample < 0 or idle >= PATIENCE:
             break
-        if prefix[sample] >= bank.value.shape[0] // 2:
+        if prefix[sample] >= bank.value.shape[0] // 2:  # its twin took it along
             continue
         room = cutoff - lower_bound(bank)
         left, right = 0.0, 0.0
@@ -248,8 +251,9 @@ def _strong_branch(bank, data, prefix, desk, cutoff):
             if not solve_bank(bank, data, cutoff):
                 return PRUNED
             continue
+        # A ten-thousandth of the room, so that products tell sides without any gain apart.
         score = (left + 1e-4 * room) * (right + 1e-4 * room)
-        if score > best * 1.0001:
+        if score > best * 1.0001:  # ties of rounding stay with the first one
             best, idle = score, 0
             desk.choice[0], desk.choice[1] = sample, -1 if left < right else 1
             level = prefix[sample]

@@ -31,11 +31,11 @@ from octcore.search.margot.state import (
     start_evaluation,
 )
 
-# Route by the current planes in each of the first states, then in every tenth.
+# Effort only: route by the current planes in each of the first states, then in every tenth.
 EAGER_STATES, EVERY = 200, 10
-# Leave a dive when its bound has climbed this far from the best open bound to the incumbent.
+# Effort only: leave a dive whose bound is so far from the best open bound to the incumbent.
 _DIVE = 0.5
-# States after which better trees are looked for near the incumbent.
+# Effort only: states after which better trees are looked for near the incumbent.
 _FIRST_NEARBY = 200
 # Shares of the rows that are routed anew, in turn; states of one try; fruitless tries in a row, at
 # depth 3 and more in the first round: the next ones, after twice the work, take longer each.
@@ -99,11 +99,13 @@ class RoutingSearch(RoutingFrame):
         """Work on open states, and say how far all threads are."""
         reported = -np.inf
         while True:
-            lowest, self.tracker.states = self._lowest(), self.explored()
+            lowest = self._lowest()
+            self.tracker.states = sum(one.nodes for one in self.team)
             cutoff = self.cutoff()
             if lowest != reported or lowest >= cutoff:
                 self.report_bound(lowest)
                 reported = lowest
+            # No open state holds a tree better than the gap allows, and maybe none given up does.
             if lowest >= cutoff:
                 return "optimal" if self.least_abandoned() >= self.finished() else "stalled"
             if self.tracker.stop():
@@ -184,6 +186,7 @@ class RoutingSearch(RoutingFrame):
 
     def _pop(self) -> bool:
         state = self.states.pop(self.number, self.patience)
+        # The state of least bound: one that reaches the cutoff is dropped, and so will the others.
         if state is None or state.bound >= self.cutoff():
             return False
         self.restore(state)
@@ -252,7 +255,7 @@ class RoutingSearch(RoutingFrame):
     def give_up(self, exact: float) -> None:
         """Remember a state in which nothing is left to decide, unless its bound closes it."""
         if exact < self.finished():
-            # Without bias penalties: what they amount to falls with the incumbent, `exact` does not.
+            # Without bias penalties, which amount to less and less as the incumbent falls.
             self.abandoned = min(self.abandoned, max(self.value() - self.correction(), exact))
 
 
@@ -277,6 +280,7 @@ class Neighbourhoods:
             self._patience += _PATIENCE
         while idle < self._patience and not search.tracker.stop():
             objective = search.tracker.objective
+            # All states of a short search may be lost: it only offers trees, and claims no bound.
             self._route_anew(self._prefix())
             self._tries += 1
             idle = 0 if search.tracker.objective < objective * (1.0 - 1e-6) else idle + 1

@@ -43,8 +43,10 @@ from octcore.search.margot.state import (
 
 # Share of the gap that the bias penalty, and the unpaid rest of a complete state, may use.
 SHARE = 0.1
+# The scale of the bias squared times the largest penalty stays below this, so that a violation is
+# rounded to 1e-6 at most, see `allocate`; cold solves, which polish, have a smaller limit.
 _ROUNDING_LIMIT = 3e9
-# Decide a feature where the budget costs a lower node this share of the room to the cutoff.
+# Effort only: decide a feature where the budget costs a lower node this share of the room.
 _FEATURE_SHARE = 0.2
 # Rows whose inner products are kept: 18 megabytes.
 _MOST_PRODUCTS = 1_500
@@ -88,22 +90,24 @@ class RoutingFrame:
         largest = float(self.penalties.max())
         error = SHARE * problem.gap / problem.n_nodes
         scale = bias_scale(self.tracker.objective, self.radius, largest, error, _ROUNDING_LIMIT)
-        rows = padded_rows(problem.x, scale)
-        self.rows = rows
-        layers, layer = self._layers(rows)
-        self.scale = scale
+        self.scale, self.rows = scale, padded_rows(problem.x, scale)
+        # Under budgets nodes see different features, each in a layer of rows of its own.
+        layer = np.arange(problem.n_nodes) if self.has_budgets else np.zeros(problem.n_nodes, int)
+        # Twice the rounding of a double, of a bias of that size; at most a tenth of the usual strip.
+        tolerance = np.clip(4e-16 * scale**2 * largest, TOLERANCE, 1e-4)
         self.data = SearchData(
-            x=layers,
+            x=np.repeat(self.rows[None], layer[-1] + 1, axis=0),
             layer=layer,
             y=problem.y.astype(float),
             upper=self.penalties,
-            constants=np.array([problem.epsilon, 0.0, self._tolerance(scale)]),
-            products=self._products(rows),
+            constants=np.array([problem.epsilon, 0.0, tolerance]),
+            products=self._products(self.rows),
             twin=_twins(problem.x),
             trail=np.full(self._trail_length(), -1, np.int64),
         )
-        width, dims = rows.shape[1], problem.x.shape[1] + 1
+        width, dims = self.rows.shape[1], problem.x.shape[1] + 1
         self.chunk = chunk_pivots(n, width)
+        # Rounds of fixing, each up to so many multiplications, between two looks at the clock.
         self.rounds = max(1, min(8, 40_000_000 // (n * dims * dims * 8)))
         self.make_banks()
 
@@ -132,23 +136,12 @@ class RoutingFrame:
             radius = min(radius, float(np.sqrt(budget) * np.abs(centred).max()))
         return radius
 
-    def _tolerance(self, scale: float) -> float:
-        """Row violation above the rounding of a bias that is a sum of large multipliers."""
-        rounding = 4e-16 * scale**2 * float(self.penalties.max())
-        return float(np.clip(rounding, TOLERANCE, 1e-4))
-
     def _products(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Inner products of all rows, where there are not too many to be kept at hand."""
         if self.has_budgets or len(rows) > _MOST_PRODUCTS:
             return NO_PRODUCTS
         features = rows[:, : self.problem.x.shape[1]]
         return features @ features.T
-
-    def _layers(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        n_nodes = self.problem.n_nodes
-        if not self.has_budgets:
-            return rows[None], np.zeros(n_nodes, np.int64)
-        return np.repeat(rows[None], n_nodes, axis=0), np.arange(n_nodes)
 
     # -- states -------------------------------------------------------------------------------
 
@@ -209,6 +202,7 @@ class RoutingFrame:
         feature = int(np.argmax(weight * chosen))
         inside, among, outside = self.kept.copy(), self.allowed.copy(), self.allowed.copy()
         inside[node, feature], outside[node, feature] = True, False
+        # A hard budget that is used up leaves the node only what it keeps.
         if self.price == np.inf and inside[node].sum() >= self.budgets[node]:
             among[node] = inside[node]
         return (inside, among), (self.kept, outside)
@@ -252,6 +246,7 @@ class RoutingFrame:
             return False
         self.seen.add(key)
         start_evaluation(self.complete, self.warm, routing)
+        # Dual values and bias penalties included, a better tree stays below.
         cutoff = self.tracker.objective + self.correction()
         for node in range(self.problem.n_nodes - 1, -1, -1):
             while True:
@@ -265,9 +260,6 @@ class RoutingFrame:
                 if self.tracker.stop():
                     self.seen.discard(key)
                     return False
-        return self._accept(routing, source)
-
-    def _accept(self, routing: NDArray[np.int64], source: str) -> bool:
         nodes = range(self.problem.n_nodes)
         planes = Planes.of([self._warm_plane(routing, node) for node in nodes])
         return self.keeps_routing(planes, routing) and self.offer(planes, routing, source)
@@ -387,10 +379,6 @@ class RoutingFrame:
         """All QPs of this thread."""
         return (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
 
-    def explored(self) -> int:
-        """States that were processed by all threads."""
-        return sum(one.nodes for one in self.team)
-
     def least_abandoned(self) -> float:
         """Least bound, without bias penalties, of the states that no thread could decide."""
         return min(one.abandoned for one in self.team)
@@ -408,12 +396,9 @@ def nearest(
 
 def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:
     """Position of the other row with equal features, or -1 (equal rows are merged per label)."""
-    _, inverse = np.unique(x, axis=0, return_inverse=True)
-    twin = np.full(len(x), -1, np.int64)
-    first: dict[int, int] = {}
-    for sample, group in enumerate(inverse.ravel().tolist()):
-        if group in first:
-            other = first[group]
-            twin[sample], twin[other] = other, sample
-        first[group] = sample
+    group = np.unique(x, axis=0, return_inverse=True)[1].ravel()
+    order, twin = np.argsort(group, kind="stable"), np.full(len(x), -1, np.int64)
+    is_pair = group[order[1:]] == group[order[:-1]]
+    one, other = order[:-1][is_pair], order[1:][is_pair]
+    twin[one], twin[other] = other, one
     return twin

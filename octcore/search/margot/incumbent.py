@@ -43,7 +43,7 @@ class Tracker:
     ) -> bool:
         """Keep a tree if it is better; ``routing`` is 0-based and on merged rows."""
         with self._lock:
-            if objective >= self.objective * (1.0 - 1e-12):
+            if objective >= self.objective * (1.0 - 1e-12):  # less is rounding of sums
                 return False
             self.objective, self.planes, self.routing = objective, planes, routing.copy()
             self._waiting.append(Report(self.states, planes, objective, source=source))

@@ -43,10 +43,10 @@ from octcore.search.margot.state import (
     solve_bank,
 )
 
-# Open states of a side that are worked on before a sample is sent to a side of the root.
+# Effort only: open states of a side that are worked on before a sample is sent at the root.
 _BELOW = 1
 _SIDES = (0, 1)
-# States of the search for a tree of one level less, which becomes a start.
+# Effort only: states of the search for a tree of one level less, which becomes a start.
 _FEWER_LEVELS_STATES = 500
 
 
@@ -153,7 +153,7 @@ class NestedSearch(RoutingSearch):
         found = choose_root(*arguments, self.prefix, self.desk, room, self.ignored())
         if found == -1:
             return False
-        if found == -2:
+        if found == -2:  # rows were sent where they have to go: the root costs more
             return bool(solve_bank(self.root, self.data, self._root_cutoff()))
         if self.nodes <= EAGER_STATES or self.nodes % EVERY == 0:
             self.descend()
@@ -210,6 +210,7 @@ class NestedSearch(RoutingSearch):
         """Go on without the pair of first open states: what is left is split in two."""
         first, second = self.heaps
         best, other = (np.argsort(side.bounds, kind="stable") for side in self.heaps)
+        # All pairs without that one: other first states, or the same one and other second states.
         if len(best) > 1:
             heaps = (first.at(best[1:]), second)
             bound = float(self.root.value[0, 0]) + heaps[0].low + second.low
@@ -219,25 +220,17 @@ class NestedSearch(RoutingSearch):
 
     # -- states of one side -------------------------------------------------------------------
 
-    def _lay_out(self, side: int) -> NDArray[np.int64]:
-        """Put the open states of a side on the desk; returns the samples of the side."""
-        states, mine = self.heaps[side], self.prefix == side + 1
-        mine[states.order] = False
-        joined = np.flatnonzero(mine)
-        order = np.concatenate([states.order, joined]) if len(joined) else states.order
-        self.side_desk = lay_out(self.side_desk, states, order)
-        return order
-
-    def _collect(self, side: int, order: NDArray[np.int64]) -> None:
-        found = collect(self.side_desk, order, width_of(self.problem.n_upper))
-        self.heaps = (found, self.heaps[1]) if side == 0 else (self.heaps[0], found)
-
     def _raise(self, side: int, splits: int, chosen: bool = False) -> bool:
         """Work on the open states of a side; whether the first one is a tree for its samples.
 
         With ``chosen``, it is split first, as the desk says.
         """
-        order = self._lay_out(side)
+        states, mine = self.heaps[side], self.prefix == side + 1
+        mine[states.order] = False
+        joined = np.flatnonzero(mine)
+        order = np.concatenate([states.order, joined]) if len(joined) else states.order
+        self.side_desk = lay_out(self.side_desk, states, order)
+        # What the root and the best state of the other side leave; both only cost more below.
         room = self.cutoff() - float(self.root.value[0, 0]) - self.heaps[1 - side].low
         arguments = (self.below[side], self.below_pair, self.below_data, self.below_prefix[side])
         self.side_desk.count[N_SPLITS] = splits
@@ -251,7 +244,8 @@ class NestedSearch(RoutingSearch):
             else:
                 chosen = False
         self.nodes += splits - int(self.side_desk.count[N_SPLITS])
-        self._collect(side, order)
+        found = collect(self.side_desk, order, width_of(self.problem.n_upper))
+        self.heaps = (found, self.heaps[1]) if side == 0 else (self.heaps[0], found)
         return code == COMPLETE
 
     def _split_nearest(self, side: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import threading
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,17 +69,12 @@ class OpenStates:
         return len(self._heap)
 
     def push(
-        self,
-        bound: float,
-        prefix: NDArray[np.int64],
-        packed: NDArray[np.uint8],
-        below: tuple[SideStates, ...] = (),
-        masks: tuple[Masks, Masks] | None = None,
+        self, bound: float, prefix: NDArray[np.int64], packed: NDArray[np.uint8], **beside: Any
     ) -> None:
-        """Put a state on the heap."""
+        """Put a state on the heap, with what it has `beside` prefixes and QPs."""
         with self._change:
             self._serial += self.step
-            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed, below, masks)
+            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed, **beside)
             heapq.heappush(self._heap, state)
             self._change.notify()
 

@@ -120,6 +120,7 @@ class _Prover(RoutingFrame):
         if not self.has_budgets:
             return 0.0
         n_kept = int(self.kept[node].sum())
+        # The largest ones may be free; each of the others is forbidden or paid for.
         worth = np.sort(0.5 * vector[self.allowed[node] & ~self.kept[node]] ** 2)
         rest = worth[: max(0, len(worth) - max(0, int(self.budgets[node]) - n_kept))]
         beyond = n_kept - int(self.budgets[node])
@@ -163,6 +164,7 @@ class _Prover(RoutingFrame):
             found = self._dual(cold, prefix)
             if found > value:
                 multipliers, value = cold, found
+        # Beyond the cutoff the search would not look at it again: it is closed, and not proven.
         if value < self.target and not is_due and penalised < self.cutoff():
             return False
         self.is_proven = self.is_proven and value >= self.target

@@ -110,7 +110,7 @@ def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
             side = 2 * which - 1
             target = epsilon if side < 0 else 0.0
             gain = one_step(qp, own, n + sample, sample, float(side), target, np.inf)
-            if gain >= room:
+            if gain >= room:  # an estimate; a side is closed by a bound alone
                 gain = _root_gain(root, desk.trial, data, sample, side, room, CONFIRM_PIVOTS)
                 if gain >= room:
                     closed += 1 + which

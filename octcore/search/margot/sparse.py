@@ -25,12 +25,14 @@ from octcore.search.margot.open_states import Masks, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import local_svm, node_membership
 
+# Bounds of nodes that are kept by sides and masks: some ten megabytes at 500 rows.
 _CACHE = 20_000
 # Solves for the bound of one node of a state: which features it uses is better decided by
 # branching, once for all states below, than again in every one of them.
 _STATE_STEPS = 20
 # Work of one bound under a budget, in multiplications per pivot of a solve: some 0.2 seconds.
 _STEP_WORK = 5_000_000
+# Effort only: look for trees at the first states, then at every tenth, see `core`.
 _EAGER_STATES, _EVERY = 100, 10
 # Share of all pivots that looking for trees may take, since the features of their nodes are exact.
 _TREE_SHARE = 0.3
@@ -72,12 +74,7 @@ class SparseRoutingSearch(RoutingSearch):
         self.try_routing(other, "warm start")
 
     def _bound_node(
-        self,
-        node: int,
-        cutoff: float,
-        kept: Masks,
-        allowed: Masks,
-        steps: int,
+        self, node: int, cutoff: float, kept: Masks, allowed: Masks, steps: int
     ) -> SparseBound:
         """Bound of the node problem whose rows the scratch QP holds, after so many solves."""
         data = NodeData(self.masked, self.data.y, self.data.upper[node], self.data.constants)
@@ -110,7 +107,7 @@ class SparseRoutingSearch(RoutingSearch):
             load_rows(self.scratch, sides)
             room = self.tracker.objective - total + self.correction()
             bound = self._bound_node(node, room, nothing, everything, self.steps)
-            if bound.bound >= room:
+            if bound.bound >= room:  # the nodes so far cost what the incumbent does
                 return False
             plane = self._sparse_node(node, sides).solve(np.flatnonzero(bound.chosen)).plane
             if plane.value == np.inf:
@@ -135,6 +132,7 @@ class SparseRoutingSearch(RoutingSearch):
         self._tighten()
         if self.value() >= self.cutoff():
             return False
+        # Once the feature of the root is known, rows are split by intervals, many at once.
         if self.one_root_feature and self.allowed[0].sum() > 1:
             self._split_feature(0)
             return False
@@ -174,7 +172,7 @@ class SparseRoutingSearch(RoutingSearch):
             found = self._budgeted(node, max(0.0, self.cutoff() - rest))
             known[node] = max(found.bound, values[node])
             costs[node] = known[node] - values[node]
-            if known.sum() >= self.cutoff():
+            if known.sum() >= self.cutoff():  # closed, whatever the other nodes cost
                 break
         self.inherited = max(self.inherited, float(known.sum()))
         return costs
@@ -224,7 +222,7 @@ class SparseRoutingSearch(RoutingSearch):
             if not (sides < 2).any():
                 planes.append(self.solve_node(sides, node).plane)
                 continue
-            room = self.tracker.objective - total
+            room = self.tracker.objective - total  # beyond it the state holds no better tree
             masks = self.kept[node], self.allowed[node]
             found = solve_sparse_node(self._sparse_node(node, sides), room, *masks)
             total += found.bound
@@ -251,7 +249,7 @@ class SparseRoutingSearch(RoutingSearch):
         for child in (1, 2):
             prefix = self.prefix.copy()
             prefix[sample] = child
-            if half_lines(axis, prefix):
+            if half_lines(axis, prefix):  # else no plane on one feature sends rows so
                 self.keep_open(self.value(), prefix, self.bank)
 
     def _split_feature(self, node: int) -> None:
@@ -274,12 +272,8 @@ def half_lines(axis: NDArray[np.float64], prefix: NDArray[np.int64]) -> bool:
         inside = (axis >= fixed.min()) & (axis <= fixed.max())
         prefix[inside] = 1 if len(left) else 2
         return True
-    if left.max() < right.min():
-        prefix[axis <= left.max()] = 1
-        prefix[axis >= right.min()] = 2
-        return True
-    if right.max() < left.min():
-        prefix[axis <= right.max()] = 2
-        prefix[axis >= left.min()] = 1
-        return True
+    for low, high, sides in ((left, right, (1, 2)), (right, left, (2, 1))):
+        if low.max() < high.min():
+            prefix[axis <= low.max()], prefix[axis >= high.min()] = sides
+            return True
     return False

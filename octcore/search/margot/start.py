@@ -15,7 +15,7 @@ from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import Planes, RoutingProblem
 
-# Score distances within which re-routing may move samples against an upper plane.
+# Effort only: score distances within which re-routing may move samples against an upper plane.
 _REACH = (1e9, 0.5, 0.2, 0.05, 0.01)
 
 
@@ -150,6 +150,6 @@ def rerouted(
     for reach in _REACH:
         allowed = np.where(crossing <= reach, cost, np.inf)
         best = allowed.argmin(axis=1)
-        better = allowed[here, best] < current - 1e-9
+        better = allowed[here, best] < current - 1e-9  # else rounding would move rows to and fro
         if better.any():
             yield np.where(better, best + n_upper, routing)
