@@ -26,10 +26,12 @@ MOST_DEPTH, MOST_BOXES = 2, 2_500_000
 LOOKS, NESTED_LOOKS = 3e6, 3e7
 """Rows looked at between two looks at the clock, and for one side of a root at most."""
 NESTED_SHARE = 0.1
-"""Share of uncertain rows below which a side gets boxes of its own."""
+"""Effort only: share of uncertain rows below which a side gets boxes of its own."""
 STRIP_SLACK = 1e-3
-"""Share of the strip that a plane in the middle of a box may lack."""
+"""Share of the strip that the plane in the middle of a box may lack: around one that just has it
+boxes would be halved without end.  Such a tree costs no more than the best one that keeps to it."""
 _LEVELS = 200
+"""Boxes of a stack, each half of one below: as often as four numbers can be halved in doubles."""
 OUTSIDE, LEFT, RIGHT, UNCERTAIN = -1, 0, 1, 2
 NONE, FOUND, UNFINISHED = 0, 1, 2
 
@@ -229,7 +231,7 @@ def _verdict(
                 is_finished = False
             else:
                 least[which] = best
-    if least[0] + least[1] >= errors:
+    if least[0] + least[1] >= errors:  # rows without a certain side only add errors
         return NONE, seen, looks
     return (FOUND if is_finished else UNFINISHED), seen, looks
 
@@ -296,7 +298,7 @@ def _search_leaves(
             least = _conflict(rows, boxes, top)
             for which in range(2):
                 least += _leaf_errors(boxes.counts[top, which], 0)
-        if least >= errors:
+        if least >= errors:  # so have all planes of the box
             top -= 1
         elif open_weight == 0.0 and _is_plane(rows, columns, size, boxes, top):
             _keep_middle(columns, size, boxes, top, plane)
@@ -386,6 +388,7 @@ def _classify(rows: Any, columns: Any, size: int, boxes: Any, top: int) -> float
     for k in range(size):
         least_norm += max(0.0, low[k], -high[k])
         most_norm += max(high[k], -low[k])
+    # Every plane of the box has a strip of the first width at least, of the second one at most.
     strip, clear = rows.strip * least_norm, rows.strip * most_norm
     for place in range(boxes.n_open[top]):
         i = boxes.open[top, place]
@@ -395,7 +398,7 @@ def _classify(rows: Any, columns: Any, size: int, boxes: Any, top: int) -> float
             one, other = low[k] * value, high[k] * value
             least += min(one, other)
             most += max(one, other)
-        if most < strip and least > -strip:
+        if most < strip and least > -strip:  # the row lies in the strip of all of them
             return -1.0
         if side[i] == UNCERTAIN:
             if most < strip or least > -strip:
@@ -403,7 +406,7 @@ def _classify(rows: Any, columns: Any, size: int, boxes: Any, top: int) -> float
                 boxes.counts[top, side[i], rows.y[i]] += rows.weights[i]
             else:
                 uncertain += rows.weights[i]
-        if most > -clear and least < clear:
+        if most > -clear and least < clear:  # else no smaller box need look at the row
             boxes.open[top, left] = i
             left += 1
     boxes.n_open[top] = left
@@ -489,6 +492,7 @@ def _split_errors(rows: Any, boxes: Any, top: int, which: int, plane: Any) -> fl
             if side[i] != which:
                 continue
             value = rows.x[i, column]
+            # The strip has room between them, rounding aside.
             if value - last >= 2 * rows.strip * (1 - 1e-9):
                 both = _most(tally[0]) + _most(tally[1])
                 if both > most:

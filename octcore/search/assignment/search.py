@@ -30,7 +30,7 @@ from octcore.tree.tree import Tree
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Cutoffs of the phases, as shares of the cost of the best tree."""
-CHUNK_SECONDS = 0.1
+CHUNK_SECONDS = 0.1  # between two looks at the clock, of the .3 that callers are promised
 LATTICE_SLACK = 1e-7
 """Share of a unit that rounding may cost a sum of weights."""
 MOST_LEVELS, MOST_BYTES = 250, 2e8
@@ -199,6 +199,7 @@ class AssignmentSearch:
         if not problem.unit:
             return self.cost * (1 - problem.gap)
         paid = self._paid(self.cost)
+        # Beside columns, costs are whole units: the largest one below the best tree's is enough.
         steps = np.ceil((self.cost - paid) / problem.unit - LATTICE_SLACK) - 1
         below = paid + steps * problem.unit
         return (
@@ -231,8 +232,8 @@ class AssignmentSearch:
         yield from self._with_few_columns(np.inf)
         for share in SHARES:
             cutoff = share * self.cutoff
-            if cutoff - problem.not_counted <= self.bound:
-                continue  # a phase before has shown it
+            if cutoff - problem.not_counted <= self.bound:  # a phase before has shown it
+                continue
             for found in self._with_few_columns(cutoff):
                 cutoff = min(cutoff, self.cutoff)
                 yield found
@@ -240,6 +241,7 @@ class AssignmentSearch:
                 for found in self._labelled(np.array(labels), cutoff):
                     cutoff = min(cutoff, self.cutoff)
                     yield found
+            # What was closed reaches the cutoff of its time, which only fell; the rest is `open`.
             reached = min(cutoff, self.cutoff, self.open)
             self.bound = max(self.bound, self._attainable(reached - problem.not_counted))
             yield Report(self.states, bound=self.bound)
@@ -267,7 +269,7 @@ class AssignmentSearch:
                 break
             status, boxes, found = NONE, 0, np.zeros((0, 0))
             errors = cutoff - columns * problem.feature
-            if (columns, errors) >= self._too_many:
+            if (columns, errors) >= self._too_many:  # effort only: as much did not end before
                 break
             for seen, status, planes in trees_within(self._rows, columns, problem.depth, errors):
                 boxes, found = boxes + seen, planes
@@ -277,7 +279,7 @@ class AssignmentSearch:
                     break
             else:
                 columns += 1
-                if cutoff >= self.cutoff:
+                if cutoff >= self.cutoff:  # trees with fewer columns cost what the best one does
                     self._columns = columns
                     self.bound = max(self.bound, self._attainable(0.0))
                     yield Report(self.states, bound=self.bound)
@@ -312,7 +314,7 @@ class AssignmentSearch:
         problem, branch = self.problem, len(labels) - 1
         nameless = ~np.isin(problem.y, labels)
         errors = float(problem.weights[nameless].sum())
-        if errors >= cutoff:
+        if errors >= cutoff:  # rows of classes that no leaf names are wrong
             return
         stack = new_stack(labels, self._worth, self._levels, problem.X.shape[1] + 1)
         stack.decided[nameless] = ERROR
@@ -329,7 +331,9 @@ class AssignmentSearch:
                 self._data, self._programs, stack, self._log, level, cutoff, mirrored, self._chunk
             )
             self.states += seen
-            self._chunk = _next_chunk(self._chunk, seen, time.perf_counter() - begun)
+            if seen >= self._chunk:
+                share = CHUNK_SECONDS / max(time.perf_counter() - begun, 1e-3)
+                self._chunk = int(np.clip(self._chunk * share, 1, 4 * self._chunk))
             self.open = min(self.open, float(stack.least[1]))
             if stack.least[0] < self.cost:
                 self.cost = float(stack.least[0])
@@ -345,6 +349,7 @@ class AssignmentSearch:
         comes.
         """
         problem, self.cost, self._log = self.problem, target, new_log(LOG_SIZE)
+        # Less by the rounding of sums: a bound that equals the target proves it.
         by_gap = target * (1 - LATTICE_SLACK**2) + problem.not_counted
         cutoff = self.cutoff if problem.unit else by_gap
         nothing = np.append(CLOSED, np.zeros(2**problem.depth - 1, np.int64))
@@ -368,26 +373,9 @@ class AssignmentSearch:
     def _clear(self, branch: int) -> None:
         """Make the programs of the first level empty ones."""
         size = self._programs.plane.shape[1]
-        empty = new_programs(branch, 1, size, self.problem.norm)
-        for name in (
-            "n_rows",
-            "slack",
-            "basis",
-            "inverse",
-            "basic",
-            "norm",
-            "paid",
-            "plane",
-            "value",
-        ):
-            getattr(self._programs, name)[:branch] = getattr(empty, name)
-
-
-def _next_chunk(chunk: int, seen: int, seconds: float) -> int:
-    """Number of states that take about as long as there may be between two looks at the clock."""
-    if seen < chunk:
-        return chunk
-    return int(np.clip(chunk * CHUNK_SECONDS / max(seconds, 1e-3), 1, 4 * chunk))
+        empty = new_programs(branch, self._levels, size, self.problem.norm)
+        for now, fresh in zip(self._programs[:-1], empty[:-1], strict=True):
+            now[:branch] = fresh
 
 
 def _planes(planes: NDArray[np.float64]) -> Planes:

@@ -25,14 +25,18 @@ from octcore.numerics.margin_simplex import (
 )
 
 FREE, ERROR = 0, -1
-NEW, CLOSED = -2, -1
+NEW, CLOSED = -2, -1  # beside the rows and columns that a level decides
 CANDIDATES = 8
 """Rows whose options are all tried before one is chosen."""
 WORTH_SHARE = 0.2
+"""How much a new trial counts in what is known of a row (effort only: an average of some five)."""
 TRIAL_PIVOTS, PIVOTS = np.int64(25), np.int64(200)
 """Plain ones would be types of their own, and the simplex method compiled once more for each."""
 LEAST_COST = 1e-9
+"""What rounding makes a row pay, of the weight that an error costs.  A state whose rows pay no more
+is done, and its bound noted in `Stack.least`."""
 LEAST_GAIN = 1e-6
+"""What an option is taken to gain anyway, so that products tell rows with a free option apart."""
 FORCED = 1e6
 """Worth of a row with one option."""
 CLEAR = 1e-6
@@ -140,7 +144,7 @@ def search_states(
             seen += 1
             chosen = _choose(data, programs, stack, log, level, cutoff, mirrored)
             stack.point[level] = chosen
-            if chosen == CLOSED:
+            if chosen == CLOSED:  # its bound reaches the cutoff, or it is noted in `least`
                 _note_closed(data, programs, log, level * n_branch, n_branch)
                 level -= 1
                 continue
@@ -200,6 +204,7 @@ def _admits(data: Any, stack: Any, level: int, row: int, option: int, mirrored: 
     is_error = stack.decided[row] == ERROR
     if option == n_leaves:
         return not is_error
+    # Of a tree and its mirror image one sends the first row left.
     if mirrored and level == 0 and option >= n_leaves // 2:
         return False
     return (stack.labels[option] == data.y[row]) != is_error
@@ -268,7 +273,7 @@ def _worth(
         if not _admits(data, stack, level, row, option, mirrored):
             continue
         value = _trial(data, programs, stack, level, row, option, cutoff)
-        if value >= cutoff:
+        if value >= cutoff:  # programs are solved from below, so that few pivots give a bound, too
             continue
         alive += 1
         if value < first:
@@ -324,6 +329,7 @@ def _descend(data: Any, programs: Any, stack: Any, level: int, option: int, cuto
     row, n_leaves = stack.point[level], len(stack.labels)
     n_branch, is_error = n_leaves - 1, option == n_leaves
     errors = stack.errors[level] + (data.weights[row] if is_error else 0.0)
+    # The programs only cost more with another row: those of this level close the one below.
     if stack.bound[level] - stack.errors[level] + errors >= cutoff:
         return level * n_branch
     below, bound = (level + 1) * n_branch, errors
@@ -417,11 +423,11 @@ def _least_of_planes(data: Any, programs: Any, first: int, n_branch: int) -> flo
 @part()
 def _least_features(data: Any, programs: Any, slot: int) -> float:
     """Price of the columns that a plane needs at least beyond those that are paid."""
-    if data.feature <= 0.0 or programs.value[slot] <= 0.0:
+    if data.feature <= 0.0 or programs.value[slot] <= 0.0:  # no rows on two sides: no plane needed
         return 0.0
     paid = programs.paid[slot]
     n_paid = _count(paid)
-    if n_paid > 1:
+    if n_paid > 1:  # two columns may part what one does not: only programs tell
         return 0.0
     for j in range(1, len(paid)):
         is_open = paid[j] == 1 if n_paid else programs.norm[slot, j] < np.inf
@@ -450,6 +456,7 @@ def _parts_alone(data: Any, programs: Any, slot: int, column: int) -> bool:
         else:
             right_low, right_high = min(right_low, value), max(right_high, value)
     gap = max(right_low - left_high, left_low - right_high)
+    # Two margins of 1, and a weight of limit / norm at most; rounding hides no column.
     return gap >= 2 * data.norm / data.limit * (1 - 1e-9)
 
 
@@ -481,6 +488,7 @@ def _forbid_dear_columns(data: Any, programs: Any, stack: Any, level: int, cutof
     for slot in range(first, first + n_branch):
         others = unpaid - _least_features(data, programs, slot)
         least = max(others, (data.columns - paid - 1) * data.feature)
+        # One column more here, what the others need, or what all trees have: it may stay below.
         if values + data.feature + least < cutoff:
             continue
         last = 0
