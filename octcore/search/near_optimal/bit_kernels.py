@@ -93,6 +93,7 @@ def count_bottom(bits, masks, budgets, usable, leaves, stands, apart, terms, gri
             node += 1
         shallow_costs(bits, masks[k], usable, cost, many, larger)
         for f in range(n):
+            # The best trees of both sides are beyond the budget, or no variant has the threshold.
             if cost[0, f] + cost[1, f] > budgets[k] or terms.share[f, 0] == 0.0 or terms.stop[0]:
                 continue
             for s in range(2):

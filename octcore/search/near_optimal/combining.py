@@ -149,7 +149,7 @@ def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, t
                 tally = _ample(tally, below.start[right + 1] - below.start[right])
             errors = values[below.errors[a]]
             for b in range(below.start[right], below.start[right + 1]):
-                if costs[a] + costs[b] > budget:
+                if costs[a] + costs[b] > budget:  # the cells to come cost no less
                     break
                 leaves = below.leaves[a] + below.leaves[b]
                 e = terms.of_errors[errors + values[below.errors[b]]]

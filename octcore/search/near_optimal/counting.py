@@ -31,7 +31,7 @@ EXACT = 2.0**53
 """Sums of whole numbers are exact in doubles up to here; beyond, Python's integers count."""
 GRID_BYTES = 1 << 26
 """Size of a table of counts; more variants are counted in several passes."""
-BYTES_PER_EDGE = 32
+BYTES_PER_EDGE = 32  # four whole numbers in the array of a level
 NO_OUTSIDE, NO_TALLY = np.zeros(0), make_tally()
 
 
@@ -77,7 +77,7 @@ def build_levels(ground: Ground) -> list[Level]:
             children = []
             for side, rest in zip(sides, costs[::-1], strict=True):
                 children.append(number.setdefault(side, len(below)))
-                room = nodes[v].budget - rest
+                room = nodes[v].budget - rest  # what the cheapest tree of the other side leaves
                 if children[-1] == len(below):
                     below.append(room)
                     ground.hold(2 * len(side) + BYTES_PER_SUBSET)
@@ -161,6 +161,7 @@ class TreeGraph:
         share, cells = np.ascontiguousarray(allow, float), list[Cells]()
         for level in reversed(self.levels):
             cells.insert(0, self._count_level(level, share, gain, cells[0] if cells else None))
+        # What a node counts and any tree uses is no more than the root counts, nor is a variant.
         if cells[0].counts[:, 0].sum() < EXACT or len(cells) == 1:
             return cells
         return self._count_exactly(cells, allow, gain)

@@ -26,7 +26,7 @@ from octcore.search.univariate.table import SAME
 from octcore.tree.tree import Tree
 
 STEPS, WIDER = 24, 8
-"""Most searches for prices, and how often their limits grow before the next one."""
+"""Effort only: most searches for prices, and how often limits grow before the next one."""
 PARTS = 16
 """Prices are multiples of such a part of the smallest common weight, where they can be."""
 TOLERANCE = 1e-6
@@ -42,7 +42,7 @@ class Floors:
 
     def surplus(self, tree: Tree, question: Question) -> Fraction:
         """What a tree is worth more at these prices than without them."""
-        right = _right(tree, question, self.least)
+        right = _right(tree.predict_codes(question.X) == question.y, question, self.least)
         over = (p * (right[k] - self.least[k]) for k, p in self.price.items())
         return sum(over, start=Fraction(0))
 
@@ -75,9 +75,8 @@ def _of_class(question: Question, k: int) -> np.ndarray:
     return of_class if question.counts is None else of_class & (question.counts > 0)
 
 
-def _right(tree: Tree, question: Question, classes: Iterable[int]) -> dict[int, int]:
-    """Numbers of rows of some classes that are right."""
-    right = tree.predict_codes(question.X) == question.y
+def _right(right: np.ndarray, question: Question, classes: Iterable[int]) -> dict[int, int]:
+    """Numbers of rows of some classes that are right, of those that are."""
     return {k: int(right[_of_class(question, k)].sum()) for k in classes}
 
 
@@ -113,7 +112,7 @@ def priced(
     for _ in range(STEPS):
         right = tree.predict_codes(question.X) == question.y
         worth.append(float(weights[right].sum()) - question.leaf_penalty * whole * tree.n_leaves)
-        counts = _right(tree, question, least)
+        counts = _right(right, question, least)
         over.append([float(counts[k] - floor) for k, floor in least.items()])
         parts, is_new = (), False
         for _ in range(WIDER):
@@ -123,7 +122,7 @@ def priced(
             parts = tuple(round(price / float(unit)) for price in lowest.x[1:])
             is_new = parts not in asked_before and lowest.fun / whole <= bound - SAME
             edge = [k for k, x in zip(least, lowest.x[1:], strict=True) if x >= largest[k] - 1e-9]
-            if is_new or not edge:
+            if is_new or not edge:  # else larger prices may bound better
                 break
             largest |= {k: 4 * largest[k] for k in edge}
         if not is_new:
@@ -139,7 +138,7 @@ def priced(
         tree = found.tree
         # Costs that differ by less than `SAME` are equal to the search.
         value = ((found.bound + SAME) * total - float(floors.owed())) / whole
-        if value < worst - TOLERANCE:
+        if value < worst - TOLERANCE:  # all trees are worth more: none keeps the floors
             return None
         if value < bound:
             best, bound = (floors, tree), value

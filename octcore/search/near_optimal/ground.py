@@ -284,6 +284,7 @@ class Ground:
         if depth > BOTTOM:
             return self.least(rows, depth, room)
         known = self._found.get(rows)
+        # A least cost beyond its budget is a bound, and enough where it is beyond the room.
         if known is None or (room > known.budget and known.least <= room):
             grid, node = self._grid(), Node(rows, BOTTOM, room)
             _, least, tops, *_ = self.solve(node, ADD, bounds=table, grid=grid)
@@ -300,7 +301,7 @@ class Ground:
         `cutoff`: costs above it need not be exact.
         """
         value, exact_to = self._least.get((rows, depth), (0, -1))
-        if value > cutoff or value <= exact_to:
+        if value > cutoff or value <= exact_to:  # enough, or exact
             return value
         if depth > BOTTOM:
             splits, leaf = self._open(self.mask(rows), depth, self.usable)
@@ -309,7 +310,7 @@ class Ground:
             value = self._close(rows, depth, splits, cutoff, best, 0)
         else:
             value = self.solve(Node(rows, depth, cutoff), LEAST)[1]
-        if value > cutoff:
+        if value > cutoff:  # costs are whole, and no tree is within the cutoff
             value = max(cutoff + 1, value)
         self._least[rows, depth] = (value, cutoff)
         self.hold(len(rows) + BYTES_PER_SUBSET)
@@ -328,6 +329,7 @@ class Ground:
         bounds = np.where(np.diff(splits.first) > 0, 2 * self.instance.price, FAR)
         lowest = bounds.copy()
         while True:
+            # Asked for all within the cutoff, or for one that costs less than the best.
             limit = cutoff if short else min(cutoff, best - 1)
             h, j, beyond = choose(splits, bounds, limit, short)
             if j < 0:
@@ -336,7 +338,7 @@ class Ground:
             larger = int(2 * splits.passed[j] < weight)
             for s in (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
-                if cost[s, j] > room + beyond:
+                if cost[s, j] > room + beyond:  # both sides together are beyond the limit
                     break
                 cost[s, j] = max(cost[s, j], self.least(sides[s], depth - 1, room + beyond))
             splits.open[j] = SOLVED

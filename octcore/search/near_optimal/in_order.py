@@ -73,9 +73,9 @@ def first_accepted(
         query = TreeQuery(graph, Conditions(instance.tolerance))
         for cell in sorted(query.cells, key=lambda cell: instance.cost(*cell)):
             cost = instance.cost(*cell)
-            if cost <= seen:
+            if cost <= seen:  # within the tolerance before
                 continue
-            if best is not None and cost >= best:
+            if best is not None and cost >= best:  # and accepted trees cost no less than listed
                 break
             yield Stage(cost)
             for nested in query.trees(*cell):
@@ -88,14 +88,15 @@ def first_accepted(
                         yield Stage(cost, tree)
                     if best is not None and best <= cost + extra:
                         break
-                if best == cost:
+                if best == cost:  # all ways that cost less were looked at
                     yield Stage(cost, is_complete=True)
                     return
-        seen = graph.optimum + instance.tolerance
+        seen = graph.optimum + instance.tolerance  # every way up to here was looked at
         if best is not None and best <= seen:
             yield Stage(best, is_complete=True)
             return
         yield Stage(seen)
+        # No tree costs more than all rows and leaves.
         if seen >= instance.total + instance.penalty * 2**instance.question.depth:
             yield Stage(seen if best is None else best, is_complete=True)
             return

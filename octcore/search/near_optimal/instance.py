@@ -167,25 +167,22 @@ def make_instance(
     in_units = np.rint(table.weight * table.unit).astype(np.int64)
     table = replace(table, weight=in_units, unit=1.0)
     thresholds = find_thresholds(table, inquiry.roots)
-    total = table.total
-    exact = total + (Fraction(0) if lost is None else Fraction(lost.sum()))
-    penalty, margin = leaf_penalty * exact, tolerance * exact
-    leaves = min(2**question.depth, int(table.count.sum()) // inquiry.smallest)
-    unit, price = _scale(penalty, margin, total, leaves)
-    return Instance(
+    instance = Instance(
         question=question,
         table=table,
         thresholds=thresholds,
         by_bits=len(thresholds.place) > 0 and suits_bits(table),
         least=inquiry.smallest,
         roots=inquiry.roots[thresholds.place],
-        penalty=penalty,
-        tolerance=margin,
+        penalty=Fraction(0),
+        tolerance=Fraction(0),
         weight_unit=weight_unit,
-        unit=unit,
-        price=price,
+        unit=1,
+        price=0,
         lost=lost,
     )
+    instance = replace(instance, penalty=leaf_penalty * instance.whole)
+    return instance.within(tolerance * instance.whole)
 
 
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:

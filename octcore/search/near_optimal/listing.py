@@ -156,6 +156,7 @@ class Listing:
         else:
             edges = level.edges_of(spot.node)
             first, low = edges[:, 0], self._low[spot.level + 1][edges[:, 2:]].sum(axis=1)
+        # A tree costs both sides' least costs at least.
         inside = (low <= most) & self.counted.allow[first, 0]
         if columns is not None:
             inside &= self.instance.thresholds.place[first] == columns[0]
