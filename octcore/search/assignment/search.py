@@ -372,8 +372,8 @@ class AssignmentSearch:
 
     def _clear(self, branch: int) -> None:
         """Make the programs of the first level empty ones."""
-        size = self._programs.plane.shape[1]
-        empty = new_programs(branch, self._levels, size, self.problem.norm)
+        most, size = self._programs.rows.shape[1], self._programs.plane.shape[1]
+        empty = new_programs(branch, most, size, self.problem.norm)
         for now, fresh in zip(self._programs[:-1], empty[:-1], strict=True):
             now[:branch] = fresh
 

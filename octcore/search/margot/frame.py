@@ -93,7 +93,7 @@ class RoutingFrame:
         self.scale, self.rows = scale, padded_rows(problem.x, scale)
         # Under budgets nodes see different features, each in a layer of rows of its own.
         layer = np.arange(problem.n_nodes) if self.has_budgets else np.zeros(problem.n_nodes, int)
-        # Twice the rounding of a double, of a bias of that size; at most a tenth of the usual strip.
+        # Twice the rounding of a double, of such a bias; a tenth of the usual strip at most.
         tolerance = np.clip(4e-16 * scale**2 * largest, TOLERANCE, 1e-4)
         self.data = SearchData(
             x=np.repeat(self.rows[None], layer[-1] + 1, axis=0),
@@ -334,18 +334,14 @@ class RoutingFrame:
         routing = self.tracker.routing
         weights, biases = self.tracker.planes.weights.copy(), self.tracker.planes.biases.copy()
         for node in range(self.problem.n_nodes):
-            sides, columns = node_membership(routing, node), self.columns(node)
+            sides, columns = node_membership(routing, node), np.arange(weights.shape[1])
+            if self.has_budgets:  # features that cost no other price
+                columns = np.flatnonzero(self.tracker.planes.weights[node])
             if (sides < 2).any() and len(columns):
                 plane = self.solve_node(sides, node, columns).plane
                 if not self._misses(plane, sides):
                     weights[node], biases[node] = plane.weights, plane.bias
         self.offer(Planes(weights, biases), routing, "polish")
-
-    def columns(self, node: int) -> NDArray[np.int64]:
-        """Features that the incumbent's plane at a node may use without another price."""
-        p = self.problem.x.shape[1]
-        used = np.flatnonzero(self.tracker.planes.weights[node])
-        return used if self.has_budgets else np.arange(p)
 
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""
