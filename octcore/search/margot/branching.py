@@ -179,8 +179,8 @@ def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
             if prefix[sample] != parent:
                 continue
             paid = _payment(bank, data, sample, parent, n_upper)
-            if 0.0 <= paid <= ignored:  # all together less than a tenth of the gap
-                continue
+            if 0.0 <= paid <= ignored:
+                continue  # all together less than a tenth of the gap
             closed = 0
             for which in range(2):
                 gain = _step_gain(nodes[which], owns[which], qp, own, sample, 2 * which - 1)

@@ -150,6 +150,6 @@ def rerouted(
     for reach in _REACH:
         allowed = np.where(crossing <= reach, cost, np.inf)
         best = allowed.argmin(axis=1)
-        better = allowed[here, best] < current - 1e-9  # else rounding would move rows to and fro
-        if better.any():
+        better = allowed[here, best] < current - 1e-9
+        if better.any():  # by more than rounding, which would move rows to and fro
             yield np.where(better, best + n_upper, routing)
