@@ -221,11 +221,11 @@ def _choose(
     stack.bound[level] = bound
     if bound >= cutoff:
         return CLOSED
-    if data.feature > 0.0 and level + 1 < len(stack.point):
-        column = _unpaid_column(data, programs, stack, level)
-        if column >= 0:
-            return len(data.y) + column
-    is_settled = _is_settled(stack)
+    column = _unpaid_column(data, programs, stack, level) if data.feature > 0.0 else -1
+    if column >= 0 and level + 1 < len(stack.point):
+        return len(data.y) + column
+    # Planes that use a column without paying for it cost more than the errors.
+    is_settled = column < 0 and _is_settled(stack)
     if is_settled or level + 1 >= len(stack.point):
         stack.least[1] = min(stack.least[1], bound)
         if is_settled and data.limit < np.inf:

@@ -100,6 +100,16 @@ def test_states_too_deep_to_be_decided_hold_the_bound_down() -> None:
     assert 0 < _bound(search) < 0.99 * least
 
 
+def test_planes_too_deep_to_pay_for_their_columns_are_no_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(few_columns, "MOST_BOXES", 0)
+    problem = _problem_of_columns(2, 7, 1, 1.0)
+    search = AssignmentSearch(problem, 5.0)
+    search._levels = 4
+    assert _bound(search) <= by_enumeration(problem) <= search.cost + 1e-6
+
+
 def test_labellings_leave_out_exchanged_subtrees() -> None:
     assert labellings(2, 2) == [(0, 1, 0, 1)]
     assert len(labellings(3, 2)) == 6
