@@ -8,7 +8,10 @@ distance d from it; each pays for what it lacks to a margin of 1, and the plane 
 A primal simplex method works on the dual, where a further row is two further columns::
 
     max  sum_i lambda_i + d_i mu_i    |sum_i s_i nu_i x_ij| <= B,  sum_i s_i nu_i = 0,
-         nu = lambda + mu,  0 <= lambda_i <= A v_i,  mu >= 0
+         nu = lambda + mu,  0 <= lambda_i <= A v_i,  0 <= mu_i <= U
+
+Without U the value of rows that no plane keeps apart at a distance grows without end; it is so
+large that it stands for such a value.
 
 Every value is recomputed from its multipliers and scaled until they are feasible, so that it is a
 lower bound at whatever pivot the method was stopped and whatever was rounded on the way.
@@ -57,6 +60,8 @@ class MarginRows(NamedTuple):
     """d, the distance from a plane that rows on the right keep."""
     box: float = np.inf
     """Largest weight of a plane that counts; it prices what multipliers exceed B by."""
+    most: float = np.inf
+    """U, the price of a distance that a row lacks; infinite where rows keep none."""
 
 
 class NodePrograms(NamedTuple):
@@ -214,6 +219,8 @@ def _entering(data: Any, programs: Any, slot: int) -> Any:
         missed = _distance(data, programs, slot, k) - reached
         if status[2 * k + 1] == LOWER and missed > best:
             best, entering, grows = missed, 2 * k + 1, True
+        elif status[2 * k + 1] == UPPER and -missed > best:
+            best, entering, grows = -missed, 2 * k + 1, False
     for j in range(1, len(plane)):
         is_free = slack[j] != BASIC and programs.norm[slot, j] == np.inf
         if (slack[j] == LOWER or is_free) and -plane[j] > best:
@@ -251,7 +258,7 @@ def _range(data: Any, programs: Any, slot: int, column: int) -> Any:
         return -norm, norm
     if column % 2 == 0:
         return 0.0, data.missing * data.weights[programs.rows[slot, column // 2]]
-    return 0.0, np.inf
+    return 0.0, data.most
 
 
 @part()
@@ -323,6 +330,8 @@ def row_multipliers(data: Any, programs: Any, slot: int) -> None:
     for k in range(programs.n_rows[slot]):
         high = data.missing * data.weights[programs.rows[slot, k]]
         multiplier[k] = high if programs.status[slot, 2 * k] == UPPER else 0.0
+        if programs.status[slot, 2 * k + 1] == UPPER:
+            multiplier[k] += data.most
     for r in range(size):
         column = programs.basis[slot, r]
         if column >= 0:

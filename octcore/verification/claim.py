@@ -393,7 +393,10 @@ def found_again(
                         f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
                         "exists"
                     )
-                return
+                raise NotProvenError(
+                    "its search finds no proof: what it reaches is worth "
+                    f"{value:.9g} as a tree, and the bound {claim.bound:.9g} is claimed"
+                )
             yield step
     except OctError as error:
         raise NotProvenError(f"its search cannot be repeated: {error}") from error

@@ -155,6 +155,7 @@ KNOWN: Mapping[str, Known] = {
         worth=oblique.svm1_worth,
         proofs=(oblique.svm1_by_counts, oblique.svm1_by_steps),
         slack=oblique.svm1_slack,
+        rounding=oblique.svm1_rounding,
         closed=1e-6,
     ),
 }  # fmt: skip

@@ -121,9 +121,7 @@ def svm1_by_steps(claim: Claim, guard: Guard) -> Proven:
         clearance=clearance,
     )
     assert claim.bound is not None
-    # Two planes of one tree may differ by rounding of scores up to big-M, at the price of margins.
-    of_scores = 2 * np.finfo(float).eps * max(1.0, big_m) * missing * claim.total
-    slack = svm1_slack(claim, claim.bound) + of_scores
+    slack = svm1_slack(claim, claim.bound) + _rounded_scores(claim)
     steps = found_again(claim, guard, svm1_worth, slack)
     return check_steps(data, steps, claim.bound, guard)
 
@@ -134,6 +132,18 @@ def svm1_by_counts(claim: Claim, guard: Guard) -> Proven:
     unnamed = float(sizes[: max(0, len(sizes) - 2**claim.depth)].sum())
     conflicts = value.conflict_errors(claim.X, claim.of_rows, guard)
     return Proven(max(conflicts, unnamed), COUNTS)
+
+
+def _rounded_scores(claim: Claim) -> float:
+    """By how much planes of one tree may differ: scores up to big-M at the price of margins."""
+    missing, _, _ = _svm1_prices(claim)
+    big_m = max(1.0, float(claim.params["big_m"]))
+    return 2 * float(np.finfo(float).eps) * big_m * missing * claim.total
+
+
+def svm1_rounding(claim: Claim, objective: float) -> float:
+    """By how much a tree that is proven optimal may be worth more than what is proven."""
+    return 5e-7 * max(1e-9, abs(objective)) + _rounded_scores(claim)
 
 
 def svm1_slack(claim: Claim, objective: float) -> float:

@@ -190,6 +190,7 @@ class AssignmentSearch:
             0,
             problem.clearance,
             problem.box,
+            2.0 * problem.weights.sum() / problem.clearance if problem.clearance else np.inf,
         )
 
     @property

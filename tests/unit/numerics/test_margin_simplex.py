@@ -19,15 +19,16 @@ def _data(seed: int, n: int, p: int, missing: float, norm: float) -> tuple[Margi
 
 
 def _by_scipy(data: MarginRows, side: np.ndarray) -> float:
-    """Value for the first rows on their sides, columns h+, h-, g, m."""
+    """Value for the first rows on their sides, columns h+, h-, g, m; infinite without a plane."""
     n, p = len(side), data.x.shape[1] - 1
     x, signs = data.x[:n, 1:], side[:, None]
     scores = np.hstack([-signs * x, signs * x, signs])
     cost = np.concatenate([np.full(2 * p, data.norm), [0.0], data.missing * data.weights[:n]])
     rows = np.vstack([np.hstack([scores, np.eye(n)]), np.hstack([scores, np.zeros((n, n))])])
-    least = np.append(np.ones(n), np.zeros(n))
+    least = np.append(np.ones(n), np.where(side < 0, data.clearance, 0.0))
     bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, None)] * n
-    return float(linprog(cost, A_ub=-rows, b_ub=-least, bounds=bounds).fun)
+    found = linprog(cost, A_ub=-rows, b_ub=-least, bounds=bounds)
+    return float(found.fun) if found.status == 0 else np.inf
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,19 @@ def test_a_program_that_was_stopped_gives_a_lower_bound_and_goes_on_in_its_copy(
     before = programs.value[0]
     add_row(data, programs, 1, 13, side[13], 500)
     assert before <= programs.value[1] <= _by_scipy(data, side) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_rows_that_no_plane_keeps_apart_cost_more_than_all_errors(seed: int) -> None:
+    data, side = _data(seed, 10, 2, 0.05, 0.01)
+    most = 2.0 * data.weights.sum() / 0.3
+    data = data._replace(clearance=0.3, most=most)
+    programs = new_programs(1, 10, 3, 0.01)
+    for row in range(10):
+        add_row(data, programs, 0, row, side[row], 500)
+        exact = _by_scipy(data, side[: row + 1])
+        if np.isinf(exact):
+            assert programs.value[0] > data.weights.sum()
+        else:
+            assert programs.value[0] == pytest.approx(exact, abs=1e-7)
+    assert np.isinf(exact)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import octcore
+from octcore.data.dataset import Dataset
 from octcore.search.assignment.search import AssignmentProblem, AssignmentSearch
 from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import NotProvenError
@@ -102,3 +104,37 @@ def test_rows_and_columns_are_those_of_the_claim() -> None:
     ):
         with pytest.raises(NotProvenError):
             check_steps(data, iter([(group, used), *steps]), np.inf, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "y", "params"),
+    [
+        ([[2, 2, 2, 2, 0]], [1, 0, 0, 0, 1], {"alpha1": 0.0}),  # equal rows of two classes
+        ([[0, 0, 1, 1, 1], [1, 1, 0, 1, 1]], [1, 0, 0, 0, 1], {"alpha1": 5.0}),
+        ([[0.0, 0.4, 0.7, 1.0]], [0, 1, 0, 1], {"alpha1": 0.5, "big_m": 10.0}),  # by turns
+    ],
+)
+def test_rows_on_a_plane_that_cost_less_than_an_error_leave_no_gap(
+    columns: list[list[float]], y: list[int], params: dict[str, float]
+) -> None:
+    """The distance of right-goers decides; no plane keeps it where the other side has the row."""
+    data = Dataset.from_arrays(np.array(columns, float).T, y)
+    params = {"alpha2": 0.01, "start_seconds": 0.1, **params}
+    run = octcore.solve(data, "svm1-odt", depth=1, params=params, time_limit=20, verify=False)
+    assert run.certificate.method in {"assignment-search", "conflict-bound"}
+    assert run.status == "optimal"
+    assert run.verify().status == "confirmed"
+
+
+def test_rounding_of_scores_is_no_worse_tree() -> None:
+    """Margins of large planes sum to some 1e-15 beside an optimum of 0."""
+    X = [[1.94, 0.21], [2.21, -0.42], [-0.59, -0.45]]
+    prices = {"alpha1": 9.0, "alpha2": 0.0, "epsilon": 0.1, "start_seconds": 0.0}
+    weights = np.array([4.0, 1.0, 3.0])
+    run = octcore.solve(
+        Dataset.from_arrays(X, [2, 0, 1]), "svm1-odt", params=prices, sample_weight=weights
+    )
+    assert run.status == "optimal"
+    assert run.objective is not None
+    assert run.objective < 1e-12
+    assert run.verify().status == "confirmed"
