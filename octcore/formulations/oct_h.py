@@ -264,7 +264,7 @@ class OCTHTrees:
                 rows.y,
                 rows.weights,
                 problem.n_classes,
-                problem.depth,
+                self.levels,
                 2 * NORM * largest / float(rows.weights[rows.weights > 0].min()),
                 NORM,
                 1 + largest * self.reach,
@@ -287,7 +287,7 @@ class OCTHTrees:
             full = np.zeros(self.problem.n_features)
             full[self.sets.columns] = np.where(np.abs(weights) > LEAST_WEIGHT * size, weights, 0.0)
             dense[node] = full, -threshold if size > 0 else float(threshold < 0) - 0.5
-        tree = self.tree(dense, topology.terminal_nodes(self.problem.depth))
+        tree = self.tree(dense, topology.terminal_nodes(self.levels))
         return self.fewest_features(tree)
 
     # --- finding and polishing trees -------------------------------------------------------
@@ -311,6 +311,11 @@ class OCTHTrees:
         if asked.leaf_limit is not None:
             limits.append(asked.leaf_limit)
         return max(1, min(limits)) - 1
+
+    @property
+    def levels(self) -> int:
+        """Levels that a tree of so many splits may have, one at least."""
+        return min(self.problem.depth, max(1, self.most_splits))
 
     def goal(self) -> TreeGoal:
         """What the search for accurate trees maximises; a split costs one feature at least."""

@@ -403,12 +403,18 @@ def found_again(
 
 
 def _value_of(claim: Claim, worth: Callable[[Claim, Routed], float], guard: Guard) -> float:
-    """What a tree that the search meets is worth; one that may not be refutes nothing."""
+    """What a tree that the search meets is worth; one that may not be refutes nothing.
+
+    Searches may leave side constraints out: what they prove holds all the same.
+    """
     routed = route(claim.tree, claim.X)
     try:
-        value = worth(claim, routed)
+        value, broken = worth(claim, routed), broken_rules(claim, routed, guard)
     except WrongError as error:
-        raise NotProvenError(f"its search meets a tree that is none: {error}") from error
-    if broken := broken_rules(claim, routed, guard):
-        raise NotProvenError(f"its search meets a tree that is none: {broken[0]}")
+        value, broken = np.nan, [str(error)]
+    if broken:
+        raise NotProvenError(
+            f"its search meets a cheaper tree that does not count, as {broken[0]}; trees without "
+            "that limit are all that it proves something about"
+        )
     return value

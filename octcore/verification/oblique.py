@@ -184,7 +184,7 @@ def oct_h_by_counts(claim: Claim, guard: Guard) -> Proven:
     sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
     price = float(claim.params["alpha"]) * _majority_errors(claim)
     conflicts = value.conflict_errors(claim.X, claim.of_rows, guard)
-    leaves = max(1, min(claim.leaf_limit, len(claim.y) // max(1, leaf_rows(claim))))
+    leaves = _most_leaves(claim)
     best = float(sizes[:-1].sum())
     for k in range(1, max(leaves - 1, 2) + 1 if leaves > 1 else 1):
         unnamed = float(sizes[: max(0, len(sizes) - min(k + 1, leaves))].sum())
@@ -193,8 +193,13 @@ def oct_h_by_counts(claim: Claim, guard: Guard) -> Proven:
     return Proven(best / _majority_errors(claim), COUNTS)
 
 
+def _most_leaves(claim: Claim) -> int:
+    """Leaves of a tree of OCT-H, which are limited, and hold rows."""
+    return max(1, min(claim.leaf_limit, len(claim.y) // max(1, leaf_rows(claim))))
+
+
 def _stump_errors(claim: Claim, guard: Guard) -> float:
-    """Errors of the best tree with one split on one column."""
+    """Errors of the best tree with one split on one column, whose leaves hold enough rows."""
     table = np.zeros((len(claim.y), claim.n_classes))
     table[np.arange(len(claim.y)), claim.y] = claim.weights
     best = table.sum(axis=0).max()
@@ -203,19 +208,23 @@ def _stump_errors(claim: Claim, guard: Guard) -> float:
         order = np.argsort(column, kind="stable")
         below = np.cumsum(table[order], axis=0)[:-1]
         right = below.max(axis=1) + (table.sum(axis=0) - below).max(axis=1)
-        best = max(best, right[np.diff(column[order]) > 0].max(initial=0.0))
+        size = np.arange(1, len(order))
+        is_split = (np.diff(column[order]) > 0) & (
+            np.minimum(size, len(order) - size) >= leaf_rows(claim)
+        )
+        best = max(best, right[is_split].max(initial=0.0))
     return float(claim.total - best)
 
 
 def oct_h_by_steps(claim: Claim, guard: Guard) -> Proven:
-    """Bound of OCT-H by replayed assignments, without its limits on leaves."""
+    """Bound of OCT-H by replayed assignments; limits on leaves only say how deep trees are."""
     unit = _majority_errors(claim)
     data = AssignmentData(
         np.asarray(claim.X[:, claim.columns], float),
         claim.y,
         claim.weights,
         claim.n_classes,
-        claim.depth,
+        min(claim.depth, max(1, _most_leaves(claim) - 1)),
         strip=float(claim.params["epsilon"]),
         feature=float(claim.params["alpha"]) * unit,
     )

@@ -17,7 +17,12 @@ from octcore.verification import margot
 from octcore.verification.base import Guard, WrongError
 from octcore.verification.checking import claim_of
 from octcore.verification.claim import route
-from octcore.verification.oblique import largest_norm_by_counts, largest_norm_worth, oct_h_by_counts
+from octcore.verification.oblique import (
+    largest_norm_by_counts,
+    largest_norm_worth,
+    oct_h_by_counts,
+    oct_h_by_steps,
+)
 from octcore.verification.sheet import make_sheet
 
 
@@ -147,3 +152,41 @@ def test_what_is_said_of_a_big_m_is_held_against_the_rows(key: str, engine: str)
         statements = tuple(wrong if s == said else s for s in run.certificate.statements)
         forged = replace(run, certificate=replace(run.certificate, statements=statements))
         assert forged.verify().status == "refuted"
+
+
+@pytest.mark.parametrize(("least", "bound"), [(1, 1 / 3 + 0.4), (2, 1 / 3 + 0.4), (3, 0.8)])
+def test_leaves_of_a_stump_of_oct_h_hold_rows(least: int, bound: float) -> None:
+    """One column gets one row wrong beside two of the last three, two columns none."""
+    params, limits = {"alpha": 0.4, "start_seconds": 0.1}, {"min_samples_leaf": least}
+    data = Dataset.from_arrays(np.arange(6.0)[:, None], [1, 0, 0, 0, 1, 1])
+    run = octcore.solve(data, "oct-h", depth=2, params=params, constraints=limits, verify=False)
+    claim = claim_of(run, Guard(60.0))
+    assert oct_h_by_counts(claim, Guard(60.0)).bound == pytest.approx(bound)
+    assert run.status == "optimal"
+    assert run.objective is not None
+    assert run.objective >= bound - 1e-9
+
+
+def test_a_limit_on_leaves_that_is_not_replayed_is_named() -> None:
+    """One row of eight is of the other class, and would be a leaf of its own."""
+    data = Dataset.from_arrays(np.arange(8.0)[:, None], [1, 0, 0, 0, 0, 0, 0, 0])
+    params = {"alpha": 0.0, "start_seconds": 0.1}
+    limits = {"min_samples_leaf": 2}
+    run = octcore.solve(data, "oct-h", depth=2, params=params, constraints=limits, time_limit=20)
+    assert run.status == "optimal"
+    assert run.objective == pytest.approx(1.0)
+    found = run.verify()
+    assert found.status == "not verified"
+    assert "a cheaper tree that does not count, as a leaf holds too few rows" in found.statement
+
+
+def test_three_leaves_of_oct_h_are_two_levels() -> None:
+    data = Dataset.from_arrays(np.arange(6.0)[:, None], [0, 0, 1, 1, 0, 0])
+    params, limits = {"alpha": 0.01, "start_seconds": 0.1}, {"min_samples_leaf": 2}
+    run = octcore.solve(data, "oct-h", depth=3, params=params, constraints=limits, verify=False)
+    assert run.objective == pytest.approx(2 * 0.01)
+    found = run.verify()
+    assert found.status == "confirmed"
+    claim = claim_of(run, Guard(60.0))
+    proven = oct_h_by_steps(claim, Guard(60.0))
+    assert proven.bound == pytest.approx(2 * 0.01)
