@@ -132,7 +132,7 @@ def differences(
     settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
 ) -> Iterator[str]:
     """Say for every run what of its settings the others do not share; else what it is."""
-    flat = [flat_settings(entry) for entry in settings]
+    flat = flat_beside(settings)
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
     # Formulations have engines of their own.
@@ -155,6 +155,18 @@ def differences(
         few = parts[:MOST_DIFFERENCES]
         is_own = [other[:MOST_DIFFERENCES] for other in told].count(few) == 1
         yield ", ".join(few if is_own else parts)
+
+
+def flat_beside(settings: Sequence[Settings]) -> list[dict[str, Any]]:
+    """Settings of runs as one level; a number at its default is told where others have another."""
+    flat = [flat_settings(entry) for entry in settings]
+    names = {name for entry in flat for name in entry}
+    for entry in flat:
+        for parameter in get_formulation(str(entry["formulation"])).info.hyperparameters:
+            usual = parameter.default
+            if parameter.name in names and usual is not None and not isinstance(usual, bool):
+                entry.setdefault(parameter.name, usual)
+    return flat
 
 
 def flat_settings(settings: Settings) -> dict[str, Any]:

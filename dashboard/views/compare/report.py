@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard.views.compare.presets import flat_settings
+from dashboard.views.compare.presets import flat_beside
 from octcore.data.export import frame_to_csv
 from octcore.data.serial import versions
 from octcore.errors import OctError
@@ -124,7 +124,7 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
 
 
 def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
-    flat = [flat_settings(run.settings) for run in runs]
+    flat = flat_beside([run.settings for run in runs])
     data: list[Mapping[str, Any]] = [run.about_data for run in runs]
     objectives = [objective_words(run.settings) for run in runs]
     facts = [

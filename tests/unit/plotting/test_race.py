@@ -136,7 +136,7 @@ def test_names_say_what_differs_and_stay_apart():
     assert short_labels([base, {"formulation": "path-search"}]) == ("FlowOCT", "Exact search")
     assert short_labels([base, base]) == ("FlowOCT", "FlowOCT (2)")
     penalised = {**base, "params": {"leaf_penalty": 0.05}}
-    assert short_labels([base, penalised])[1] == "leaf penalty 0.05"
+    assert short_labels([base, penalised]) == ("leaf penalty 0.01", "leaf penalty 0.05")
     search = {"formulation": "threshold-search", "test_size": 0.25}
     assert short_labels([base, search])[1] == "Exact search on all thresholds, 25 % held out"
     kept = short_labels([{"formulation": "path-search"}] * 2, {1: "Near-optimal tree"})
