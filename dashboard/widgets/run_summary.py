@@ -14,6 +14,7 @@ from octcore.plotting import text
 from octcore.plotting.tree_view import TreeView, component_data, tree_view_data, with_spans
 from octcore.reports.summary import Summary, answer_words, counts_words, summary
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.settings import AUTO
 
 METRIC_WIDTH = 150
 """In pixels; as many fit on a line as there is room for."""
@@ -84,7 +85,8 @@ def proof(run: Run, more: Callable[[], None] | None = None) -> None:
     )  # fmt: skip
     with st.expander("What is proven, in numbers", icon=":material/verified:"):
         statements(run)
-        chart.numbers(entries)
+        # A tree that was chosen among near-optimal ones was found by no engine of its own.
+        chart.numbers(entry for entry in entries if entry[1] != AUTO)
         if more is not None:
             more()
 

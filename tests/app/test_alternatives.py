@@ -162,3 +162,18 @@ def test_what_must_be_used_is_no_question_of_a_solve() -> None:
     assert asked is not None
     assert asked["constraints"] == {"forbidden_features": ["a", "b"], "max_leaves": 3}
     assert "tolerance" not in asked
+
+
+def _proof() -> None:
+    from dashboard.widgets import run_summary
+    from octcore.data.samples import load_sample
+    from octcore.selection.near_optimal import near_optimal
+
+    found = near_optimal(load_sample("iris"), depth=2, tolerance=0.01)
+    run_summary.proof(found.run_of(found.trees(2)[1]))
+
+
+def test_a_chosen_tree_names_no_engine() -> None:
+    app = AppTest.from_function(_proof, default_timeout=120).run()
+    assert not app.exception
+    assert [m.label for m in app.metric] == ["Objective", "Bound", "Gap", "Time"]
