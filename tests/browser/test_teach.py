@@ -60,7 +60,9 @@ def test_draw_move_remove_and_grow(visit):
     page.mouse.up()
     wait_for_link(page, r"points=\d+-\d+-0_\d+-\d+-0_(69|70)\d-(59|60)\d-1(&|$)")
     assert count(page) == 3
-    page.get_by_role("button", name="Grow the trees").click()
+    button = page.get_by_role("button", name="Grow the trees")
+    assert button.bounding_box()["y"] < 720 / 2, "a projector does not show what to do next"
+    button.click()
     page.get_by_text("100.0 %").first.wait_for(timeout=SOLVE_MILLISECONDS)
     watched.assert_clean()
 

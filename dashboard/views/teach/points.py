@@ -43,8 +43,13 @@ MOST_SLIDER = 400
 def draw(lesson: Lesson) -> None:
     """Draw board and sliders."""
     left, right = st.columns([3, 2], gap="large")
-    if not lesson_bar.is_presenting():
-        with right:
+    with right:
+        part = lessons.part_of(lesson)
+        if part is not None and lesson_bar.is_presenting():
+            st.caption(f"Lesson {part + 1} of {len(lessons.course())}")
+            st.subheader(lessons.course()[part].question, anchor=False)
+        place = st.container()  # of the button, above the sliders: a projector shows it at once
+        if not lesson_bar.is_presenting():
             lesson = _settings(lesson)
     moving = session.state().boards.get(_origin(lesson), (0, None))[1]
     shown = lesson if moving is None else lessons.with_points(lesson, moving)
@@ -52,10 +57,6 @@ def draw(lesson: Lesson) -> None:
     with left:
         _board(lesson, shown, tree)
     with right:
-        part = lessons.part_of(lesson)
-        if part is not None and lesson_bar.is_presenting():
-            st.caption(f"Lesson {part + 1} of {len(lessons.course())}")
-            st.subheader(lessons.course()[part].question, anchor=False)
         _, codes = lessons.lesson_points(lesson)
         counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
         parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
@@ -68,6 +69,7 @@ def draw(lesson: Lesson) -> None:
                 help="The lines that made the labels, and points whose label was turned over.",
             )
         _watch(lesson, tree, solve)
+    with place:
         lesson_trees.grow_button(lesson)
 
 

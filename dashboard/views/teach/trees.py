@@ -59,7 +59,7 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
 
 
 def grow_button(lesson: Lesson) -> None:
-    """Draw the button below the points that starts what is missing, or say that all is there."""
+    """Draw the button beside the points that starts what is missing, or say that all is there."""
     if all(run_view(lesson, key) is not None for key in lesson.formulations):
         st.caption(":material/check: The trees of these points are grown; press Next.")
         return
