@@ -96,12 +96,14 @@ def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:
 
 def tune_report(result: TuneResult) -> str:
     """Table of the candidates and what came out."""
-    lines = [result.table().to_string(index=False, float_format="{:.4f}".format), ""]
+    table = result.table()
+    lines = [table.to_string(index=False, float_format="{:.4f}".format), ""]
     tests = result.test_accuracies
     if tests:
         spread = f" +- {np.std(tests):.2%}" if len(tests) > 1 else ""
         lines.append(f"test accuracy {np.mean(tests):.2%}{spread} over {len(tests)} splits")
     winners = dict.fromkeys(result.chosen)
     chosen = "; ".join(", ".join(f"{k}={v}" for k, v in winner) for winner in winners)
-    lines.append(f"chosen by {result.choice}: {chosen}")
+    measure = next((n for n in ("mean cost", "weighted accuracy") if n in table), "accuracy")
+    lines.append(f"chosen by {measure if result.choice == 'accuracy' else result.choice}: {chosen}")
     return "\n".join(lines)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import octcore
+from octcore.cli.tuning import tune_report
 from octcore.data.dataset import Dataset
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation, list_formulations
@@ -142,6 +143,8 @@ def test_where_classes_have_weights_they_decide_unless_the_grid_varies_them() ->
     for result in (weighted, balanced, costly):
         assert dict(result.chosen[0]) == {"max_leaves": 2}
     assert dict(tuned(grid).chosen[0]) == {"max_leaves": 1}
+    for result, measure in ((weighted, "weighted accuracy"), (costly, "mean cost")):
+        assert tune_report(result).endswith(f"chosen by {measure}: max_leaves=2")
     means = weighted.table().set_index("max_leaves")["weighted accuracy"]
     assert means.to_dict() == pytest.approx({1: 84 / 164, 2: 144 / 164})
     means = balanced.table().set_index("max_leaves")["weighted accuracy"]
