@@ -126,7 +126,8 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
         check_order(name, levels, order)
         levels = order
     findings: tuple[Finding, ...] = ()
-    if values.dtype == object and pd.api.types.infer_dtype(values) not in {"string", "boolean"}:
+    is_plain = pd.api.types.infer_dtype(values) in {"string", "boolean"}
+    if (values.dtype == object and not is_plain) or isinstance(values.array, _NO_TEXTS):
         found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
         words = (
             f"holds objects ({found}) and is taken by their texts, as categories; convert it to "
@@ -169,6 +170,7 @@ def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
     return numbers
 
 
+_NO_TEXTS = (pd.arrays.TimedeltaArray, pd.arrays.PeriodArray, pd.arrays.IntervalArray)
 _NUMBER_OBJECTS = frozenset({"integer", "floating", "mixed-integer-float", "decimal", "empty"})
 
 

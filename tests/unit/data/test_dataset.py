@@ -107,6 +107,23 @@ def test_tables_keep_what_their_types_say():
         Dataset.from_arrays(frame, kinds={"mark": "ordinal:a<b"})
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.to_timedelta(range(4), unit="D"),
+        pd.period_range("2020-01", periods=4, freq="M"),
+        pd.interval_range(0, 4),
+    ],
+    ids=["durations", "periods", "intervals"],
+)
+def test_durations_and_the_like_become_categories_with_a_word(values: pd.Index) -> None:
+    """An optimum with one question for each duration was proven, and nothing was said."""
+    data = Dataset.from_arrays(pd.DataFrame({"x": values}), [0, 0, 1, 1])
+    assert data.columns[0].kind == "categorical"
+    (found,) = (f for f in data.findings if f.code == "OBJECTS")
+    assert "convert it to numbers" in found.message
+
+
 def test_the_dataset_cannot_be_changed():
     data = Dataset.from_arrays(FRAME, [0, 1, 0, 1])
     with pytest.raises(dataclasses.FrozenInstanceError):
