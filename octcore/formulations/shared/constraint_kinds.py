@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from octcore.errors import SettingsError
 from octcore.program import Problem
-from octcore.tree.constraints import BY_SUBTREE, FAIRNESS
+from octcore.tree.constraints import BY_SUBTREE, FAIRNESS, TOLERANCE
 
 STRUCTURAL = frozenset(
     {
@@ -36,10 +38,15 @@ BY_ORDER = ALL | {"monotone"}
 
 
 def recall_floors(problem: Problem) -> dict[int, int]:
-    """Smallest number of rows that must be classified correctly, by class index."""
-    shares = problem.constraints.min_recall or {}
-    floors = {problem.context.class_index(label): share for label, share in shares.items()}
-    return {k: math.ceil(s * int((problem.context.y == k).sum()) - 1e-9) for k, s in floors.items()}
+    """Smallest number of rows that must be classified correctly, by class index.
+
+    As `violations` counts: a share that misses the floor by `TOLERANCE` keeps it.
+    """
+    found = {}
+    for label, share in (problem.constraints.min_recall or {}).items():
+        k = problem.context.class_index(label)
+        found[k] = math.ceil((share - TOLERANCE) * np.count_nonzero(problem.context.y == k))
+    return found
 
 
 def refuse_coupled(active: Iterable[str], what: str) -> None:
