@@ -257,7 +257,7 @@ class OCTHTrees:
         problem, rows = self.problem, self.sets.rows
         if not self.sets.columns or not assignment.can_search(problem.n_classes, problem.depth):
             return None
-        largest = 2 / (self.epsilon * (1 - 2 * GAP_SLACK))
+        largest = 2 / oblique.modelled(self.epsilon)
         return assignment.AssignmentTask(
             assignment.AssignmentProblem(
                 rows.X[:, self.sets.columns],
@@ -443,6 +443,11 @@ class OCTHModel:
         return self.judge.sets
 
     @property
+    def mu(self) -> float:
+        """Width of the strips."""
+        return oblique.modelled(self.judge.epsilon)
+
+    @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
         sets = self.sets
@@ -477,8 +482,8 @@ class OCTHModel:
         )
         separators: tuple[Any, ...] = ()
         if self.problem.params["shattering_cuts"]:
-            X, epsilon = sets.rows.X[:, sets.columns], self.judge.epsilon
-            cut = oblique.shattering_at_leaves(X, model.z, self.problem.depth, epsilon)
+            X = sets.rows.X[:, sets.columns]
+            cut = oblique.shattering_at_leaves(X, model.z, self.problem.depth, self.mu)
             separators = (cut,)
         return PyomoModel(
             model,
@@ -537,7 +542,7 @@ class OCTHModel:
 
     def _routing(self, model: Any, guard: Callable[[], None]) -> None:
         sets = self.sets
-        X, mu, depth = sets.rows.X[:, sets.columns], self.judge.epsilon, sets.depth
+        X, mu, depth = sets.rows.X[:, sets.columns], self.mu, sets.depth
         big_m = np.abs(X).max(axis=1, initial=0.0) + self.judge.reach
 
         def terms(i: int, m: int, child: int) -> tuple[list[float], list[Any], list[Any]]:
@@ -579,7 +584,7 @@ class OCTHModel:
             weights = np.zeros(problem.n_features)
             weights[sets.columns] = np.where(s[m - 1] > 0.5, a[m - 1], 0.0)
             if d[m - 1] > 0.5:  # without weights too: such a plane sends all rows to one side
-                planes[m] = (weights, float(-b[m - 1] + self.judge.epsilon / 2))
+                planes[m] = (weights, float(-b[m - 1] + self.mu / 2))
             else:
                 planes[m] = (np.zeros(problem.n_features), 1.0)
         return self.judge.tree(planes, sets.L)
@@ -597,7 +602,7 @@ class OCTHModel:
             scores = split.project(sets.rows.X[visited[node]]) / size
             right = scores > split.threshold / size
             a[node - 1], d[node - 1] = weights[sets.columns] / size, 1.0
-            b[node - 1] = scores[right].min() if right.any() else scores.max() + self.judge.epsilon
+            b[node - 1] = scores[right].min() if right.any() else scores.max() + self.mu
         return [
             (model.a, a),
             (model.size, np.abs(a)),

@@ -269,7 +269,7 @@ class SOct:
             points.X,
             table_columns(model.w, len(points), self.visited),
             self.variant.examined,
-            self.objective.epsilon,
+            oblique.modelled(self.objective.epsilon),
             self.variant.n_cuts,
             rounds=None if self.variant.is_lazy else INIT_ROUNDS,
         )
@@ -329,7 +329,7 @@ class SOct:
                 model,
                 self.variant.big_m_nodes,
                 self.objective.points.X,
-                self.objective.epsilon,
+                oblique.modelled(self.objective.epsilon),
                 lambda i, t: w[i, 2 * t],
                 lambda i, t: w[i, 2 * t + 1],
                 guard,
@@ -455,7 +455,7 @@ class SOct:
         nodes = self.variant.big_m_nodes
         if nodes:
             planes, _ = centred_planes(points, leaf, depth)
-            a, b = oblique.plane_values(planes, nodes, self.objective.epsilon)
+            a, b = oblique.plane_values(planes, nodes, oblique.modelled(self.objective.epsilon))
             values += [(model.a, a), (model.a_size, np.abs(a)), (model.b, b)]
         return values
 

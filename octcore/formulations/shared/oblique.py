@@ -213,6 +213,14 @@ class Starts(TreeSearch):
         )
 
 
+def modelled(epsilon: float) -> float:
+    """Strip that rows and cuts of a model ask for: narrower than any that `evaluate` accepts.
+
+    Else a tree whose gap misses epsilon by less than `GAP_SLACK` would beat a proven bound.
+    """
+    return epsilon * (1 - 2 * GAP_SLACK)
+
+
 def leaf_table(leaf: IntArray, depth: int) -> np.ndarray:
     """Which nodes every point visits, shape ``(n_points, 2**(depth + 1) - 1)``, node 1 first."""
     visits = np.zeros((len(leaf), 2 ** (depth + 1) - 1))

@@ -17,6 +17,7 @@ from octcore.formulations.shared.oblique import (
 from octcore.program import ENDLESS, Sense
 from octcore.solving.prepare import prepare
 from octcore.solving.settings import check_settings
+from tests.brute import make_problem, run
 
 
 def test_stump_errors_are_those_of_trying_every_split():
@@ -52,6 +53,29 @@ def test_oct_h_starts_with_a_bound_above_zero(sample, least):
     for _, tree in itertools.islice(program.starts(ENDLESS), 3):
         objective = program.evaluate(tree)
         assert objective is None or objective >= program.bound
+
+
+@pytest.mark.parametrize(
+    ("key", "params"),
+    [
+        ("s-oct", {"cuts": "baseline"}),
+        ("s-oct", {"cuts": "benders-all-10"}),
+        ("oct-h", {"alpha": 0.01}),
+        ("oct-h", {"alpha": 0.01, "shattering_cuts": True}),
+    ],
+)
+def test_models_have_every_tree_whose_gaps_count(key, params):
+    """A gap of 0.04998 counts as 0.05, so no model may say that nothing is as good."""
+    X, y = np.repeat([[0.0], [0.04998], [0.7], [1.0]], [5, 5, 1, 1], axis=0), [0, 1, 0, 1]
+    labels = np.repeat(y, [5, 5, 1, 1])
+    asked = {"min_samples_leaf": 1} if key == "oct-h" else {}
+    given = {"epsilon": 0.05, "start_seconds": 0.0, **params}
+    problem = make_problem(X, labels, 2, 1, given, asked, formulation=key)
+    engine = "branch-and-cut" if params.get("cuts") == "benders-all-10" else "highs"
+    _, recorder, _ = run(problem, key, engine, starts=False)
+    assert recorder.is_closed
+    assert recorder.tree is not None
+    assert (recorder.tree.predict_codes(X) == labels).sum() == 11
 
 
 def test_the_objective_of_s_oct_depends_on_alpha():
