@@ -34,6 +34,7 @@ from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import first_trees
+from octcore.warmstart.points import node_gaps
 
 SMALLEST_GAP = 1e-4
 """Rows closer than this cannot be separated: it must stay well above the solver's tolerance."""
@@ -160,9 +161,13 @@ class OCT:
         )
 
     def evaluate(self, tree: Tree) -> float | None:
-        """Objective by routing; None for a tree that breaks a side constraint."""
+        """Objective by routing; None for a tree that breaks a side constraint.
+
+        Nor for one that parts rows closer than `SMALLEST_GAP`: the bound is about the others.
+        """
         problem = self.problem
-        if not problem.admits(tree):
+        thinnest = min(node_gaps(tree, problem.X).values(), default=1.0)
+        if thinnest < SMALLEST_GAP or not problem.admits(tree):
             return None
         wrong = terminals.tree_errors(problem, tree) / self.majority_errors
         return wrong + float(self.alpha) * tree.n_splits

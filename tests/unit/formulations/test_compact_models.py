@@ -47,6 +47,16 @@ def feasible_objective(built, program, tree) -> float:
     return program.scale * (float(compiled.cost @ x) + compiled.offset) + program.shift
 
 
+def test_oct_counts_no_tree_that_parts_rows_which_its_model_cannot():
+    X, y = np.repeat([[0.0], [5e-5], [0.7], [1.0]], [5, 5, 1, 1], axis=0), [0, 1, 0, 1]
+    problem = make_problem(X, np.repeat(y, [5, 5, 1, 1]), 2, 1, formulation="oct")
+    program = get_formulation("oct").build(problem)
+    assert program.evaluate(Tree({1: Split.on_feature(0, 2.5e-5)}, {2: 0, 3: 1}, 1, 2)) is None
+    _, recorder, _ = run(problem, "oct")
+    assert recorder.is_closed
+    assert recorder.objective == pytest.approx(5 / 6 + 0.01)
+
+
 def _starts_cases() -> list[tuple[str, str]]:
     """Formulations with every side constraint that they express, and with none."""
     expressed = {key: get_formulation(key).info.constraints for key in KEYS}
