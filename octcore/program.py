@@ -189,6 +189,12 @@ class Problem:
         banned = [context.raw_index(name) for name in self.constraints.forbidden_features]
         return np.isin(self.groups, banned)
 
+    @property
+    def root_columns(self) -> np.ndarray | None:
+        """Whether the root may test a column, ``(n_features,)``; None where nothing is required."""
+        name = self.constraints.root_feature
+        return None if name is None else self.groups == self.context.raw_index(name)
+
     @cached_property
     def counts(self) -> np.ndarray:
         """Rows that every row stands for where leaves are counted, shape ``(n_samples,)``."""

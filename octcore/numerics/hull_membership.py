@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
+from octcore.numerics.hulls import SUPPORT
 from octcore.numerics.linear import linear_program, optimum, quiet_solver, run, sparse_rows
 
 FloatArray = NDArray[np.float64]
 
 INSIDE = 1e-7
 """1-norm distance at which a point counts as inside (columns in [0, 1])."""
-TIE = 1e-12
-MULTIPLIER = 1e-9
+TIE = 1e-12  # of the largest score: rounding of an inner product
 DIRECTIONS_PER_FEATURE = 50
-"""Random directions of the screening; their extreme points are vertices for certain."""
+"""Random directions of the screening; their extreme points are vertices for certain.  Effort only:
+fewer leave more to the linear program."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def split_hull(
         while not is_known[i]:
             found, direction = model.combine(X[i])
             if found is not None:
-                used = np.flatnonzero(found > MULTIPLIER)
+                used = np.flatnonzero(found > SUPPORT)
                 inner.append(i)
                 members.append(np.array(known)[used])
                 multipliers.append(found[used] / found[used].sum())
@@ -134,7 +135,7 @@ def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray
     relaxed = np.array(highs.getSolution().col_value)
     b = relaxed[n : 2 * n]
     for i in range(n):
-        if min(b[i], 1 - b[i]) < 1e-6:
+        if min(b[i], 1 - b[i]) < 1e-6:  # integral up to the tolerance of the program
             highs.changeColBounds(n + i, float(round(b[i])), float(round(b[i])))
     for column in range(2 * n):
         highs.changeColIntegrality(column, highspy.HighsVarType.kInteger)

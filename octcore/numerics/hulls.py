@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import bmat, csr_matrix, identity
 
-from octcore.numerics.linear import linear_program, optimum, optimum_if_any, quiet_solver
+from octcore.numerics.linear import TOLERANCE, linear_program, optimum, optimum_if_any, quiet_solver
 
 FloatArray = NDArray[np.float64]
 
 SUPPORT = 1e-9
 """Smaller multipliers are rounding."""
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +59,7 @@ class HullDistance:
         mirrored = np.column_stack([-difference, -np.ones(p)])
         sums = np.zeros((2, count + 1))
         sums[0, :n_left] = sums[1, n_left:count] = 1.0
+        # No points of the hulls are further apart than twice the largest coordinate.
         self._highs = quiet_solver(
             linear_program(
                 np.append(np.zeros(count), 1.0),
@@ -114,7 +114,7 @@ def widest_gap(left: FloatArray, right: FloatArray, seconds: float = np.inf) -> 
         gap = HullDistance(left, right, seconds).gap()
     except TimeoutError:
         return None
-    return gap if gap.width > _TOLERANCE else None
+    return gap if gap.width > TOLERANCE else None
 
 
 def soft_margin_plane(
@@ -132,6 +132,7 @@ def soft_margin_plane(
     scores = csr_matrix(np.column_stack([side[:, None] * X, -side[:, None] * X, side]))
     norm = csr_matrix(np.append(np.ones(2 * p), 0.0)[None, :])
     rows = csr_matrix(bmat([[scores, identity(n)], [norm, None]]))
+    # Some optimal b puts a row on its margin: it is a score and 1 at most, and so is a slack.
     reach = largest_norm * max(1.0, float(np.abs(X).max())) + 1.0
     highs = quiet_solver(
         linear_program(

@@ -41,7 +41,7 @@ PREPARING_AGAIN = (
     "temporary folder can be written, so every start does this again"
 )
 PREPARED = "prepared"
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.05  # nobody notices so short a wait, compiling takes many of them
 LOCK_SECONDS = 120.0
 """Several times what compiling one set takes; whoever is not done by then may be frozen."""
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"

@@ -14,7 +14,7 @@ from octcore.errors import EngineError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # of rows and duals, a hundredth of what HiGHS keeps by itself
 
 
 def run(highs: highspy.Highs) -> None:
@@ -94,7 +94,7 @@ def new_solver(**options: float | str) -> highspy.Highs:
 
 def quiet_solver(lp: highspy.HighsLp | None = None, **options: float | str) -> highspy.Highs:
     """Make a single-threaded HiGHS, for a program, that returns vertices at tight tolerances."""
-    tight = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
+    tight = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
     highs = new_solver(**{"threads": 1, "solver": "simplex", **tight, **options})
     if lp is not None:
         highs.passModel(lp)

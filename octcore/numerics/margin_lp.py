@@ -152,7 +152,10 @@ class _DualProgram:
 
     def plane(self, factor: float = 1.0) -> tuple[FloatArray, float] | None:
         """Best plane with the costs times a factor; None if there is none."""
-        self._set_factor(factor)
+        if factor != self._factor:
+            self._factor, upper = factor, factor * self.costs[self._rows]
+            low = np.zeros(len(upper))
+            self._highs.changeColsBounds(len(upper), self._places, low, upper)
         while True:
             run(self._highs)
             if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -166,13 +169,6 @@ class _DualProgram:
             elif not self._bound_scores(h, g):
                 margin = self.prices.margin
                 return margin * h, margin * g
-
-    def _set_factor(self, factor: float) -> None:
-        if factor != self._factor:
-            self._factor = factor
-            upper = factor * self.costs[self._rows]
-            low = np.zeros(len(upper))
-            self._highs.changeColsBounds(len(upper), self._places, low, upper)
 
     def _add_rows(self, rows: NDArray[np.int64]) -> None:
         """Add the columns of some rows."""

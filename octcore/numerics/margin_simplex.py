@@ -30,8 +30,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LOWER, UPPER, BASIC = 0, 1, 2
-TOLERANCE = 1e-9
-SMALLEST_RATE = 1e-10
+TOLERANCE = 1e-9  # reduced costs up to it are none; what was reached is a bound all the same
+SMALLEST_RATE = 1e-10  # below it a pivot would be a division by rounding
 _NONE = -(2**40)
 
 
@@ -159,6 +159,7 @@ def _solve(data: Any, programs: Any, slot: int, most_pivots: Any) -> None:
         _column(data, programs, slot, entering)
         if not _step(data, programs, slot, entering, grows):
             break
+    # Both are bounds: a row more, or a column less, never makes a plane cheaper.
     value = max(programs.value[slot], _safe_value(data, programs, slot))
     programs.value[slot] = value if value <= data.limit else np.inf
 
@@ -350,6 +351,7 @@ def _safe_value(data: Any, programs: Any, slot: int) -> float:
     for k in range(n):
         row = programs.rows[slot, k]
         if multiplier[k] > 0.0:
+            # However a multiplier is parted into lambda and mu, it stays feasible: the best way.
             of_margin = min(multiplier[k], data.missing * data.weights[row])
             distance = _distance(data, programs, slot, k)
             total += max(1.0, distance) * of_margin + distance * (multiplier[k] - of_margin)
@@ -362,4 +364,5 @@ def _safe_value(data: Any, programs: Any, slot: int) -> float:
             excess += abs(balance[j]) - programs.norm[slot, j]
     if excess > 0.0:  # the multipliers are scaled down, or the excess is paid for
         total = max(share * total, total - data.box * excess)
+    # g is free, so that the balance should be 0; |g| is at most the reach where a plane counts.
     return max(0.0, total - data.reach * abs(balance[0]))

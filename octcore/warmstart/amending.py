@@ -112,8 +112,7 @@ def _with(part: Part, path: tuple[int, ...], new: Part) -> Part:
     """The part with another one at the end of a path."""
     if not path:
         return new
-    sides = [_with(p, path[1:], new) if k == path[0] else p for k, p in enumerate(part)]
-    return tuple(sides)
+    return tuple(_with(p, path[1:], new) if k == path[0] else p for k, p in enumerate(part))
 
 
 def _n_leaves(part: Part) -> int:
@@ -162,9 +161,7 @@ class _Amending:
         self.exchange: float | None = None
         """What is missing costs so much; None where worth does not make up for it."""
         self.smallest = wanted.min_samples_leaf or 1
-        self.root = None
-        if wanted.root_feature is not None:
-            self.root = problem.groups == context.raw_index(wanted.root_feature)
+        self.root = problem.root_columns
         shape = wanted.active - {"min_recall", "class_weight", *dict(wanted.fairness)}
         self.has_shape = bool(shape)
 
@@ -212,7 +209,7 @@ class _Amending:
             while is_changed and not self.patience():
                 is_changed = False
                 for path in list(_nodes(part)):
-                    if path not in set(_nodes(part)):
+                    if path not in set(_nodes(part)):  # gone with a change above it
                         continue
                     new, changed = self._best(part, path, value)
                     if _better(new, value):
@@ -265,7 +262,7 @@ class _Amending:
         best = value, part
         for missing, cost, new in sorted(found, key=lambda f: f[:2])[:MOST_TRIED]:
             is_worse = best[0][0] == 0 and not _better((0, missing, cost), best[0])
-            if is_worse or self.patience():
+            if is_worse or self.patience():  # what follows misses more, or costs more
                 break
             changed = _with(part, path, new)
             this = self.broken(changed), missing, cost

@@ -24,8 +24,8 @@ from octcore.warmstart.points import ClassCounts, IntArray, PlaneTree
 SomeArray = NDArray[np.floating]
 """In practice of single precision."""
 
-STEPS = 400
-RATE = 0.05
+STEPS = 400  # effort only: some 0.02 s a tree
+RATE = 0.05  # of Adam, for standardised columns
 HARDNESS = (1.0, 20.0)
 """Factor of the scores at the first and the last step."""
 LIKELIHOOD_SHARES = (1.0, 0.5, 0.2)
@@ -38,7 +38,7 @@ LARGEST_SCORE = 9.0
 """Larger ones count like this: products of chances stay far from the smallest numbers."""
 EDGE_HARDNESS = 3.0
 """Largest score of a row that is half of the gap asked for away from a plane."""
-MOST_TREES = 16
+MOST_TREES = 16  # effort only: trees of a batch, which share every product
 MOST_ROWS = 1_500
 """Rows drawn for one batch where there are more."""
 MOST_CELLS = 100_000

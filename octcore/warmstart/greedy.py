@@ -14,7 +14,7 @@ import numpy as np
 
 from octcore.program import Problem
 from octcore.tree import metrics, topology
-from octcore.tree.tree import Split, Tree
+from octcore.tree.tree import Split, Tree, midpoint
 
 BLOCK_CELLS = 2**21
 """Cells converted at a time: what is converted takes some megabytes, however many columns."""
@@ -48,12 +48,9 @@ class GreedyRules:
             a, b = context.raw_index(first), context.raw_index(second)
             rivals.setdefault(a, set()).add(b)
             rivals.setdefault(b, set()).add(a)
-        root = None
-        if wanted.root_feature is not None:
-            root = problem.groups == context.raw_index(wanted.root_feature)
         return cls(
             allowed=~problem.forbidden_columns,
-            root=root,
+            root=problem.root_columns,
             groups=problem.groups,
             once_per_path=wanted.feature_once_per_path,
             min_samples_leaf=max(1, wanted.min_samples_leaf or 1),
@@ -118,6 +115,7 @@ def best_split(
     one_hot[np.arange(len(y)), y] = weights
     best: tuple[float, Split] | None = None
     for j, purity, threshold in _candidates(X, one_hot, columns, rules.min_samples_leaf):
+        # More than rounding: of equal columns the first one is taken.
         if best is None or purity > best[0] + 1e-12 * max(1.0, abs(best[0])):
             best = (purity, Split.on_feature(j, threshold))
     return None if best is None else best[1]
@@ -149,8 +147,7 @@ def _candidates(
         left = np.cumsum(one_hot[order], axis=0)[ends]
         purity = purity_of(left) + purity_of(total - left)
         place = int(np.argmax(purity))
-        low, high = values[ends[place]], values[ends[place] + 1]
-        yield int(j), float(purity[place]), float(low + (high - low) / 2)
+        yield int(j), float(purity[place]), midpoint(*values[ends[place] + [0, 1]].tolist())
 
 
 def _blocks(cells: np.ndarray) -> Iterator[slice]:

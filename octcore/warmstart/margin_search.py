@@ -118,6 +118,7 @@ class MarginSearch(LocalSearch):
             if goes_right.all() or not goes_right.any() or routing in seen:
                 continue
             seen.add(routing)
+            # Its own margins and norm come on top, so that the others are no gain.
             worthwhile = float(np.where(goes_right, right, left).sum()) < cost - GAIN
             exact = self._exact(here, plane) if worthwhile else None
             if exact is not None:

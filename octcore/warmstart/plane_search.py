@@ -25,7 +25,7 @@ def best_step(
     Returns the step in the middle of its interval, and the gain; among equal gains the widest
     interval wins.  Without an admissible interval the gain is ``-inf``.
     """
-    moves = np.abs(slopes) > 1e-12
+    moves = np.abs(slopes) > 1e-12  # columns lie in [0, 1]: else no step that counts moves them
     fixed = float(gains[~moves][scores[~moves] >= 0].sum())
     if not moves.any():
         return 0.0, fixed
@@ -40,7 +40,7 @@ def best_step(
     width = np.diff(ends)
     value = np.where(width > max(least_gap, 1e-12), value, -np.inf)
     width[0] = width[-1] = 0.0  # one-sided splits only when they are strictly better
-    best = np.flatnonzero(value >= value.max() - 1e-9)
+    best = np.flatnonzero(value >= value.max() - 1e-9)  # equal but for rounding of the sums
     k = best[width[best].argmax()]
     return float(ends[k] + ends[k + 1]) / 2, float(value[k])
 

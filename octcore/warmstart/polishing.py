@@ -19,7 +19,7 @@ from octcore.search.univariate.tree import Branch, PathTree
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 
-POLISHED_HEIGHT = 2
+POLISHED_HEIGHT = 2  # what `DepthTwo` solves
 
 
 class SubtreeCache:
@@ -77,7 +77,7 @@ class SubtreeCache:
         if value is None:
             tally = np.bincount(self._y[hits], self._weights[hits])
             value = float(tally.max(initial=0.0)) - self.penalty
-            if np.count_nonzero(tally) > 1:
+            if np.count_nonzero(tally) > 1:  # else a split gains nothing and costs a leaf
                 self.guard()
                 roots = self._solver.values_by_root(hits)
                 value = max(value, float(roots.max(initial=-np.inf)))

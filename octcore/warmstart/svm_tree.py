@@ -34,15 +34,11 @@ from octcore.warmstart.points import (
     soft_plane,
     to_tree,
 )
-from octcore.warmstart.tree_gaps import (
-    SOFT_MARGIN_SIZE,
-    GapRepair,
-    largest_norm,
-)
+from octcore.warmstart.tree_gaps import SOFT_MARGIN_SIZE, GapRepair, largest_norm
 
 CRITERIA = ("error", "gini", "entropy")
 REFIT_PENALTIES = (1.0, 100.0, 1e4)
-POLISH_SECONDS = 1.0
+POLISH_SECONDS = 1.0  # effort only: for one tree whose gaps cost it rows
 SLICE_SECONDS = 1.0
 """Longest time of one restart."""
 STALLED_RESTARTS = 200
@@ -148,7 +144,7 @@ class GreedySvmTrees:
             if right.all() or not right.any():
                 continue
             after = sum(impurity(counts[side].sum(axis=0), criterion) for side in (right, ~right))
-            if best is None or before - after > best[0] + 1e-9:
+            if best is None or before - after > best[0] + GAIN:
                 best = (before - after, plane)
         return best
 
@@ -245,7 +241,7 @@ class TreeSearch(LocalSearch):
     @property
     def is_perfect(self) -> bool:
         """Whether the conflict bound is attained without a price of splits."""
-        return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
+        return self.goal.split_price == 0 and self.best_value >= self.ceiling - GAIN
 
     def heed(self, patience: Patience) -> None:
         """Take no longer than it has for whatever is asked for from now on."""
@@ -283,7 +279,7 @@ class TreeSearch(LocalSearch):
                 yield "descent", self.best_tree()
             if self.is_perfect or time.perf_counter() > deadline:
                 return
-        if batch and self._note(batch[0]) > self.best_value + 1e-9:
+        if batch and self._note(batch[0]) > self.best_value + GAIN:
             if self._search(batch[0], min(deadline, time.perf_counter() + SLICE_SECONDS)):
                 yield "descent, softened", self.best_tree()
 
@@ -379,7 +375,7 @@ class TreeSearch(LocalSearch):
         goal = self.goal
         planes = self._gaps.without_idle_splits(planes)
         value = self._note(planes)
-        if value <= self.best_value + 1e-9:
+        if value <= self.best_value + GAIN:  # effort only: gaps seldom make it better
             return False
         centred = self._gaps.with_gaps(planes)
         if polish and goal.value(centred) < value - GAIN:  # gaps cost something: win it back

@@ -14,8 +14,7 @@ from octcore.warmstart.points import FloatArray, IntArray, PlaneTree, node_sides
 
 SOFT_MARGIN_SIZE = 20_000
 """Largest points x features for which the soft-margin LP is worth its time."""
-STRIP_STEPS = 100
-POLISH_STEPS = 400
+STRIP_STEPS, POLISH_STEPS = 100, 400
 """Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
 MOST_AXES = 64
 """Coordinates tried as directions of a strip: sparse weights have the widest gaps."""

@@ -22,8 +22,8 @@ _CENTRING_ROUNDS = 10
 ROUNDING_LIMIT = 1e7
 # Bias scales to try when plane and bound stay further apart than this share of the value.
 _SMALL_SCALES = (100.0, 10.0, 1.0)
-_FINE = 1e-9
-_TIGHT = 1e-7
+_FINE = 1e-9  # row tolerance at these scales, which can keep it
+_TIGHT = 1e-7  # share of the value up to which plane and bound meet: as exact as the QP itself
 # Beyond this the kernel has followed a ray along which the dual grows without end.
 _NO_PLANE = 1e9
 
@@ -53,6 +53,7 @@ def bias_scale(
     bias = 1.0 + np.sqrt(2.0 * value) * radius
     wanted = bias / np.sqrt(2.0 * error * max(value, 1e-12))
     allowed = np.sqrt(rounding_limit / max(largest_penalty, 1.0))
+    # Beside squares of more than 3e4 the other columns would have less than seven digits.
     return float(max(min(wanted, allowed, 3e4), 10.0))
 
 
@@ -235,6 +236,7 @@ def balanced_dual(
     scale_left = min(1.0, right / left) if left > 0 else 1.0
     slack = slack * np.where(slack > 0, scale_right, scale_left)
     force = force * np.where(force > 0, scale_right, scale_left)
+    # The sum is zero now, so that rows may be centred: only rounding is less.
     vector = (x - x.mean(axis=0)).T @ (slack + force)
     linear = float(np.abs(slack).sum() + epsilon * np.abs(force[side < 0]).sum())
     return linear - 0.5 * float(vector @ vector), vector

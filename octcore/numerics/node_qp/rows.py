@@ -1,6 +1,6 @@
 """Rows of one node QP: adding them, recomputing plane and dual value, rebuilding the factor.
 
-Rows ``0..n-1`` charge hinge losses, rows ``n..2n-1`` route; see `node_qp` for the problem.
+Rows ``0..n-1`` charge hinge losses, rows ``n..2n-1`` route; see `solver` for the problem.
 """
 
 from __future__ import annotations

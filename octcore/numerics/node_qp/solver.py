@@ -51,7 +51,7 @@ TOLERANCE = 1e-6
 # QR updates after which the factor is rebuilt from the rows.
 REBUILD_AFTER = 150
 _SETTLED, _STALLED = 4, 5
-_TINY = 1e-12
+_TINY = 1e-12  # a change of a multiplier below it is rounding, and blocks no step
 
 
 @inner
@@ -266,7 +266,7 @@ def solve_node(qp, data, cutoff, max_pivots):
             repairs += 1
             refactor(qp, data)
             if repairs > 3:
-                return GAVE_UP
+                return GAVE_UP  # the value is a bound all the same
 
 
 @inner

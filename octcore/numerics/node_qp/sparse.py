@@ -1,6 +1,6 @@
 """Lower bound of a node QP under a feature budget, by branch and bound inside a kernel.
 
-As `qp_sparse`, on the warm QP of the routing search: at any multipliers, forbidding feature ``j``
+As `sparse_plane`, on the warm QP of the routing search: at any multipliers, forbidding feature j
 raises the dual value by ``v_j^2 / 2``, so the dual value plus the cheapest way to forbid or to pay
 for the features beyond the budget bounds all choices that are left. Depth first, features kept
 before they are forbidden.
@@ -78,6 +78,7 @@ def sparse_bound(qp, data, x, kept, allowed, budget, price, cutoff, steps, chose
             return lowest
         depth -= 1
         held, usable = held_of[depth].copy(), usable_of[depth].copy()
+        # What is closed unsolved enters the answer by its bound, so that nothing is lost.
         if inherited[depth] >= best * (1.0 - SLACK):
             lowest = min(lowest, inherited[depth])
             continue
@@ -103,7 +104,7 @@ def sparse_bound(qp, data, x, kept, allowed, budget, price, cutoff, steps, chose
         usable_of[depth, feature] = False
         held_of[depth + 1], usable_of[depth + 1], inherited[depth + 1] = held, usable, bound
         held_of[depth + 1, feature] = True
-        if price == np.inf and used + 1 >= budget:
+        if price == np.inf and used + 1 >= budget:  # the budget is used up: no other feature
             usable_of[depth + 1] = held_of[depth + 1]
         depth += 2
     for position in range(depth):

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.plane import NodePlane, NodeSolution, misses, solve_node_plane
+from octcore.numerics.node_qp.sparse import SLACK
 
-# Relative slack of the comparison with the incumbent, above the accuracy of a node value.
-_SLACK = 1e-7
 # A weight below this share of the largest one is none.
 _NO_WEIGHT = 1e-7
 
@@ -78,7 +77,7 @@ class SparseNode:
     def charge(self, n_features: int) -> float:
         """Price of a number of features."""
         beyond = max(0, n_features - self.budget)
-        return beyond * self.price if beyond else 0.0
+        return beyond * self.price if beyond else 0.0  # the price may be infinite
 
 
 def solve_sparse_node(
@@ -102,12 +101,12 @@ def solve_sparse_node(
     serial = 0
     while heap:
         bound, _, held, usable = heapq.heappop(heap)
-        if bound >= value * (1.0 - _SLACK):
-            return SparsePlane(best, value, min(lowest, value * (1.0 - _SLACK)))
+        if bound >= value * (1.0 - SLACK):  # the least of the heap: what is left is no better
+            return SparsePlane(best, value, min(lowest, value * (1.0 - SLACK)))
         if serial > 0 and node.stop is not None and node.stop():
             return SparsePlane(best, value, min(lowest, bound))
         relaxed, bound, chosen = _relax(node, held, usable)
-        if bound >= value * (1.0 - _SLACK):
+        if bound >= value * (1.0 - SLACK):  # `value` only falls, and the answer is no higher
             continue
         plane = relaxed.plane
         if not np.array_equal(chosen, usable):
@@ -116,7 +115,7 @@ def solve_sparse_node(
         if total < value:
             best, value = plane, total
         free = np.flatnonzero(usable & ~held)
-        if bound >= value * (1.0 - _SLACK):
+        if bound >= value * (1.0 - SLACK):
             continue
         if len(free) == 0:
             lowest = min(lowest, bound)
@@ -128,7 +127,7 @@ def solve_sparse_node(
         serial += 2
         heapq.heappush(heap, (bound, -serial, inside, inside.copy() if full else usable))
         heapq.heappush(heap, (bound, -serial + 1, held, outside))
-    return SparsePlane(best, value, min(lowest, value * (1.0 - _SLACK)))
+    return SparsePlane(best, value, min(lowest, value * (1.0 - SLACK)))
 
 
 def _relax(
