@@ -133,7 +133,7 @@ class BinOCT:
     def _candidates(self, j: int) -> np.ndarray:
         values = np.unique(self.rows.X[:, j].astype(np.float64))
         middles = values[:-1] + np.diff(values) / 2
-        if self.problem.constraints.min_samples_leaf is not None:
+        if self.problem.constraints.min_samples_leaf is not None:  # idle splits, too
             middles = np.append(middles, values[-1])
         return middles
 

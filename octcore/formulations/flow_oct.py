@@ -32,11 +32,7 @@ from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingTex
 from octcore.formulations.shared import constraint_kinds, root_values
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear, merge_rows
-from octcore.formulations.shared.univariate import (
-    REGULARISERS,
-    UnivariateObjective,
-    read_splits,
-)
+from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, read_splits
 from octcore.numerics.linear import sparse_rows
 from octcore.parameters import Flag
 from octcore.program import (

@@ -266,7 +266,7 @@ class MargotFamily(TwoClassTrees):
         ranges = np.sort(np.ptp(self.X, axis=0))[::-1]
         if self.is_linear:
             return float(ranges.max(initial=0.0))
-        if self.variant == "hfs":
+        if self.variant == "hfs":  # a plane sees the distance in as many columns as it may use
             ranges = ranges[: max(self.budget(t) or len(ranges) for t in self.T)]
         return float(np.linalg.norm(ranges))
 
@@ -491,6 +491,7 @@ class MargotModel:
     def build(self, guard: Callable[[], None], big_m: float) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
         model: Any = pyo.ConcreteModel(self.family.variant.upper())
+        # Rows that do not pass keep the margin row by half of M: scores are within that less 1.
         box = self.family.weight_box(big_m / 2.0 - 1.0)
         self._variables(model, box)
         self._margins(model, guard, big_m / 2.0)
@@ -545,25 +546,24 @@ class MargotModel:
         n = len(self.family.rows)
         epsilon = self.family.price("epsilon")
 
-        def right(_: Any, t: int, i: int) -> Any:
+        def score(t: int, i: int, child: int, factor: float) -> Any:
+            """Score of a row, and a factor where it goes to a child."""
             guard()
-            below = self._below(2 * t + 1)
             coefficients, variables = score_terms(model, self.family.rows.X[i], t)
-            terms = [*variables, *(model.z[i, s] for s in below)]
-            return -big_m, linear([*coefficients, *[-big_m] * len(below)], terms), None
-
-        def left(_: Any, t: int, i: int) -> Any:
-            guard()
-            below = self._below(2 * t)
-            coefficients, variables = score_terms(model, self.family.rows.X[i], t)
-            terms = [*variables, *(model.z[i, s] for s in below)]
-            return None, linear([*coefficients, *[big_m] * len(below)], terms), big_m - epsilon
+            there = [model.z[i, s] for s in self._below(child)]
+            return linear([*coefficients, *[factor] * len(there)], [*variables, *there])
 
         model.go_right = pyo.Constraint(
-            self.family.upper, range(n), rule=right, doc="(9) right-goers have score >= 0"
+            self.family.upper,
+            range(n),
+            rule=lambda _, t, i: (-big_m, score(t, i, 2 * t + 1, -big_m), None),
+            doc="(9) right-goers have score >= 0",
         )
         model.go_left = pyo.Constraint(
-            self.family.upper, range(n), rule=left, doc="(10) left-goers have score <= -epsilon"
+            self.family.upper,
+            range(n),
+            rule=lambda _, t, i: (None, score(t, i, 2 * t, big_m), big_m - epsilon),
+            doc="(10) left-goers have score <= -epsilon",
         )
 
     def _budgets(self, model: Any, box: float) -> None:

@@ -55,10 +55,9 @@ from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
 from octcore.warmstart.svm_tree import TreeSearch
 
-POLISH_SECONDS = 1.0
+POLISH_SECONDS, BALANCE_ROUNDS = 1.0, 12  # effort only: for one tree
 RECENTRE_SECONDS = 0.25
 """Longest time for the picture, after the search: an instant for a thousand rows."""
-BALANCE_ROUNDS = 12
 LEAST_SHARE = 1e-3
 """Smallest share of a node in the norm term; its margin hardly matters any more."""
 
@@ -486,6 +485,7 @@ class MMSVMModel:
         reach = big_m + box * float(np.abs(self.judge.rows.X).sum(axis=1).max())
         model.w = pyo.Var(self.T, range(p), bounds=(-box, box), doc="w_tj")
         model.b = pyo.Var(self.T, bounds=(-reach, reach), doc="b_t: offset of plane t")
+        # A slack is 1 and a score at most.
         model.e = pyo.Var(range(n), self.T, bounds=(0, 2 * big_m), doc="e_it: slack of i at t")
         model.z = pyo.Var(range(n), self.inner, domain=pyo.Binary, doc="z_it: i passes t")
         model.th = pyo.Var(range(n), upper, domain=pyo.Binary, doc="th_it: i goes right at t")
@@ -559,10 +559,8 @@ class MMSVMModel:
 
         def turned(_: Any, i: int, t: int) -> Any:
             """Passing the parent and going this way means passing t."""
-            parent, goes_right = t // 2, t % 2 == 1
-            values = [-1.0, -1.0 if not goes_right else 1.0]
-            variables = [model.z[i, t], model.th[i, parent]]
-            high = 0.0 if not goes_right else 1.0
+            parent, high = t // 2, float(t % 2)  # 1 on the right
+            values, variables = [-1.0, 2 * high - 1], [model.z[i, t], model.th[i, parent]]
             if parent == 1:
                 return None, linear(values, variables), high - 1.0
             return None, linear([*values, 1.0], [*variables, model.z[i, parent]]), high

@@ -238,10 +238,7 @@ class OCT:
             doc="sum_j a_mj (x_ij + eps_j) <= beta_m + (1 + eps_max)(1 - z_it)",
         )
         model.right_of_threshold = pyo.Constraint(
-            I,
-            right_steps,
-            rule=right,
-            doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)",
+            I, right_steps, rule=right, doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)"
         )
         doc = "z_it <= d_m left of m (missing in the paper)"
         equations.add_right_without_split(model, self.sets, z, model.d, doc)

@@ -30,10 +30,7 @@ from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.tree_model import TreeSets, linear
-from octcore.formulations.shared.univariate import (
-    REGULARISERS,
-    UnivariateObjective,
-)
+from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
 from octcore.tree.tree import Tree

@@ -258,6 +258,7 @@ class OCTHTrees:
         if not self.sets.columns or not assignment.can_search(problem.n_classes, problem.depth):
             return None
         largest = 2 / oblique.modelled(self.epsilon)
+        # Margins are to be kept, not paid for: one costs any row twice what the largest norm does.
         return assignment.AssignmentTask(
             assignment.AssignmentProblem(
                 rows.X[:, self.sets.columns],
@@ -521,9 +522,7 @@ class OCTHModel:
             B, J, rule=lambda _, m, j: s[m, j] <= d[m], doc="s_mj <= d_m"
         )
         model.split_uses = pyo.Constraint(
-            B,
-            rule=lambda _, m: pyo.quicksum(s[m, j] for j in J) >= d[m],
-            doc="sum_j s_mj >= d_m",
+            B, rule=lambda _, m: pyo.quicksum(s[m, j] for j in J) >= d[m], doc="sum_j s_mj >= d_m"
         )
         docs = "b_m <= d_m", "b_m >= -d_m"
         equations.add_within(model, "threshold", b, lambda m: self.judge.reach * d[m], docs)

@@ -57,22 +57,15 @@ from octcore.program import (
 )
 from octcore.tree import topology
 from octcore.tree.tree import Tree
-from octcore.warmstart.points import (
-    IntArray,
-    centred_planes,
-    leaf_counts,
-    leaf_labels,
-    tree_leaves,
-)
+from octcore.warmstart.points import IntArray, centred_planes, leaf_counts, leaf_labels, tree_leaves
 
 CORRECT_ROWS = "correctly classified rows"
 CHAINS_PROVE = (
     "rows along lines, whose classes change more often than leaves do, bound all trees",
 )
-FRACTIONAL = 1e-6
+FRACTIONAL = 1e-6  # up to which solvers take a number for whole
 NODE_SETS = ("root", "last", "all")
 CUT_COUNTS = (1, 5, 10, 50, 100)
-INIT_ROUNDS = 10
 CUT_NAMES = (
     "baseline",
     "init-1",
@@ -247,7 +240,15 @@ class SOct:
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
-        separator = self._separator(model)
+        points = self.objective.points
+        separator = ShatteringSeparator(
+            points.X,
+            table_columns(model.w, len(points), self.visited),
+            self.variant.examined,
+            oblique.modelled(self.objective.epsilon),
+            self.variant.n_cuts,
+            rounds=None if self.variant.is_lazy else oblique.ROUNDS,
+        )
         chains = self._chains(model, guard)
         return PyomoModel(
             model,
@@ -255,23 +256,12 @@ class SOct:
             partial(self.start_values, model),
             separators=(separator,) if self.variant.nodes else (),
             branching=LabelsThenRouting(
-                model.c, model.w, len(self.objective.points), self.sets.L, separator.tension
+                model.c, model.w, len(points), self.sets.L, separator.tension
             ),
             rounding=SearchRounding(self.starts, partial(self.leaves, model)),
             values={"chains": self._described(chains)} if chains else {},
             bound=self.objective.best_with(chains.correct) if chains else None,
             claims=CHAINS_PROVE if chains else (),
-        )
-
-    def _separator(self, model: Any) -> ShatteringSeparator:
-        points = self.objective.points
-        return ShatteringSeparator(
-            points.X,
-            table_columns(model.w, len(points), self.visited),
-            self.variant.examined,
-            oblique.modelled(self.objective.epsilon),
-            self.variant.n_cuts,
-            rounds=None if self.variant.is_lazy else INIT_ROUNDS,
         )
 
     def _variables(self, model: Any) -> None:
@@ -304,10 +294,7 @@ class SOct:
             return 0.0, linear((1.0, -1.0, -1.0), (w[i, t], w[i, 2 * t], w[i, 2 * t + 1])), 0.0
 
         model.routing = pyo.Constraint(
-            points,
-            sets.B,
-            rule=conservation,
-            doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1",
+            points, sets.B, rule=conservation, doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1"
         )
         equations.add_one_label(model, sets, c, doc="(1d) a leaf predicts one class")
         model.correct_if_there = pyo.Constraint(
@@ -401,26 +388,20 @@ class SOct:
 
     def _objective(self, model: Any) -> None:
         counts, total = self.objective.points.counts, self.objective.points.total
+        is_count = self.objective.sense is Sense.MAXIMISE
         terms = [
-            (float(counts[hit]), model.z[h, t])
+            (float(counts[hit]) if is_count else -float(counts[hit]) / total, model.z[h, t])
             for h, hit in enumerate(self.hits)
             for t in self.sets.L
         ]
-        if self.objective.sense is Sense.MAXIMISE:
-            weights, variables = zip(*terms, strict=True)
-            model.objective = pyo.Objective(
-                expr=linear(weights, variables),
-                sense=pyo.maximize,
-                doc="(1a) weight of the points classified correctly",
-            )
-            return
-        terms = [(-weight / total, variable) for weight, variable in terms]
-        terms += [(self.objective.alpha, model.d[t]) for t in self.sets.B]
+        terms += [] if is_count else [(self.objective.alpha, model.d[t]) for t in self.sets.B]
         weights, variables = zip(*terms, strict=True)
         model.objective = pyo.Objective(
-            expr=1.0 + linear(weights, variables),
-            sense=pyo.minimize,
-            doc="(section 2.2) share of errors plus alpha per split",
+            expr=(0.0 if is_count else 1.0) + linear(weights, variables),
+            sense=pyo.maximize if is_count else pyo.minimize,
+            doc="(1a) weight of the points classified correctly"
+            if is_count
+            else "(section 2.2) share of errors plus alpha per split",
         )
 
     def leaves(self, model: Any, point: Point) -> IntArray:

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_ORDER
-from octcore.formulations.shared.question import (
-    EXACT_ROOT_VALUES,
-    listing_of,
-    question_of,
-)
+from octcore.formulations.shared.question import EXACT_ROOT_VALUES, listing_of, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
 

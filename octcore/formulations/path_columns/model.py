@@ -34,10 +34,7 @@ from octcore.errors import TooLargeError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared import constraint_kinds
-from octcore.formulations.shared.side_constraints import (
-    limit_features,
-    structural_start_values,
-)
+from octcore.formulations.shared.side_constraints import limit_features, structural_start_values
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode, tidy
 from octcore.program import Capability, Point, Problem, Program, PyomoModel
@@ -143,7 +140,7 @@ class _Assembly:
             return make_table(
                 search.columns.space,
                 search.multipliers,
-                search.incumbent - search.slack,
+                search.incumbent - search.slack,  # columns of trees that are as good stay
                 np.flatnonzero(search.root_bounds >= search.incumbent - search.slack),
                 by_raw=wanted.max_features is not None or bool(wanted.forbidden_pairs),
                 most=MOST_COLUMNS,

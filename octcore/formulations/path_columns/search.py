@@ -43,7 +43,7 @@ STEPS = 14
 """Steps along one price; the last lines usually meet after six."""
 PROMISING = 12
 """Roots of largest value on which prices are tried."""
-MOST_SUBSETS = 120
+MOST_SUBSETS = 120  # effort only: a search each
 SLACK, ROUNDING = 1e-7, 1e-14
 """On the scale of counts, and as a share of their sum: far below one row, far above rounding."""
 
@@ -127,7 +127,7 @@ class ColumnsProblem:
         seen: dict[tuple[int, bytes], tuple[int, bool]] = {}
         for j in allowed_columns(self.problem):
             column = X[:, j].astype(bool)
-            if not 0 < column.sum() < len(column):
+            if not 0 < column.sum() < len(column):  # such a split costs a leaf for nothing
                 continue
             key, opposite = ((int(groups[j]), c.tobytes()) for c in (column, ~column))
             if key not in seen:
@@ -147,16 +147,14 @@ class ColumnsProblem:
         problem, wanted = self.problem, self.problem.constraints
         X = problem.X[:, self.kept].astype(np.float32)
         channels, gains, sizes = self._channels(X)
-        groups, roots = problem.groups[self.kept], np.ones(len(self.kept), dtype=bool)
-        if wanted.root_feature is not None:
-            roots = groups == problem.context.raw_index(wanted.root_feature)
+        roots = problem.root_columns
         return ColumnSpace(
             channels=channels,
             gains=gains,
             rhs=self.rows.rhs,
             sizes=sizes,
-            groups=groups,
-            roots=roots,
+            groups=problem.groups[self.kept],
+            roots=np.ones(len(self.kept), dtype=bool) if roots is None else roots[self.kept],
             penalty=self.objective.penalty,
             depth=problem.depth,
             smallest=wanted.min_samples_leaf or 0,
@@ -385,7 +383,7 @@ class ColumnsSearch:
             row = int(np.argmin(excess / self._row_scale))
             yield from self._along(row, prices, promising)
             prices = self.multipliers.copy()
-        for _ in range(2):
+        for _ in range(2):  # trees of the first pass leave fewer roots to the second
             alive = np.flatnonzero(self.root_bounds >= self.incumbent - self.slack)
             yield from self._tree_at(self.multipliers, alive)
 

@@ -70,7 +70,7 @@ def reduce_problem(problem: Problem) -> ReducedProblem:
     """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""
     wanted = problem.constraints
     excluded = problem.forbidden_columns
-    if wanted.active & NAMES_FEATURES:
+    if wanted.active & NAMES_FEATURES:  # a column may be allowed where an equal one is not
         kept = np.flatnonzero(~excluded)
     else:
         kept, _ = reduce_columns(problem.X, excluded)
@@ -98,11 +98,7 @@ class TreeVariables:
     """
 
     def __init__(
-        self,
-        model: Any,
-        layout: TreeLayout,
-        instance: Instance,
-        binary_labels: bool,
+        self, model: Any, layout: TreeLayout, instance: Instance, binary_labels: bool
     ) -> None:
         self.layout = layout
         self._positions: np.ndarray | None = None
@@ -217,7 +213,7 @@ def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
 def _right(theta: Any, counts: np.ndarray, k: int, n_classes: int) -> Any:
     """Number of the rows of a class that are right."""
     used = np.flatnonzero(counts)
-    if not len(used):
+    if not len(used):  # an expression all the same: Pyomo takes no row without a variable
         return 0 * theta[0]
     return linear(counts[used].tolist(), [theta[int(i) * n_classes + k] for i in used])
 
@@ -281,11 +277,10 @@ def cut_tolerance(state: SearchState) -> float:
 def benders_separator(variables: TreeVariables, instance: Instance) -> LinkedSeparator:
     """Benders cuts at every point, as the engine asks for them."""
     cuts = BendersCuts(variables.layout, instance)
-
-    def find(point: TreePoint, state: SearchState) -> list[Cuts]:
-        return cuts.separate(point, cut_tolerance(state), state.is_integral)
-
-    return LinkedSeparator(variables, find)
+    return LinkedSeparator(
+        variables,
+        lambda point, state: cuts.separate(point, cut_tolerance(state), state.is_integral),
+    )
 
 
 class TreeReader:
@@ -333,8 +328,6 @@ class TopDownBranching:
     little while those above it are open.
     """
 
-    TOLERANCE = 1e-6
-
     def __init__(self, variables: TreeVariables) -> None:
         self.variables, self.layout = variables, variables.layout
 
@@ -359,7 +352,7 @@ class TopDownBranching:
         for level in range(self.layout.depth):
             nodes = np.arange(2**level, 2 ** (level + 1))
             best = int(nodes[distance[nodes - 1].argmax()])
-            if distance[best - 1] > self.TOLERANCE:
+            if distance[best - 1] > INTEGRAL_TOLERANCE:
                 return best
         return None
 

@@ -37,7 +37,7 @@ from octcore.warmstart.points import (
 from octcore.warmstart.svm_tree import TreeSearch
 from octcore.warmstart.tree_gaps import GAP_SLACK
 
-USUAL_EPSILON = 0.005
+USUAL_EPSILON = 0.005  # that of S-OCT's paper
 EPSILON = FloatRange(
     "epsilon",
     USUAL_EPSILON,
@@ -66,8 +66,8 @@ SHATTERING = Flag(
     help="Add shattering inequalities at the root: few rows that no hyperplane divides like this.",
     advanced=True,
 )
-CUTS_PER_NODE = 5
-ROUNDS = 10
+CUTS_PER_NODE, ROUNDS = 5, 10
+"""As published for the initial cuts of S-OCT (init-5): so many sets, until ten rounds are over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +122,11 @@ class CountObjective:
         """Best objective of trees that get no more than this weight right."""
         step = weight_unit(self.problem.weights)
         if step > 0:
+            # Sums of the weights are whole steps; a bound may fall short of one by its rounding.
             correct = step * math.floor(correct / step + 1e-6)
         if self.alpha == 0:
             return correct
+        # Without a split the majority is right; with one the price of a split is paid.
         leaf = float(self.points.counts.sum(axis=0).max())
         return min(self.of(leaf, 0), self.of(correct, 1))
 
@@ -342,11 +344,7 @@ def best_stump_errors(X: FloatArray, y: NDArray[np.int64], weights: FloatArray) 
 
 
 def priced_bound(
-    shares: FloatArray,
-    least_errors: float,
-    stump_errors: float,
-    price: float,
-    max_splits: int,
+    shares: FloatArray, least_errors: float, stump_errors: float, price: float, max_splits: int
 ) -> float:
     """Least errors plus price of the features, over the number of features in splits.
 
@@ -378,20 +376,13 @@ def shattering_at_leaves(
 
     def routing(columns: Columns) -> Routing:
         table = columns.of(routed).reshape(len(X), len(leaves))
-        below = {
-            child: [leaf - leaves[0] for leaf in topology.terminals_below(child, depth)]
-            for child in topology.all_nodes(depth)
-        }
-        return {
-            node: (table[:, below[2 * node]], table[:, below[2 * node + 1]])
-            for node in topology.branch_nodes(depth)
-        }
 
-    return ShatteringSeparator(
-        X,
-        routing,
-        topology.branch_nodes(depth),
-        epsilon,
-        CUTS_PER_NODE,
-        rounds=ROUNDS,
-    )
+        def side(child: int) -> IntArray:
+            below = topology.terminals_below(child, depth)
+            return table[:, below.start - leaves.start : below.stop - leaves.start]
+
+        nodes = topology.branch_nodes(depth)
+        return {node: (side(2 * node), side(2 * node + 1)) for node in nodes}
+
+    nodes = topology.branch_nodes(depth)
+    return ShatteringSeparator(X, routing, nodes, epsilon, CUTS_PER_NODE, rounds=ROUNDS)

@@ -59,16 +59,12 @@ def question_of(
 
 def _limits(problem: Problem) -> dict[str, Any]:
     """Side constraints in the terms of the search."""
-    wanted = problem.constraints
-    roots = None
-    if wanted.root_feature is not None:
-        raw = problem.context.raw_index(wanted.root_feature)
-        roots = tuple(int(j) for j in np.flatnonzero(problem.groups == raw))
+    wanted, roots = problem.constraints, problem.root_columns
     return {
         "min_samples_leaf": wanted.min_samples_leaf or 1,
         "max_leaves": wanted.leaf_limit,
         "forbidden": problem.forbidden_columns,
-        "roots": roots,
+        "roots": None if roots is None else tuple(np.flatnonzero(roots).tolist()),
     }
 
 
@@ -126,12 +122,13 @@ def _column_sets(problem: Problem) -> tuple[np.ndarray, ...]:
     usable = sorted(set(problem.groups[~problem.forbidden_columns].tolist()))
     pairs = [{context.raw_index(a), context.raw_index(b)} for a, b in wanted.forbidden_pairs]
     pairs = [pair for pair in pairs if pair <= set(usable)]
-    if 2 ** len(pairs) > MOST_SETS:
+    if 2 ** len(pairs) > MOST_SETS:  # before they are made
         return ()
     rests = {frozenset(usable) - set(out) for out in itertools.product(*pairs)}
     most = len(usable) if wanted.max_features is None else wanted.max_features
     if sum(math.comb(len(rest), min(most, len(rest))) for rest in rests) > MOST_SETS:
         return ()
+    # A tree with fewer features is one on some largest set.
     sets = {
         frozenset(chosen)
         for rest in rests

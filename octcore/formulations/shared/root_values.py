@@ -105,17 +105,14 @@ class RootValues:
         params = self.problem.params
         self.fix(b, F, (t for _, t in greedy_starts(self.problem, self.objective.penalty)))
         if params["value_row"]:
-            gains = [
-                (float(self.values[f]) - self.leaf_value, f)
-                for f in F
-                if np.isfinite(self.values[f])
-            ]
-            for f in F:
-                if not np.isfinite(self.values[f]):
-                    b[1, f].fix(0)
+            has_tree = [f for f in F if np.isfinite(self.values[f])]
+            for f in set(F) - set(has_tree):
+                b[1, f].fix(0)
+            gained = pyo.quicksum(
+                (float(self.values[f]) - self.leaf_value) * b[1, f] for f in has_tree
+            )
             model.value_row = pyo.Constraint(
-                expr=value
-                <= self.leaf_value + SLACK + pyo.quicksum(gain * b[1, f] for gain, f in gains),
+                expr=value <= self.leaf_value + SLACK + gained,
                 doc="(ours) objective <= sum_f V_f b_1f + V_leaf p_1",
             )
 

@@ -58,9 +58,8 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
             expr=pyo.quicksum(b[m, f] for m in B for f in F) <= wanted.leaf_limit - 1,
             doc="leaves <= C, since leaves = splits + 1",
         )
-    if wanted.root_feature is not None:
-        named = groups.get(problem.context.raw_index(wanted.root_feature), [])
-        columns = [f for f in named if np.ptp(problem.X[:, f]) > 0]
+    if (roots := problem.root_columns) is not None:
+        columns = [f for f in F if roots[f] and np.ptp(problem.X[:, f]) > 0]
         model.root_feature = pyo.Constraint(
             expr=(1.0, linear([1.0] * len(columns), [b[1, f] for f in columns]), 1.0),
             doc="the root tests the given raw feature, and parts the rows",
@@ -75,18 +74,15 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
             doc="a raw feature is tested once at most on the path to terminal t",
         )
     if groups and (wanted.max_features is not None or wanted.forbidden_pairs):
-        _add_feature_use(model, problem, b, groups)
-
-
-def _add_feature_use(model: Any, problem: Problem, b: Any, groups: Mapping[int, list[int]]) -> None:
-    model.uses_feature = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
-    model.feature_use = pyo.Constraint(
-        topology.branch_nodes(problem.depth),
-        list(groups),
-        rule=lambda _, m, g: pyo.quicksum(b[m, f] for f in groups[g]) <= model.uses_feature[g],
-        doc="u_g = 1 where any column of raw feature g is tested",
-    )
-    limit_features(model, problem)
+        u: Any = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
+        model.uses_feature = u
+        model.feature_use = pyo.Constraint(
+            B,
+            list(groups),
+            rule=lambda _, m, g: pyo.quicksum(b[m, f] for f in groups[g]) <= u[g],
+            doc="u_g = 1 where any column of raw feature g is tested",
+        )
+        limit_features(model, problem)
 
 
 def limit_features(model: Any, problem: Problem) -> None:
@@ -132,7 +128,7 @@ def add_parity_rows(
         shares = np.zeros(int(group_of.max()) + 1)
         np.add.at(shares, group_of[first], 1.0 / first.sum())
         np.add.at(shares, group_of[second], -1.0 / second.sum())
-        here = np.flatnonzero(np.abs(shares) > 1e-12).tolist()
+        here = np.flatnonzero(np.abs(shares) > 1e-12).tolist()  # others cancel, but for rounding
         if not here:
             return pyo.Constraint.Skip
         return sign * pyo.quicksum(float(shares[i]) * positive(i) for i in here) <= gap
@@ -179,12 +175,7 @@ class FullRouting:
         )
 
     def _add_routing(
-        self,
-        b: Any,
-        w: Any,
-        leaf: Mapping[int, Any],
-        F: list[int],
-        guard: Callable[[], None],
+        self, b: Any, w: Any, leaf: Mapping[int, Any], F: list[int], guard: Callable[[], None]
     ) -> None:
         model, problem, X = self.model, self.problem, self.rows.X
         I, K = range(len(self.rows)), range(problem.n_classes)

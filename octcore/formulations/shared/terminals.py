@@ -85,20 +85,12 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
         return -big_m, terms, None
 
     model.misclassified = pyo.Constraint(
-        L,
-        range(problem.n_classes),
-        rule=misclassified,
-        doc="L_t >= N_t - N_kt - M_k (1 - c_tk)",
+        L, range(problem.n_classes), rule=misclassified, doc="L_t >= N_t - N_kt - M_k (1 - c_tk)"
     )
 
 
 def add_prediction_rows(
-    model: Any,
-    problem: Problem,
-    rows: MergedRows,
-    z: Any,
-    c: Any,
-    guard: Callable[[], None],
+    model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any, guard: Callable[[], None]
 ) -> None:
     """Add the rows of the side constraints on predictions: recall, then parity."""
     if problem.constraints.min_recall:
@@ -131,12 +123,7 @@ def _add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: 
 
 
 def _add_parity_rows(
-    model: Any,
-    problem: Problem,
-    rows: MergedRows,
-    z: Any,
-    c: Any,
-    guard: Callable[[], None],
+    model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any, guard: Callable[[], None]
 ) -> None:
     """Add ``v[i, t]``, row i ends at t and is predicted positive, and the parity limits."""
     L, positive = topology.terminal_nodes(problem.depth), problem.context.positive_class
@@ -229,7 +216,7 @@ class TerminalValues:
     def labels(self) -> np.ndarray:
         """`c` where every terminal predicts something."""
         labels = self.c.copy()
-        labels[self.used == 0, 0] = 1.0
+        labels[self.used == 0, 0] = 1.0  # no row sees it
         return labels
 
     def of(self, model: Any) -> list[tuple[Any, np.ndarray]]:

@@ -125,7 +125,7 @@ class TwoClassTrees:
         `columns`: features that it may use; None for all.
         """
         here = visited[node]
-        if not len(here):
+        if not len(here):  # any plane will do: this one has no norm and no slack
             return np.zeros(self.X.shape[1]), -1.0 if node % 2 == 0 else 1.0
         sides = None
         if node in self.upper:

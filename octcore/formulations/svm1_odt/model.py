@@ -278,6 +278,7 @@ class SVM1Model:
         sets = self.sets
         I, B, L, F = sets.I, sets.B, sets.L, sets.columns
         prices = self.judge.prices
+        # g is a score and h.x, of which no column is above 1; beyond the margin nothing is missing.
         reach = prices.big_m + WEIGHT_BOX * max(1, len(F))
         model.h_plus = pyo.Var(B, F, bounds=(0, WEIGHT_BOX), doc="h_bj = h+_bj - h-_bj")
         model.h_minus = pyo.Var(B, F, bounds=(0, WEIGHT_BOX), doc="h-_bj")

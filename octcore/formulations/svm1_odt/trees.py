@@ -27,7 +27,7 @@ STRICT_DISTANCE = 1e-4
 """Distance of right-goers from the plane in strict mode, where scores are bounded by M = 1."""
 STRICT_ROWS = 2_000
 """Rows from which on it shrinks with their number: planes between dense rows leave less room."""
-LEAST_DISTANCE = 1e-5
+LEAST_DISTANCE = 1e-5  # ten times what solvers leave, else rows would not be off the plane
 SAMPLED_ROWS = 2_000
 """Rows that first trees are searched on, where there are more."""
 SAMPLE_SHARE = 0.3
@@ -40,7 +40,7 @@ SCORE_TOLERANCE = 1e-6
 """Solvers keep rows up to this."""
 GAP = 1e-6
 """Relative gap that counts as closed."""
-POLISH_SECONDS = 0.5
+POLISH_SECONDS = 0.5  # effort only: for one tree of the solver
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,9 +43,8 @@ MOST_MEMBERS = 50_000
 """Of all lines together."""
 MOST_ERRORS = 10
 """Chains are not longer than what costs so many."""
-ROUNDS = 60
-ROUND_CHAINS = 500
-VIOLATION = 1e-6
+ROUNDS, ROUND_CHAINS = 60, 500  # effort only: the multipliers prove the bound whenever it ends
+VIOLATION = 1e-6  # above the tolerance of the linear program
 CROWD = 3
 """New chains of one round that may share a point."""
 
@@ -176,11 +175,7 @@ def _spread(found: tuple[IntArray, IntArray, IntArray, FloatArray], n_points: in
 
 
 def _lines(
-    X: FloatArray,
-    present: NDArray[np.bool_],
-    length: int,
-    reach: float,
-    guard: Callable[[], None],
+    X: FloatArray, present: NDArray[np.bool_], length: int, reach: float, guard: Callable[[], None]
 ) -> tuple[IntArray, IntArray]:
     """Points along the lines between two of them where chains of a length exist.
 
@@ -227,7 +222,7 @@ def _lines_from(
         longest[:] = 0
         for k in range(size):
             _lengthen(longest, present[here[k]])
-        if longest.max() >= length:
+        if longest.max() >= length:  # a shorter chain costs no error
             for k in range(size):
                 members[ends[lines] + k] = here[k]
             ends[lines + 1] = ends[lines] + size
@@ -241,6 +236,7 @@ def _place(X: Any, i: int, first: int, last: int, reach: float) -> float:
     low, high = 0.0, 1.0
     for j in range(X.shape[1]):
         slope, offset = X[last, j] - X[first, j], X[i, j] - X[first, j]
+        # So flat a column moves no point of the line by more than `SLACK` leaves.
         if abs(slope) < 1e-12:
             if abs(offset) > reach:
                 return -1.0
@@ -283,6 +279,7 @@ def _most_violated(
         at = members[starts[line] : starts[line + 1]]
         _fill(best, at, right, present)
         length, violation = 0, VIOLATION
+        # Only every second length costs one error more.
         for size in range(leaves + 1, min(len(at), most) + 1, 2):
             wrong = (size - leaves + 1) // 2 - best[len(at), size].min()
             if wrong > violation:

@@ -91,6 +91,7 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     X, y = instance.is_one[hits], instance.target[hits]
     generator = np.random.default_rng(1)
     keys = generator.integers(1, 2**63, X.shape[1], dtype=np.uint64)
+    # Rows are told apart by sums of random numbers: a chance of 2**-63 for a pair to be mistaken.
     whole = (X * keys).sum(axis=1, dtype=np.uint64)
     split_sets: list[tuple[int, ...]] = []
     parts: list[list[np.ndarray]] = []
@@ -272,6 +273,7 @@ class EquivalentPointCuts:
             sets.set_of_group, np.add.reduceat(hit * self._member_weight, sets.group_start)
         )
         excess = gained - self._bound - (self._total - self._bound) * beta.value
+        # By the length of such a row where weights are 1, so that large sets do not come first.
         excess = excess / np.sqrt(self._total)
         by_choice = np.zeros(len(sets), bool)
         if self.form.group_selection:

@@ -211,6 +211,7 @@ class PathBoundCuts:
         found: list[TreePath] = []
         looked = 0
         queue = [(TreePath.root(self.instance), 0.0)]
+        # Effort only: the model is right without these rows.
         while queue and len(found) < self.MOST_PATHS and looked < self.MOST_SUBTREES:
             path, relax = queue.pop(0)
             if path.steps and path.rows.any():
@@ -279,7 +280,7 @@ def decided(layout: TreeLayout, node: int, upper: np.ndarray) -> list[int]:
 
     Empty where there is still a choice.
     """
-    if upper[layout.leaf(node)] > 0.5:
+    if upper[layout.leaf(node)] > 0.5:  # binary: what is allowed has the bound 1
         return []
     start = layout.branch(node, 0)
     left = np.flatnonzero(upper[start : start + layout.n_features] > 0.5)
@@ -389,6 +390,7 @@ class PathProbe:
         bound = sum(part.best for part in parts)
         if not np.isfinite(bound):
             return -np.inf, np.zeros(0, np.int64)
+        # With such a split all gain no more than that, whatever the other parts do.
         refused = [
             self.layout.branch(part.node, part.features[bound - part.best + part.values <= needed])
             for part in parts
@@ -408,10 +410,10 @@ class PathProbe:
     def _part(self, path: TreePath, upper: np.ndarray) -> Part:
         layout, rows, none = self.layout, path.rows, np.zeros(0, np.int64)
         height = layout.height(path.end)
-        if height < REACH:
+        if height < REACH:  # where less than two levels are left, more are allowed: no less
             return Part(path.end, none, np.zeros(0), self.value(rows))
         tally = np.bincount(self.instance.target[rows], self.instance.weight[rows])
-        if height > REACH:
+        if height > REACH:  # all right with a single leaf: nothing gains more
             return Part(path.end, none, np.zeros(0), float(tally.sum()) - self.penalty)
         start = layout.branch(path.end, 0)
         features = np.flatnonzero(upper[start : start + layout.n_features] > 0.5)

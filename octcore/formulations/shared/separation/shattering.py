@@ -32,7 +32,7 @@ Routing = Mapping[int, tuple[IntArray, IntArray]]
 
 RELATIVE_TOLERANCE = 1e-4
 """Hulls nearer than epsilon by less than this are left alone: the linear program has an error."""
-VIOLATION = 1e-5
+VIOLATION = 1e-5  # ten times what solvers of linear programs leave
 REDUCIBLE_SIZE = 8
 """Supports up to this size are made irreducible, one small linear program per point."""
 STEERING = 0.05
@@ -93,6 +93,7 @@ class SetFinder:
                 break
             self.prices *= MEMORY
             self.prices[[*raw.left, *raw.right]] += 1.0
+            # Hulls nearer than epsilon are enough; the least distance need not be met again.
             multipliers = hulls.cheapest(self.prices[at], 0.999 * self.epsilon)
         return found
 
@@ -207,6 +208,7 @@ class ShatteringSeparator:
         left_of, right_of = self._incidence
         limits = np.array([len(s) - 1 for s in self.sets], float)
         for node, (goes_left, goes_right) in self._sides(point).items():
+            # A little for points of no set yet: they may have to be decided, too.
             force = [np.full(len(self.X), 0.01), np.full(len(self.X), 0.01)]
             for a, b in ((left_of, right_of), (right_of, left_of)):
                 tight = np.exp(-4.0 * np.maximum(0.0, limits - a @ goes_left - b @ goes_right))
@@ -225,6 +227,8 @@ class ShatteringSeparator:
 
     def _find(self, goes_left: FloatArray, goes_right: FloatArray) -> list[ShatteredSet]:
         p = self.X.shape[1]
+        # A set has p + 2 points at most, so that those above this lack less than 1 together: what
+        # is found is violated.
         threshold = (p + 1) / (p + 2)
         left = np.flatnonzero(goes_left > threshold)
         right = np.flatnonzero(goes_right > threshold)
