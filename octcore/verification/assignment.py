@@ -32,7 +32,7 @@ import numpy as np
 from octcore.verification.base import NotProvenError, Proven
 
 Array = np.ndarray
-CLOSED = -1
+CLOSED = -1  # among the numbers of rows and columns, which begin at 0
 FREE, ERROR = 0, 1
 """What is decided about a row, beside the leaf that it ends at."""
 ROUNDING = 1e-12
@@ -92,6 +92,7 @@ def check_steps(
     for labels in _labellings(data.n_classes, data.depth, not data.clearance):
         if labels not in replays or not replays[labels].is_complete:
             raise NotProvenError("the steps of the proof end early")
+    # States are closed at the claim, so that the steps say nothing beyond it.
     return Proven(min(lowest, claimed), f"weak duality at {count} closed states")
 
 
@@ -169,6 +170,7 @@ class _Checker:
         )
         nu = nu * np.where(side == 1, by_left, by_right)
         distance = np.where(side == -1, self.data.clearance, 0.0)
+        # The part that earns the margin is bounded by its price; the rest earns the distance.
         of_margin = np.minimum(nu, self.data.missing * self.weights)
         value = (np.maximum(1.0, distance) * of_margin + distance * (nu - of_margin)).sum(axis=1)
         signed = nu * side
@@ -194,6 +196,7 @@ class _Checker:
         nearer = (apart * used).max(axis=1, initial=0.0) + ROUNDING * np.abs(self.x).max(
             initial=0.0
         )
+        # Scores of two such points differ by their distance at most; the strip asks for more.
         return both & (nearer < self.data.strip * (1 - GAP_SLACK))
 
     def _least_columns(self, side: Array, paid: Array, used: Array) -> Array:

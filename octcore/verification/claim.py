@@ -279,11 +279,9 @@ def _goes_one_way(
 
 
 def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:
-    for leaf in tree.labels:
-        above = [raw for k in range(1, leaf.bit_length()) for raw in used[leaf >> k]]
-        if len(above) != len(set(above)):
-            return True
-    return False
+    paths = ([leaf >> k for k in range(1, leaf.bit_length())] for leaf in tree.labels)
+    raws = ([raw for node in path for raw in used[node]] for path in paths)
+    return any(len(above) != len(set(above)) for above in raws)
 
 
 def _broken_shares(claim: Claim, predicted: Array, guard: Callable[[], None]) -> list[str]:

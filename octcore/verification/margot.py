@@ -161,6 +161,7 @@ class _Checker:
         square = (half * allowed).sum(axis=1)
         residual = np.abs(slack.sum(axis=1) + force.sum(axis=1))
         size = np.abs(slack).sum(axis=1) + np.abs(force).sum(axis=1) + square
+        # The offset is free: the sum of the signed multipliers is charged with the largest one.
         dual = linear - square - residual * self._largest_offset() - ROUNDING * size
         return dual + self._beyond_budget(node, half, kept, allowed)
 

@@ -24,6 +24,7 @@ from octcore.verification import value
 from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, found_again, scores
+from octcore.verification.margot import STRIP_TOLERANCE
 from octcore.verification.value import best_of, equal_rows, value_of
 
 STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9
@@ -33,7 +34,6 @@ WEIGHT_BOX = 1e3
 """Largest weight of a plane of SVM1-ODT."""
 SCORE_TOLERANCE = 2e-6
 """How far a row may miss its side: a solver's tolerance, and rounding."""
-STRIP_TOLERANCE = 2e-7
 LEAF_SHARE = 0.05
 """Rows of a leaf of OCT-H where none are asked for, as published."""
 COUNTS = "counts of rows and classes"
@@ -358,7 +358,7 @@ def _rounded_down(most: float, weights: Array) -> float:
     if np.abs(weights - whole).max(initial=0.0) > 1e-9:
         return most
     step = int(np.gcd.reduce(whole)) or 1
-    return float(step * np.floor(most / step + 1e-6))
+    return float(step * np.floor(most / step + 1e-6))  # multipliers are rounded
 
 
 def _is_chain(X: Array, classes: Array, reach: float, guard: Guard) -> bool:

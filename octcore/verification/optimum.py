@@ -64,12 +64,7 @@ class Task:
 
 
 def least_cost(
-    task: Task,
-    sheet: Sheet,
-    depth: int,
-    leaves: int,
-    cutoff: float,
-    relaxed: bool = False,
+    task: Task, sheet: Sheet, depth: int, leaves: int, cutoff: float, relaxed: bool = False
 ) -> float:
     """Least cost of a tree, or `cutoff` if none costs less.
 
@@ -337,7 +332,7 @@ LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
 """Other limits count the idle splits of its full trees."""
 SUM_SECONDS = 4e-8
 """Measured: one entry of one sum of two vectors, with its share of the sorting."""
-SUMS_AT_ONCE = 200_000
+SUMS_AT_ONCE = 200_000  # effort only: vectors, some megabytes
 COPIES = 4
 """Of the vectors at once, while they are sorted."""
 
@@ -454,6 +449,7 @@ def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
     remaining = [[raw for raw in free if raw not in out] for out in left_out]
     sizes = [len(raws) if most is None else min(int(most), len(raws)) for raws in remaining]
     count = sum(math.comb(len(raws), size) for raws, size in zip(remaining, sizes, strict=True))
+    # A tree with fewer features is one on some largest set.
     for raws in itertools.chain.from_iterable(map(itertools.combinations, remaining, sizes)):
         yield count, np.array(list(raws), dtype=int)
 
@@ -589,7 +585,7 @@ class _Coupled:
         """Vectors of all trees of some depth on some rows, the least errors of every kind."""
         self.guard()
         found = self.leaves(rows)
-        if depth == 0 or self.sums.counts[rows].sum() < 2 * self.least:
+        if depth == 0 or self.sums.counts[rows].sum() < 2 * self.least:  # no side holds enough
             return found
         for right, left in self.sides(rows, allowed, None, depth):
             for vectors in _all_sums(right, left):

@@ -40,8 +40,8 @@ from octcore.verification.value import (
 
 DIGITS = 1e-9
 """Relative; what is derived here and there may be added up in another order."""
-SOLVER_TOLERANCE = 1e-6
-SIX_DIGITS = 5e-6
+SOLVER_TOLERANCE = 1e-6  # of linear programs, relative
+SIX_DIGITS = 5e-6  # of a number that is printed with six of them
 HOW_IT_WENT = frozenset(
     {
         "nodes", "linear_programs", "cuts_by_family", "cuts_purged", "columns", "fixing",

@@ -174,7 +174,7 @@ class Costs:
         `rows` has the shape (n_patterns,), bool; `limit` is most leaves, None where the depth
         allows no more, or most wrong rows of the class that has a floor.
         """
-        if cap <= self.case.price:
+        if cap <= self.case.price:  # no tree costs less than a leaf
             return cap
         limit = self.limit_of(rows, limit)
         key = np.packbits(rows).tobytes(), depth, limit
@@ -182,6 +182,7 @@ class Costs:
         if found < searched or cap <= searched:
             return min(found, cap)
         best = min(cap, *self.of_labels(rows, limit))
+        # A split has two leaves at least.
         if depth and (limit != 1 or self.case.floor) and best > 2 * self.case.price:
             self.guard()
             if depth == 1:
@@ -242,7 +243,7 @@ class Costs:
         """Last threshold of the sweep that begins at one: twice as far, then halving."""
         j, first = at
         end = self.case.n_thresholds[j]
-        if self.case.min_rows is not None:
+        if self.case.min_rows is not None:  # fewer rows may cost more: no sweeps
             return first
         rank = self.case.rank[j]
         left = rows & (rank <= first)
