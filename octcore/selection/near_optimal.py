@@ -31,7 +31,7 @@ from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_tre
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
 from octcore.selection.shapes import ThresholdRange, TreeShape, shape_words
-from octcore.solving.finish import finish
+from octcore.solving.finish import finish, named
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
@@ -452,7 +452,7 @@ class NearOptimalTrees:
             return Split.on_feature(known.column[number], known.value[number])
 
         tree = heap(nested, problem.n_features, problem.n_classes, split)
-        return tree.named(self.prepared.task.answers, self.encoding.names)
+        return named(tree, self.prepared)
 
     def _feature(self, name: str) -> int:
         features = self.encoding.raw_features
@@ -587,9 +587,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     recorder = Recorder(
         program.sense, Clock(prepared.settings.time_limit), events.append, program.granularity
     )
-    recorder.incumbent(
-        objective, tree.named(prepared.task.answers, prepared.encoding.names), SOURCE
-    )
+    recorder.incumbent(objective, named(tree, prepared), SOURCE)
     recorder.bound(optimum)
     best = recorder.is_closed
     reason = StopReason.OPTIMAL if best else StopReason.GAP_LIMIT

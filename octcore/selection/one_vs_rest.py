@@ -146,10 +146,9 @@ def solve_one_vs_rest(
             )
         )
     combined = OneVsRest(data.classes, tuple(runs))
-    scores = [None if part is None else _accuracy(combined, part) for part in (train, test)]
+    scores = [
+        float((combined.distances(part.frame).argmax(axis=1) == part.codes).mean())
+        for part in (train, test)
+        if part is not None
+    ]
     return OneVsRest(data.classes, tuple(runs), *scores)
-
-
-def _accuracy(model: OneVsRest, data: Dataset) -> float:
-    predicted = model.distances(data.frame).argmax(axis=1)
-    return float((predicted == data.codes).mean())

@@ -101,7 +101,7 @@ class PenaltyPath(Record):
     def at(self, leaf_penalty: float) -> PathStep:
         """Return the step that is optimal for a penalty; of two, the one with fewer leaves."""
         on_path = [step for step in self.steps if step.low is not None]
-        return next(step for step in on_path if leaf_penalty >= (step.low or 0.0) - 1e-12)
+        return next(step for step in on_path if leaf_penalty >= (step.low or 0.0) - TIE)
 
     def table(self) -> pd.DataFrame:
         """One line per number of leaves."""
@@ -193,7 +193,7 @@ def penalty_path(
     for optimum in optima:
         span = ranges.get(optimum.leaves)
         step = _step(prepared, objective, optimum.tree)
-        if steps and step.worth <= steps[-1].worth + TIE:
+        if steps and step.worth <= steps[-1].worth + TIE:  # fewer leaves are worth as much
             continue
         if span is not None:
             # the search takes shares of the weight with all copies
@@ -223,6 +223,6 @@ def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> Pat
             test_cost = prepared.task.mean_cost(test.codes, answers, weights(test))
     X = prepared.encoding.transform(train.frame)
     accuracy = metrics.accuracy(tree, X, train.codes, weights(train))
-    step = PathStep(tree.n_leaves, accuracy, test_accuracy, None, None, tree, mean_cost, test_cost)
-    nobody = [name for name in ("accuracy", "test_accuracy") if getattr(step, name) is not None]
-    return replace(step, **{name: None for name in nobody if np.isnan(getattr(step, name))})
+    # Of no rows with a class, as all are left to a person, no share is right.
+    told, held = (None if s is None or np.isnan(s) else s for s in (accuracy, test_accuracy))
+    return PathStep(tree.n_leaves, told, held, None, None, tree, mean_cost, test_cost)

@@ -56,7 +56,7 @@ def folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Row
 
 def ordered(rows: np.ndarray) -> Rows:
     """Row numbers, ascending."""
-    return tuple(int(row) for row in np.sort(rows))
+    return tuple(np.sort(rows).tolist())
 
 
 def cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from octcore.errors import CancelledError
 from octcore.numerics.games import game_value
 from octcore.solving.solve import solve
 
-STEPS = 10
+STEPS = 10  # effort only: a solve each
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from octcore.solving.solve import solve
 from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Tree
 
-N_SPLITS = 10
+N_SPLITS = 10  # effort only: a path each
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ def repeated_splits(
     clock = Clock(time_limit)
     found: list[Split] = []
     for number in range(n_splits):
+        # One more takes as long as those before on average.
         if found and clock.elapsed * (number + 1) / number > time_limit:
             break
         same = {"depth": depth, "test_size": test_size, "seed": seed + number}
@@ -112,7 +113,6 @@ def repeated_splits(
             constraints=kept,
         ).needed  # fmt: skip
         X = path.encoding.transform(test.frame)
-
         weights = class_weights(Constraints.parse(constraints or {}), test.codes, test.classes)
         judged = partial(tally, rows=test, focus=focus, weights=weights)
         largest = Tree.leaf(int(np.bincount(train.codes).argmax()), X.shape[1], data.n_classes)

@@ -39,7 +39,7 @@ from octcore.warmstart.points import count_classes, to_tree
 RULES = SELECT_ROWS.options
 LARGEST = {"hull": 1_000, "balanced": 60}
 """Largest cluster by rule; the program of the balanced one has a column per pair of points."""
-BALANCED_SECONDS = 5.0
+BALANCED_SECONDS = 5.0  # effort only, for the program of a cluster
 DESCENT_SHARE = 0.2
 """Share of the time that the heuristic tree may take."""
 DESCENT_GAP = 0.02
@@ -267,6 +267,7 @@ class _Picker:
 
     def _hull(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
         split = split_hull(X, np.random.default_rng(self.seed), self.stop)
+        # At most d + 1 multipliers of a point are positive and sum to 1: one is that large.
         least = 0.0 if self.any_multiplier else 1.0 / (X.shape[1] + 1) - 1e-9
         matter = [
             members[shares >= least]

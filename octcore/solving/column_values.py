@@ -50,10 +50,7 @@ class ColumnValue(Record):
 
 
 def column_values(
-    run: Run,
-    time_limit: float = 60.0,
-    cancel: Callable[[], bool] | None = None,
-    node: int = 1,
+    run: Run, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None, node: int = 1
 ) -> tuple[ColumnValue, ...]:
     """Search the best tree with every raw column at a node, on the rows and columns of a run.
 
@@ -178,6 +175,7 @@ def threshold_values(
             if span in found:  # another 0/1 column parts the rows of the node alike
                 continue
             left = clock.remaining
+            # Unsearched: two leaves without errors, which cost no more than any split.
             sides: list[tuple[float | None, bool]] = [(asked.leaf_penalty, False)] * 2
             if left > 0 and not (cancel is not None and cancel()):
                 right = problem.X[:, j] > values[end]
@@ -225,7 +223,7 @@ def _side(
     assert asked.weights is not None
     share = _share(asked.weights, rows)
     counts = np.ones(len(rows)) if asked.counts is None else asked.counts
-    if share == 0:
+    if share == 0:  # nothing to be wrong about: the price of one leaf, if that holds enough rows
         return (asked.leaf_penalty if counts[rows].sum() >= asked.smallest_leaf else None), True
     best = answer(_below(asked, rows, levels), cancel=cancel, time_limit=seconds)
     cost = None if best.bound is None else share * (1 - best.bound)

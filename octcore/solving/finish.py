@@ -152,7 +152,7 @@ def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome
 def _limited(program: Program, bound: float | None, objective: float | None) -> float | None:
     """No bound is looser than what the number of leaves allows."""
     if objective is None or program.reach is None or program.method == "heuristic":
-        return bound
+        return bound  # a heuristic claims none
     tighter = min if program.sense is Sense.MAXIMISE else max
     return program.reach if bound is None else tighter(bound, program.reach)
 
@@ -163,6 +163,8 @@ def _snapped(program: Program, bound: float | None, objective: float | None) -> 
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)
+    # The next better value lies a granularity away, beyond the bound; less counts for sums that
+    # are rounded.
     return objective if distance <= max(slack, program.granularity * (1 - 1e-6) - slack) else bound
 
 

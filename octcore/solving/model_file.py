@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = {".lp": "\\", ".mps": "*"}
 """By suffix: how a comment begins."""
-MOST_NONZEROS = 5_000_000
+MOST_NONZEROS = 5_000_000  # effort only: some 30 characters of text each
 WHOLE = {Capability.LINEAR, Capability.CONVEX_QUADRATIC}
 """Models that hold all their rows; rows of the others come from separators during a solve."""
 

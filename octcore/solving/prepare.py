@@ -115,7 +115,13 @@ def make_problem(
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight
-    _refuse_tiny(weights)
+    if weights.max() < LEAST_WEIGHT:
+        raise SettingsError(
+            "BAD_WEIGHTS",
+            f"The heaviest row weighs {weights.max():.3g}, which solvers do not tell from nothing; "
+            "multiply all weights by the same large number.",
+            "sample_weight",
+        )
     task = task_of(settings.costs, settings.refer, train.classes)
     if not settings.constraints.active & {"min_recall", *FAIRNESS}:
         _refuse_dear(task)
@@ -203,17 +209,6 @@ def _refuse_dear(task: Task) -> None:
             f"refer is {refer:g}, but no group of rows costs more than {most:.6g} a row where it "
             "gets its best class, so nobody would be asked; give less.",
             "refer",
-        )
-
-
-def _refuse_tiny(weights: np.ndarray) -> None:
-    """Refuse weights that solvers cannot tell from nothing."""
-    if weights.max() < LEAST_WEIGHT:
-        raise SettingsError(
-            "BAD_WEIGHTS",
-            f"The heaviest row weighs {weights.max():.3g}, which solvers do not tell from nothing; "
-            "multiply all weights by the same large number.",
-            "sample_weight",
         )
 
 

@@ -362,10 +362,7 @@ float or None
         return report.explain_row(self, row)
 
     def values(
-        self,
-        time_limit: float = 60.0,
-        cancel: Callable[[], bool] | None = None,
-        node: int = 1,
+        self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None, node: int = 1
     ) -> tuple[ColumnValue, ...]:
         """Value of every raw column at a node, its best threshold and the threshold's interval.
 

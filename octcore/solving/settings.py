@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -135,10 +135,8 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `check_settings(**record)` reads it back."""
-        record = {f.name: getattr(self, f.name) for f in fields(self)}
-        record["params"] = dict(self.params)
-        record["constraints"] = self.constraints.to_dict()
-        return record
+        own = {"params": dict(self.params), "constraints": self.constraints.to_dict()}
+        return vars(self) | own
 
 
 @dataclass(frozen=True)
@@ -235,7 +233,13 @@ def check_settings(
     parsed = Constraints.parse(constraints)
     _check_constraints(parsed, info)
     _check_task(checked, parsed, info)
-    _check_engine(checked["engine"], info)
+    if checked["engine"] not in (AUTO, *info.engines):
+        raise SettingsError(
+            "ENGINE_DOES_NOT_FIT",
+            f"{info.key} does not run on engine {checked['engine']!r}; use "
+            f"{' or '.join(info.engines)}.",
+            "engine",
+        )
     own = check_all(info.hyperparameters, params or {}, info.key)
     return Settings(params=own, constraints=parsed, **checked)
 
@@ -247,17 +251,13 @@ def question(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     checked = check_settings(**{k: v for k, v in settings.items() if k != "data"})
     info, record = get_formulation(checked.formulation).info, checked.to_dict()
-    kept = {
-        n: record[n] for n in ("encoding", "depth", *_NAMES_OF_TASK, "constraints", "test_size")
-    }
+    names = ("encoding", "depth", "constraints", "test_size", *(p.name for p in TASK))
+    kept = {name: record[name] for name in names}
     kept["seed"] = checked.seed if checked.test_size else None
     if info.objective == COMMON_OBJECTIVE and info.objective_with is None:
         prices = {n: record["params"].get(n) for n in ("leaf_penalty", "split_weight")}
         return kept | {"objective": COMMON_OBJECTIVE, **prices}
     return kept | {"formulation": info.key, **record["params"]}
-
-
-_NAMES_OF_TASK = tuple(parameter.name for parameter in TASK)
 
 
 def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:
@@ -304,15 +304,6 @@ def _check_task(
             "monotone orders the classes, and asking a person is none of them; leave refer or "
             "monotone out.",
             "monotone",
-        )
-
-
-def _check_engine(engine: str, info: FormulationInfo) -> None:
-    if engine != AUTO and engine not in info.engines:
-        raise SettingsError(
-            "ENGINE_DOES_NOT_FIT",
-            f"{info.key} does not run on engine {engine!r}; use {' or '.join(info.engines)}.",
-            "engine",
         )
 
 
