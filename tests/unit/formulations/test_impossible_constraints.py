@@ -83,10 +83,9 @@ def test_no_tree_is_left(constraints: dict[str, Any], key: str, depth: int) -> N
 
 @pytest.mark.parametrize("key", [*UNIVARIATE[1:], "threshold-search"])
 def test_a_floor_that_is_missed_by_rounding_is_kept(key: str) -> None:
-    """10 of 30 rows keep a floor of 0.3333333335, as trees are judged; none of 11 is half as good."""
-    counts = [10, 20, 100]
-    rows, y = np.repeat(np.eye(3, 2, dtype=np.uint8)[[0, 2, 2]], counts, axis=0), [0, 0, 1]
-    labels = np.repeat(y, counts)
+    """10 of 30 rows keep a floor of 0.3333333335, as trees are judged."""
+    rows = np.repeat(np.array([[1, 0], [0, 0], [0, 0]], np.uint8), [10, 20, 100], axis=0)
+    labels = np.repeat([0, 0, 1], [10, 20, 100])
     constraints = {"min_recall": {0: 0.3333333335}}
     problem = make_problem(rows, labels, 2, 1, constraints=constraints, formulation=key)
     engine = get_formulation(key).info.engines[0]
