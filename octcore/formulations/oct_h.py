@@ -31,7 +31,7 @@ from octcore.formulations.shared import oblique, terminals
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.tree_model import TreeSets, linear
-from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
+from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.numerics.hulls import Gap, widest_gap
 from octcore.parameters import FloatRange
 from octcore.program import (
@@ -50,6 +50,7 @@ from octcore.search.assignment.states import LEAST_WEIGHT
 from octcore.tree import metrics, topology
 from octcore.tree.constraints import Constraints, violations
 from octcore.tree.tree import Split, Tree
+from octcore.warmstart.amending import drop_idle_splits
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.points import ClassCounts, count_classes, node_gaps, tree_leaves

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from octcore.program import ENDLESS, Patience, Problem
+from octcore.tree import topology
 from octcore.tree.constraints import (
     BY_SUBTREE,
     SIDE_CONSTRAINTS,
@@ -83,7 +84,41 @@ def amended(
         if _better(value, best[0]):
             best, vain = (value, part), 0
             if value[:2] == (0, 0):
-                yield search.tree(part)
+                yield drop_idle_splits(search.tree(part), problem)
+
+
+def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
+    """Replace splits that send all training rows to one side by that side, then tidy.
+
+    A required root feature keeps its split.
+    """
+    kept_root = problem.constraints.root_feature is not None
+    rows = tree.node_rows(problem.X)
+
+    def part(node: int) -> int | tuple[Split, int, int]:
+        while node in tree.splits and not (node == 1 and kept_root):
+            filled = [child for child in topology.children(node) if len(rows[child])]
+            if len(filled) != 1:
+                break
+            node = filled[0]
+        if node in tree.labels:
+            return tree.labels[node]
+        return tree.splits[node], *topology.children(node)
+
+    return tidy(Tree(*grown(1, part), tree.n_features, tree.n_classes), problem)
+
+
+def tidy(tree: Tree, problem: Problem) -> Tree:
+    """Collapse splits whose leaves predict the same class; predictions do not change.
+
+    A required root feature keeps its split.
+    """
+    for node in sorted(tree.splits, reverse=True):
+        pair = [tree.labels.get(child) for child in topology.children(node)]
+        kept = node == 1 and problem.constraints.root_feature is not None
+        if pair[0] is not None and pair[0] == pair[1] and not kept:
+            tree = tree.collapse(node, pair[0])
+    return tree
 
 
 def _better(value: Value, than: Value) -> bool:

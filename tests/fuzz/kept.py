@@ -1166,5 +1166,29 @@ CASES = {
         settings={"tolerance": 0.01},
         kind="thermometer",
     ),
+    "a-parity-that-leaves-a-split-without-rows": Case(
+        key="path-columns",
+        columns={"f0": (0, 1, 1, 0, 0), "f1": (0, 0, 1, 0, 0), "f2": (1, 1, 0, 0, 1)},
+        y=(0, 0, 1, 1, 0),
+        depth=2,
+        encoding="none",
+        params={"leaf_penalty": 0.0},
+        constraints={"statistical_parity": {"attribute": "f1", "max_gap": 0.25}},
+        kind="sparse",
+    ),
+    "errors-of-groups-that-leave-a-split-without-rows": Case(
+        key="bin-oct",
+        columns={
+            "f0": (1, 0, 1, 1, 1, 1, 0, 1),
+            "f1": (-0.0, 2.11, 3.49, 3.15, 2.66, 1.68, -1.0, 3.44),
+            "f2": (1, 1, 1, 1, 3, 2, 4, 5),
+        },
+        y=(1, 0, 0, 1, 0, 0, 0, 0),
+        depth=2,
+        encoding="scaled",
+        constraints={"predictive_equality": {"attribute": "f1", "max_gap": 0.1}},
+        weights=(0.99998, 1.99999, 3.0, 1.99999, 3.00002, 1.00001, 2.99998, 2.99998),
+        kind="numbers",
+    ),
 }
 """By a name of its subject."""

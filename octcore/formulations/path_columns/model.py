@@ -36,10 +36,11 @@ from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSear
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.side_constraints import limit_features, structural_start_values
 from octcore.formulations.shared.tree_model import linear
-from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode, tidy
+from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode
 from octcore.program import Capability, Point, Problem, Program, PyomoModel
 from octcore.search.univariate.columns import ColumnTable, TooManyColumnsError, make_table
 from octcore.tree.tree import Tree
+from octcore.warmstart.amending import drop_idle_splits
 
 ROUNDING = 1e-9
 """Objectives closer than this are the same."""
@@ -305,7 +306,7 @@ class ColumnsModel:
             elif first >= 0:
                 labels[node] = first
         tree = decode(features.get, lambda m: labels.get(m, 0), self.problem)
-        return tidy(tree, self.problem)
+        return drop_idle_splits(tree, self.problem)
 
     def _best_columns(self, point: Point) -> np.ndarray:
         """Columns of the best tree on the raw features that a point pays for.

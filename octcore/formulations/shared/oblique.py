@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from octcore.formulations.shared.separation.shattering import Routing, ShatteringSeparator
 from octcore.formulations.shared.tree_model import add_within, linear
-from octcore.formulations.shared.univariate import drop_idle_splits, smallest_step, weight_unit
+from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.parameters import Flag, FloatRange
 from octcore.program import Columns, Problem, Sense
 from octcore.tree import metrics, topology
 from octcore.tree.constraints import violations
 from octcore.tree.tree import Tree, drop_pass_through, tree_from_planes
+from octcore.warmstart.amending import drop_idle_splits
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     ClassCounts,

@@ -26,6 +26,7 @@ from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Problem, Program, Sense
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree, grown
+from octcore.warmstart.amending import drop_idle_splits
 
 LEAF_PENALTY = FloatRange(
     "leaf_penalty",
@@ -217,19 +218,6 @@ def decode(
     return Tree(*grown(1, part), problem.n_features, problem.n_classes)
 
 
-def tidy(tree: Tree, problem: Problem) -> Tree:
-    """Collapse splits whose leaves predict the same class; predictions do not change.
-
-    A required root feature keeps its split.
-    """
-    for node in sorted(tree.splits, reverse=True):
-        pair = [tree.labels.get(child) for child in topology.children(node)]
-        kept = node == 1 and problem.constraints.root_feature is not None
-        if pair[0] is not None and pair[0] == pair[1] and not kept:
-            tree = tree.collapse(node, pair[0])
-    return tree
-
-
 def with_best_labels(tree: Tree, problem: Problem) -> Tree:
     """Label leaves by majority, unless a side constraint makes labels part of the solution."""
     if fixes_labels(problem):
@@ -250,24 +238,3 @@ def read_splits(
     tree = decode(feature_of, label_of, problem, threshold_of or (lambda node: 0.5))
     tree = drop_idle_splits(with_best_labels(tree, problem), problem)
     return tree if threshold_of is None else metrics.centre_thresholds(tree, problem.X)
-
-
-def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
-    """Replace splits that send all training rows to one side by that side, then tidy.
-
-    A required root feature keeps its split.
-    """
-    kept_root = problem.constraints.root_feature is not None
-    rows = tree.node_rows(problem.X)
-
-    def part(node: int) -> int | tuple[Split, int, int]:
-        while node in tree.splits and not (node == 1 and kept_root):
-            filled = [child for child in topology.children(node) if len(rows[child])]
-            if len(filled) != 1:
-                break
-            node = filled[0]
-        if node in tree.labels:
-            return tree.labels[node]
-        return tree.splits[node], *topology.children(node)
-
-    return tidy(Tree(*grown(1, part), tree.n_features, tree.n_classes), problem)

@@ -14,15 +14,14 @@ from octcore.formulations.flow_oct import ClassCuts, FlowOCT
 from octcore.formulations.shared.tree_model import merge_rows
 from octcore.formulations.shared.univariate import (
     UnivariateObjective,
-    drop_idle_splits,
     read_splits,
     smallest_step,
-    tidy,
     weight_unit,
 )
 from octcore.program import ENDLESS, Point, SearchState
 from octcore.solving.settings import check_settings
 from octcore.tree.tree import Split, Tree
+from octcore.warmstart.amending import drop_idle_splits, tidy
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
 from tests.brute import every_tree, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import CONSTRAINTS, constrained_problem
