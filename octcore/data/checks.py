@@ -18,6 +18,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding, count, info, listing, of_column, percent, quote, warning
 from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import FEW_NUMBERS, PLAIN
+from octcore.data.thresholds import quantile_thresholds
 
 SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
@@ -344,9 +345,7 @@ def _bucket_codes(column: Column, data: Dataset, exact: Codes) -> Codes:
     if column.kind != "numeric" or exact.max() < FEW_NUMBERS:
         return exact
     numbers = data.frame[column.name].to_numpy(dtype=np.float64)
-    # As in the encoding: one may be the smallest value, where a fifth of the rows have it.
-    levels = np.linspace(0, 1, BUCKETS + 1)[1:-1]
-    thresholds = np.unique(np.quantile(numbers, levels, method="midpoint"))
+    thresholds = quantile_thresholds(numbers, BUCKETS)
     return np.searchsorted(thresholds, numbers, side="left").astype(np.int64)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, groupby
+from itertools import compress, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 import psutil
 
+from octcore.data import thresholds
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import count, listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
-from octcore.encoding import quantile
 from octcore.encoding.base import (
     NUMBER_KINDS,
     EncodedColumn,
@@ -242,12 +242,8 @@ def _encode(
     if key.family == "one-hot":
         return [column for raw in varying for column in raw.indicators()]
     encode_numbers: Callable[[_Raw], list[EncodedColumn]] = {
-        "QB": lambda raw: quantile.bucket_columns(
-            raw.name, quantile.bucket_edges(raw.numbers, key.q), raw.ranks
-        ),
-        "QT": lambda raw: quantile.threshold_columns(
-            raw.name, quantile.quantile_thresholds(raw.numbers, key.q), raw.ranks
-        ),
+        "QB": lambda raw: _buckets(raw, thresholds.bucket_edges(raw.numbers, key.q)),
+        "QT": lambda raw: _above(raw, thresholds.quantile_thresholds(raw.numbers, key.q)),
         "class-change": _class_changes,
         "raw": lambda raw: [plain_column(raw.name, raw.numbers, raw.ranks)],
         "scaled": lambda raw: [scaled_column(raw.name, raw.numbers, raw.ranks)],
@@ -259,9 +255,7 @@ def _encode(
             columns += raw.indicators()
             continue
         if expected and raw.n_distinct <= few:
-            columns += quantile.threshold_columns(
-                raw.name, quantile.all_thresholds(raw.numbers), raw.ranks
-            )
+            columns += _above(raw, thresholds.all_thresholds(raw.numbers))
             continue
         own = encode_numbers(raw)
         if len(own) < expected:
@@ -280,8 +274,21 @@ def _encode(
 
 def _class_changes(raw: _Raw) -> list[EncodedColumn]:
     assert raw.y is not None  # checked by fit_encoding
-    thresholds = quantile.class_change_thresholds(raw.numbers, raw.y)
-    return quantile.threshold_columns(raw.name, thresholds, raw.ranks)
+    return _above(raw, thresholds.class_change_thresholds(raw.numbers, raw.y))
+
+
+def _buckets(raw: _Raw, edges: npt.NDArray[np.float64]) -> list[EncodedColumn]:
+    """Make the buckets between edges; the outermost ones are open for new rows."""
+    ends = [None, *edges[1:-1].tolist(), None]
+    return [
+        EncodedColumn(raw.name, "bucket", lower=low, upper=high, levels=raw.ranks)
+        for low, high in pairwise(ends)
+    ]
+
+
+def _above(raw: _Raw, cuts: npt.NDArray[np.float64]) -> list[EncodedColumn]:
+    """Make one column per threshold that is 1 for values strictly above it."""
+    return [EncodedColumn(raw.name, "above", lower=t, levels=raw.ranks) for t in cuts.tolist()]
 
 
 def _without_constants(

@@ -388,20 +388,26 @@ class SOct:
 
     def _objective(self, model: Any) -> None:
         counts, total = self.objective.points.counts, self.objective.points.total
-        is_count = self.objective.sense is Sense.MAXIMISE
         terms = [
-            (float(counts[hit]) if is_count else -float(counts[hit]) / total, model.z[h, t])
+            (float(counts[hit]), model.z[h, t])
             for h, hit in enumerate(self.hits)
             for t in self.sets.L
         ]
-        terms += [] if is_count else [(self.objective.alpha, model.d[t]) for t in self.sets.B]
+        if self.objective.sense is Sense.MAXIMISE:
+            weights, variables = zip(*terms, strict=True)
+            model.objective = pyo.Objective(
+                expr=linear(weights, variables),
+                sense=pyo.maximize,
+                doc="(1a) weight of the points classified correctly",
+            )
+            return
+        terms = [(-weight / total, variable) for weight, variable in terms]
+        terms += [(self.objective.alpha, model.d[t]) for t in self.sets.B]
         weights, variables = zip(*terms, strict=True)
         model.objective = pyo.Objective(
-            expr=(0.0 if is_count else 1.0) + linear(weights, variables),
-            sense=pyo.maximize if is_count else pyo.minimize,
-            doc="(1a) weight of the points classified correctly"
-            if is_count
-            else "(section 2.2) share of errors plus alpha per split",
+            expr=1.0 + linear(weights, variables),
+            sense=pyo.minimize,
+            doc="(section 2.2) share of errors plus alpha per split",
         )
 
     def leaves(self, model: Any, point: Point) -> IntArray:

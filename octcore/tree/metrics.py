@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from octcore.data.distinct import distinct_rows
+from octcore.data.thresholds import short_threshold, tidy
 from octcore.encoding.base import Encoding
-from octcore.encoding.quantile import short_threshold, tidy
 from octcore.tree.tree import Split, Tree, midpoint
 
 

@@ -327,10 +327,9 @@ def check_tree(
     """Route the rows through a tree and compare objective, size, leaves and constraints."""
     tree = route(record, case.encoded.X)
     found = Objective(case).of_tree(tree)
-    must(
-        objective is not None and abs(found - objective) <= slack,
-        f"objective {objective} of a tree that routes to {found:.12g}",
-    )
+    # An incumbent may be worth far more than the optimum, which the slack is a share of.
+    is_same = objective is not None and abs(found - objective) <= slack + 1e-11 * abs(found)
+    must(is_same, f"objective {objective} of a tree that routes to {found:.12g}")
     must(tree.depth <= case.depth, f"depth {tree.depth}")
     asked, names = case.constraints, list(case.columns)
     must(len(tree.labels) <= leaf_limit(case), f"{len(tree.labels)} leaves")

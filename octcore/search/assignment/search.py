@@ -375,7 +375,7 @@ class AssignmentSearch:
         """Make the programs of the first level empty ones."""
         most, size = self._programs.rows.shape[1], self._programs.plane.shape[1]
         empty = new_programs(branch, most, size, self.problem.norm)
-        for now, fresh in zip(self._programs[:-1], empty[:-1], strict=True):
+        for now, fresh in zip(self._programs[:-1], empty[:-1], strict=True):  # all but scratch
             now[:branch] = fresh
 
 

@@ -10,12 +10,8 @@ interpolated quantiles, thresholds at midpoint-interpolated quantiles.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import numpy.typing as npt
-
-from octcore.encoding.base import EncodedColumn
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,22 +68,6 @@ def _between(low: Floats, high: Floats, numbers: Floats) -> Floats:
     middle = low * 0.5 + high * 0.5
     between = np.where((middle >= low) & (middle < high), middle, low)
     return np.array([tidy(threshold, numbers) for threshold in between])
-
-
-def bucket_columns(raw: str, edges: Floats, levels: tuple[object, ...] = ()) -> list[EncodedColumn]:
-    """Make the buckets between edges; the outermost ones are open for new rows."""
-    ends = [None, *(float(edge) for edge in edges[1:-1]), None]
-    return [
-        EncodedColumn(raw, "bucket", lower=low, upper=high, levels=levels)
-        for low, high in pairwise(ends)
-    ]
-
-
-def threshold_columns(
-    raw: str, thresholds: Floats, levels: tuple[object, ...] = ()
-) -> list[EncodedColumn]:
-    """Make one column per threshold that is 1 for values strictly above it."""
-    return [EncodedColumn(raw, "above", lower=float(t), levels=levels) for t in thresholds]
 
 
 def tidy(threshold: float, numbers: Floats) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from octcore.encoding.quantile import (
+from octcore.data.thresholds import (
     bucket_edges,
     class_change_thresholds,
     quantile_thresholds,
