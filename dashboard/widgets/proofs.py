@@ -65,13 +65,17 @@ def file(run_id: str, run: SolvedRun, proven: str) -> None:
         return
 
     def made(job: JobView) -> None:
-        packed = base64.b64decode((job.result or {})["zip"])
+        found = job.result or {}
+        packed = base64.b64decode(found["zip"])
         key = session.widget_key("proof", run_id)
         inputs.download("Download proof", "proof.zip", lambda: packed, key, width="content")
+        followed = "has followed every line"
+        if found["is_late"]:
+            followed = "did not follow it to its end in time, so nothing has checked it yet"
         st.caption(
             f"{len(packed) / 1e3:,.0f} kB prove that {proven}. The small checker of this package "
-            "has followed every line; VeriPB, which is not ours, checks it without us: the README "
-            "inside has the command."
+            f"{followed}; VeriPB, which is not ours, checks it without us: the README inside has "
+            "the command."
         )
 
     question = ("prove", run_id, run.train, {"size_limit": LARGEST}, SECONDS, pressed, run)

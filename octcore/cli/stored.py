@@ -53,7 +53,9 @@ def add_commands(commands: Any) -> None:
     _add_run(parser)
     parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
     add_json(parser, "the verification")
-    parser = commands.add("prove", run_prove)
+    parser = commands.add(
+        "prove", run_prove, epilog="Exit 0: written, 2: refused, 3: written, not checked in time."
+    )
     _add_run(parser)
     parser.add_argument(
         "--output", metavar="FOLDER", required=True, help="gets tree.opb, tree.pbp and README"
@@ -62,7 +64,11 @@ def add_commands(commands: Any) -> None:
         "--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)"
     )
     parser.add_argument(
-        "--time-limit", metavar="S", type=float, default=600.0, help="of writing, estimated (600)"
+        "--time-limit",
+        metavar="S",
+        type=float,
+        default=600.0,
+        help="of writing, estimated, and of a check (600)",
     )
     parser.add_argument(
         "--check", action="store_true", help="follow the proof with the checker of the package"
@@ -185,11 +191,12 @@ def run_prove(arguments: argparse.Namespace) -> int:
         time_limit=arguments.time_limit,
     )
     words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
+    words += f" in time ({arguments.time_limit:g} s)" * written.is_late
     print(
-        f"{written.folder}: no tree has an objective above {written.objective:.9g}; "
+        f"{written.folder}: no tree has an objective above {written.objective!r}; "
         f"{written.n_bytes:,} bytes; {words}"
     )
-    return 0
+    return EXITS[None] if written.is_late else 0
 
 
 def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]:

@@ -169,7 +169,7 @@ def run_prove(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) 
             for path in sorted(Path(folder).iterdir()):
                 files.write(path, f"proof/{path.name}")
     zipped = base64.b64encode(packed.getvalue()).decode()
-    return {"zip": zipped, "objective": written.objective, "accepted_by": written.accepted_by}
+    return {"zip": zipped, "objective": written.objective, "is_late": written.is_late}
 
 
 def run_excluded(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:

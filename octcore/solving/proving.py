@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,6 +74,12 @@ class WrittenProof:
     """Of formula and proof as written."""
     accepted_by: str | None
     """`OWN_CHECKER`, or the program that followed it to its end; None if nothing did yet."""
+    is_late: bool = False
+    """Whether a check was stopped by the time limit: it has neither accepted nor refused it."""
+
+
+class _Late(Exception):
+    """Ends a check whose time is over."""
 
 
 def prove(
@@ -91,7 +98,8 @@ def prove(
     `check`: whether the small checker of the package follows the proof to its end; or the name or
     path of a program that does, called as VeriPB is.
     `cancel`: asked often; a true answer ends it with `CancelledError`, and nothing is left.
-    `time_limit`: seconds that writing may be estimated to take.
+    `time_limit`: seconds that writing may be estimated to take, and that a check may take; what is
+    not checked by then is written all the same, and `WrittenProof.is_late`.
 
     `SettingsError` if the run is not proven optimal or asks for something that the formula cannot
     say, the folder cannot be written, or there is no such program; `TooLargeError` if the files are
@@ -125,12 +133,29 @@ def prove(
 
             Proof(formula, costs, write).prove(tree)
         (place / README).write_text(_readme(run, case, tree, name), encoding="utf-8")
-        if check:
-            check_proof(run, place, guard, checker)
+        is_late = bool(check) and not _checked(run, place, guard, checker, time_limit)
         n_bytes = sum((place / part).stat().st_size for part in (FORMULA, name))
     assert run.objective is not None
-    accepted_by = (checker or OWN_CHECKER) if check else None
-    return WrittenProof(Path(folder), run.objective, n_bytes, accepted_by)
+    accepted_by = (checker or OWN_CHECKER) if check and not is_late else None
+    return WrittenProof(Path(folder), run.objective, n_bytes, accepted_by, is_late)
+
+
+def _checked(
+    run: Run, place: Path, guard: Callable[[], None], checker: str | None, time_limit: float
+) -> bool:
+    """Whether a check ended in its time; raises as `check_proof`."""
+    end = time.monotonic() + time_limit
+
+    def limited() -> None:
+        guard()
+        if time.monotonic() > end:
+            raise _Late
+
+    try:
+        check_proof(run, place, limited, checker)
+    except _Late:
+        return False
+    return True
 
 
 def check_proof(

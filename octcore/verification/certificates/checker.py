@@ -186,11 +186,10 @@ class Checker:
 
     def check(self, lines: Iterable[str], guard: Callable[[], None] = lambda: None) -> int:
         """Follow a whole proof; returns the optimum that it proves."""
-        source = self._numbered(lines)
+        source = self._numbered(lines, guard)
         try:
             self._expect(next(source, "") == HEADER, f"the first line is not {HEADER!r}")
             for line in source:
-                guard()
                 self._expect(not self.is_done, "something follows the end")
                 self._line(line.split(), source)
             self._expect(self.is_done and self.best is not None, "the proof has no end")
@@ -202,8 +201,9 @@ class Checker:
         assert self.best is not None
         return self.best
 
-    def _numbered(self, lines: Iterable[str]) -> Iterator[str]:
+    def _numbered(self, lines: Iterable[str], guard: Callable[[], None]) -> Iterator[str]:
         for self.at, line in enumerate(lines, 1):
+            guard()
             yield line.strip()
 
     def _expect(self, is_right: bool, otherwise: str) -> None:

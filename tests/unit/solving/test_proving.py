@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
+from octcore.solving import proving
 from octcore.solving.proving import case_of, check_proof
 from octcore.verification.certificates.case import Costs
 from octcore.verification.certificates.formula import Formula
@@ -72,6 +75,23 @@ def test_a_run_is_proven(case: str, table: Dataset, tmp_path: Path) -> None:
     assert set(files) == {"tree.opb", "tree.pbp", "README"}
     assert written.n_bytes == files["tree.opb"] + files["tree.pbp"]
     assert len((tmp_path / "proof" / "README").read_text().splitlines()) == 10
+
+
+def test_a_check_that_ends_late_neither_accepts_nor_refuses(
+    table: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, seconds = solved(table), itertools.count(0, 400)
+    monkeypatch.setattr(proving, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    written = run.prove(tmp_path, check=True)
+    assert (written.accepted_by, written.is_late) == (None, True)
+    lines = itertools.count()
+
+    def guard() -> None:
+        next(lines)
+
+    check_proof(run, tmp_path, guard)
+    n_lines = len((tmp_path / "tree.pbp").read_text().splitlines())
+    assert next(lines) == n_lines, "every line can be the last one, those of subproofs, too"
 
 
 def test_sample_weights_count(table: Dataset, tmp_path: Path) -> None:
@@ -191,7 +211,7 @@ def test_veripb_accepts_a_run(case: str, table: Dataset, tmp_path: Path) -> None
 
 
 def test_the_command_writes_and_checks(
-    table: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture
+    table: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, file, folder = tmp_path / "rows.csv", tmp_path / "run.json", tmp_path / "proof"
     table.frame.assign(target=[table.classes[k] for k in table.codes]).to_csv(rows, index=False)
@@ -203,3 +223,6 @@ def test_the_command_writes_and_checks(
     assert main([*asked, "--size-limit", "1000"]) == 2
     assert "raise the size limit" in capsys.readouterr().err
     check_proof(run, folder)
+    monkeypatch.setattr(proving, "_checked", lambda *_: False)
+    assert main([*asked, "--check"]) == 3
+    assert "not checked in time (600 s)" in capsys.readouterr().out
