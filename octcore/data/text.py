@@ -27,6 +27,18 @@ LOOKS_MISSING = MISSING_WORDS | {
 }  # fmt: skip
 """Values, in lower case, of which a user is asked whether they mean "missing"."""
 
+AFFIRMED = frozenset({
+    ("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"), ("1", "-1"), ("+", "-"),
+    ("positive", "negative"), ("pos", "neg"), ("malignant", "benign"), ("abnormal", "normal"),
+    ("present", "absent"), ("on", "off"), ("sick", "healthy"), ("ill", "healthy"), ("spam", "ham"),
+    ("dead", "alive"), ("died", "survived"), ("case", "control"),
+    ("ja", "nein"), ("j", "n"), ("positiv", "negativ"), ("wahr", "falsch"), ("krank", "gesund"),
+    ("ja", "nee"), ("ja", "nej"), ("oui", "non"), ("s\u00ed", "no"), ("si", "no"),
+    ("sim", "n\u00e3o"), ("tak", "nie"), ("\u0434\u0430", "\u043d\u0435\u0442"),
+})  # fmt: skip
+"""Pairs of labels, in lower case, of which the first says that something is so."""
+_DENIALS = ("not ", "no ", "non ", "non-", "kein ", "keine ", "nicht ")
+
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")
 _MINUS = re.compile("^\u2212(?=[0-9.])")  # the typographic minus sign before a number
 _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085") | frozenset(
@@ -91,6 +103,15 @@ def free_name(name: str, taken: Container[str], mark: str = "'") -> str:
     while name in taken:
         name += mark
     return name
+
+
+def affirmed(labels: Sequence[object]) -> int | None:
+    """Which of two labels says that something is so, where the other one denies it; else None."""
+    pair = [normal(str(label)).casefold() for label in labels]
+    for place, (yes, no) in enumerate((pair, pair[::-1])):
+        if (yes, no) in AFFIRMED or no in {denial + yes for denial in _DENIALS}:
+            return place
+    return None
 
 
 def unknown_column(name: object, names: Iterable[str], what: str = "column") -> DataError:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.data.columns import Label
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import baseline
 from octcore.plotting import text
@@ -96,7 +95,7 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
         "greedy_test": _score(greedy, run.test),
         "greedy_leaves": greedy.tree.n_leaves,
     }  # fmt: skip
-    tree, focus = run.tree, class_that_matters(run.train)
+    tree, focus = run.tree, run.train.focus
     given_codes = {tree.class_of(label) for label in tree.labels.values()}
     return Summary(
         tally(tree, run.encoding.transform(counted.frame), counted, focus),
@@ -110,14 +109,6 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
         _confusions(run, run.tree, counted),
         **scores,
     )
-
-
-def class_that_matters(data: Dataset) -> Label | None:
-    """The class whose rows a tree must find: the chosen one, of two the rarer; None for none."""
-    if data.positive_class is not None or data.n_classes != 2:
-        return data.positive_class
-    first, second = data.class_counts
-    return None if first == second else data.classes[int(first > second)]
 
 
 def _score(run: SolvedRun, rows: Dataset | None) -> Score:

@@ -13,7 +13,6 @@ from octcore.data.reading import table_in_use
 from octcore.data.table import RawTable
 from octcore.data.target import BINS
 from octcore.plotting import text
-from octcore.reports.summary import class_that_matters
 
 MOST_TARGETS, MOST_CLASSES = 500, 50
 
@@ -52,7 +51,7 @@ def _class_that_matters() -> None:
     choice, data = session.choice(), session.dataset()
     if not 2 <= data.n_classes <= MOST_CLASSES:
         return
-    labels, default = list(data.classes), class_that_matters(data)
+    labels, default = list(data.classes), data.focus
     picked = st.selectbox(
         "Class that matters",
         labels,
@@ -60,9 +59,10 @@ def _class_that_matters() -> None:
         placeholder="none more than the others",
         format_func=lambda label: text.printable(label, 40),
         key=session.widget_key("matters", session.table().sha256, choice.target, str(default)),
-        help="Every tree says how many of its rows it finds. Of two classes the rarer matters "
-        "unless you choose. A chosen one is also the positive class of fairness limits and of "
-        "formulations for two classes; the last one is, where none is chosen.",
+        help="Every tree says how many of its rows it finds, and it is the positive class of "
+        "fairness limits, of directions and of formulations for two classes. Of two classes the "
+        "one that says yes matters (yes, 1, ja, malignant, x beside not x), else the rarer, unless "
+        "you choose.",
     )
     if picked is not None and picked != default and session.change_choice(positive_class=picked):
         st.rerun()

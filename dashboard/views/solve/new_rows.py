@@ -15,7 +15,7 @@ from dashboard.widgets import chart, live, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
-from octcore.reports.summary import class_that_matters, rows_of
+from octcore.reports.summary import rows_of
 from octcore.selection.repeated_splits import (
     N_SPLITS,
     Size,
@@ -62,7 +62,7 @@ def of_search(settings: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
     return {name: settings[name] for name in ("encoding", "depth", "constraints", "seed")} | {
         "leaf_penalty": settings["params"]["leaf_penalty"],
         "test_size": settings["test_size"] or start.HELD_OUT,
-        "focus": class_that_matters(data),
+        "focus": data.focus,
         "n_splits": N_SPLITS,
         "time_limit": TIME_LIMIT,
     }
@@ -82,7 +82,7 @@ def splits_of(job: JobView) -> list[Split]:
 
 def _result(job: JobView, view: JobView, run: SolvedRun) -> None:
     splits = splits_of(job)
-    label = class_that_matters(run.train)
+    label = run.train.focus
     n = len(splits)
     waiting = "" if job.is_final else f" · {n} of {N_SPLITS}"
     st.markdown(f"**Is it luck?** {text.markdown(comparison_words(splits), 300)}{waiting}")

@@ -49,6 +49,31 @@ def test_labels_of_every_type(labels, classes):
     assert all(not isinstance(label, np.generic) for label in data.classes)
 
 
+@pytest.mark.parametrize(
+    ("labels", "focus"),
+    [
+        (["ja", "ja", "ja", "nein"], "ja"),
+        (["Yes", "yes ", "Yes", "no"], None),
+        (["No", "YES", "YES", "YES"], "YES"),
+        ([0, 1, 1, 1], 1),
+        ([-1, -1, -1, 1], 1),
+        ([True, True, False, True], True),
+        (["ill", "ill", "ill", "not ill"], "ill"),
+        (["non-smoker", "smoker", "smoker", "smoker"], "smoker"),
+        (["a", "b", "b", "b"], "a"),
+        (["a", "a", "a", "b"], "b"),
+        (["a", "a", "b", "b"], "b"),
+        (["no", "ja", "ja", "ja"], "no"),
+        (["a", "b", "c", "c"], None),
+    ],
+)
+def test_the_class_that_matters_says_yes_or_is_the_rarer(labels, focus):
+    data = Dataset.from_arrays(FRAME, labels)
+    assert data.focus == focus
+    chosen = dataclasses.replace(data, positive_class=data.classes[0])
+    assert chosen.focus == data.classes[0]
+
+
 def test_names_and_kinds_of_the_user():
     data = Dataset.from_arrays(
         np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 5.0]]),

@@ -18,7 +18,6 @@ from octcore.reports.run_report import report_html
 from octcore.reports.scorer import scorer_html
 from octcore.reports.summary import (
     Score,
-    class_that_matters,
     headline_words,
     rows_of,
     summary,
@@ -181,14 +180,6 @@ def test_only_our_script_runs_and_every_name_is_escaped():
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     )
     assert page.count(f"<script>{SCRIPT}</script>") == 1
-
-
-def test_of_two_classes_the_rarer_matters_and_the_chosen_one_before_it():
-    data = Dataset.from_arrays(pd.DataFrame({"x": range(6)}), [*"aabbbb"])
-    assert class_that_matters(data) == "a"
-    assert class_that_matters(replace(data, positive_class="b")) == "b"
-    assert class_that_matters(Dataset.from_arrays(data.frame, [*"aaabbb"])) is None
-    assert class_that_matters(Dataset.from_arrays(data.frame, [*"aabbbc"])) is None
 
 
 @pytest.mark.parametrize(
