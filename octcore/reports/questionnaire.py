@@ -90,8 +90,12 @@ def _answer(found: Summary, node: int) -> str:
     score = found.of(leaf)
     kind = "held-out" if found.has_held_out else "training"
     rows = text.count(score.rows, f"{kind} row")
-    right = f"{score.right:,} of {rows} that came here were of this class."
-    words = right if score.rows else f"None of the {kind} rows came here."
+    verb = "was" if score.right == 1 else "were"
+    words = f"{score.right:,} of {rows} that came here {verb} of this class."
+    if score.asked:
+        words = f"{text.count(score.asked, f'{kind} row')} came here."
+    elif not score.rows:
+        words = f"None of the {kind} rows came here."
     return (
         f'<section data-node="{node}" aria-live="polite" hidden><p class="question">'
         f"{escaped(leaf.label)}</p><p>Because {escaped(leaf.conditions, 900)}.</p>"

@@ -32,10 +32,14 @@ def scorer_html(run: SolvedRun, name: str) -> str:
     sources = dict.fromkeys(run.train.column(column).source for column, _ in columns)
     names = ", ".join(f"<b>{escaped(name, 100)}</b>" for name in sources)
     asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."
-    shares = [(run.accuracy, run.n_train, "training")]
+    shares = [(run.accuracy, run.n_answered, "training")]
     if run.test_accuracy is not None:
-        shares.insert(0, (run.test_accuracy, run.n_test, "held-out"))
-    right = ", ".join(f"{text.percent(share)} of {n:,} {which} rows" for share, n, which in shares)
+        shares.insert(0, (run.test_accuracy, run.n_test_answered, "held-out"))
+    told = " that get a class" * (run.asked.refer is not None)
+    right = ", ".join(
+        f"{text.percent(share)} of {text.count(n, f'{which} row')}{told}"
+        for share, n, which in shares
+    )
     parts = (
         f"<h1>{escaped(name)}</h1>",
         f"<p>This page gives every row of a CSV file its class. {asks} Nothing leaves this "

@@ -60,7 +60,7 @@ class Summary:
     train: Score
     test: Score
     guess: Score
-    """Of always giving the largest class of the training rows, on the rows that count."""
+    """Of always giving the largest class of the training rows, on the rows that the tree tells."""
     leaves: tuple[LeafCount, ...]
     confusions: tuple[tuple[object, object, int], ...]
     """True class, given class and rows, the most frequent first; of the rows that count."""
@@ -71,7 +71,7 @@ class Summary:
     @property
     def has_held_out(self) -> bool:
         """Whether held-out rows count; otherwise training rows do."""
-        return self.test.rows > 0
+        return self.test.rows + self.test.asked > 0
 
     @property
     def score(self) -> Score:
@@ -89,6 +89,7 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
     if run is None or run.train.y is None:
         return None
     counted = run.train if run.test is None else run.test
+    is_told = run.tree.predict_codes(run.encoding.transform(counted.frame)) < counted.n_classes
     largest = int(np.argmax(run.train.class_counts))
     scores = {} if greedy is None else {
         "greedy_train": _score(greedy, run.train),
@@ -104,7 +105,7 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
         tuple(label for k, label in enumerate(counted.classes) if k not in given_codes),
         _score(run, run.train),
         _score(run, run.test),
-        Score(int((counted.codes == largest).sum()), counted.n_samples),
+        Score(int((counted.codes == largest)[is_told].sum()), int(is_told.sum())),
         _leaves(run, run.tree),
         _confusions(run, run.tree, counted),
         **scores,
@@ -170,24 +171,29 @@ def answer_words(found: Summary) -> str:
     n, tally = found.n_questions, found.tally
     which = "new rows" if found.has_held_out else "the rows that it was made from"
     which += " that get a class" * bool(found.score.asked)
-    right = f"is right for {text.percent(found.score.share, 0)} of {which}"
     tree = f"A tree with {text.count(n, 'question')}" if n else "A tree that asks nothing"
+    if not found.score.rows:
+        return f"{tree} leaves every row to a person."
+    right = f"is right for {text.percent(found.score.share, 0)} of {which}"
     if tally.named:
-        share = 100 * tally.found / tally.named
-        right = f"finds {share:.0f} of 100 {rows_of(found.focus)} and {right}"
+        share = text.percent(tally.found / tally.named, 0).removesuffix(" %")
+        right = f"finds {share} of 100 {rows_of(found.focus)} and {right}"
     return f"{tree} {right}."
 
 
 def counts_words(found: Summary) -> str:
     """The counts behind the answer, and the classes that the tree never gives."""
     tally, which = found.tally, "held-out" if found.has_held_out else "training"
+    n, told = found.score.rows, " that get a class" * bool(found.score.asked)
+    verb = "is" if found.score.right == 1 else "are"
     words = [
-        f"Of {found.score.rows:,} {which} rows {found.score.right:,} are right; always guessing "
-        f"the largest class gets {found.guess.right:,}."
+        f"Of {text.count(n, f'{which} row')}{told} {found.score.right:,} {verb} right; always "
+        f"guessing the largest class gets {found.guess.right:,}."
     ]
     if tally.named:
         found_words = f"Of {tally.named:,} {rows_of(found.focus)} it finds {tally.found:,}"
-        told = f"; of {tally.told:,} that it calls so, {tally.found:,} are" if tally.told else ""
+        verb = "is" if tally.found == 1 else "are"
+        told = f"; of {tally.told:,} that it calls so, {tally.found:,} {verb}" if tally.told else ""
         words.append(f"{found_words}{told}.")
     if found.silent:
         names = text.few([text.printable(label, 30) for label in found.silent], MOST_SILENT)
@@ -206,13 +212,14 @@ def headline_words(found: Summary) -> str:
     worst = max(found.leaves, key=lambda leaf: found.of(leaf).rows - found.of(leaf).right)
     wrong = found.of(worst).rows - found.of(worst).right
     if wrong:
+        rows, verb = text.count(found.of(worst).rows, "row"), "is" if wrong == 1 else "are"
         words.append(
-            f"It is wrong most often when {worst.conditions}: there {wrong:,} of "
-            f"{text.count(found.of(worst).rows, 'row')} are not {worst.label}."
+            f"It is wrong most often when {worst.conditions}: there {wrong:,} of {rows} {verb} not "
+            f"{worst.label}."
             if n > 1
             else f"It says {worst.label} for every row."
         )
-    else:
+    elif found.score.rows:
         words.append("It is wrong on none of these rows.")
     return " ".join(words)
 
@@ -223,10 +230,14 @@ def greedy_words(found: Summary) -> str:
     if other is None or other.share is None:
         return ""
     kind = "held-out" if found.has_held_out else "training"
+    own, rows = found.score, f"the same {other.rows:,} {kind} rows"
+    of = ""
+    if own.asked or other.asked:  # they leave other rows to a person
+        rows, of = f"{text.count(other.rows, f'{kind} row')} that get a class", f" of {own.rows:,}"
     return (
-        f"The usual method (CART, split by split on the same rows) gets {other.right:,} of the "
-        f"same {other.rows:,} {kind} rows right with {text.count(found.greedy_leaves, 'leaf')}; "
-        f"this tree gets {found.score.right:,} with {text.count(len(found.leaves), 'leaf')}."
+        f"The usual method (CART, split by split on the same rows) gets {other.right:,} of {rows} "
+        f"right with {text.count(found.greedy_leaves, 'leaf')}; this tree gets {own.right:,}{of} "
+        f"with {text.count(len(found.leaves), 'leaf')}."
     )
 
 
@@ -246,11 +257,12 @@ def errors_html(found: Summary) -> str:
     """What it gets wrong: true class against the class that it gives."""
     which = "held-out" if found.has_held_out else "training"
     if not found.confusions:
-        return f"<h2>What it gets wrong</h2><p>None of the {found.score.rows:,} {which} rows.</p>"
+        rows = f"{found.score.rows:,} {which} rows{' that get a class' * bool(found.score.asked)}"
+        return f"<h2>What it gets wrong</h2><p>None of the {rows}.</p>"
     shown = found.confusions[:MOST_CONFUSIONS]
     rows = [(true, given, f"{n:,}") for true, given, n in shown]
     rest = sum(n for _, _, n in found.confusions[MOST_CONFUSIONS:])
-    more = f'<p class="weak">And {rest:,} rows more.</p>' if rest else ""
+    more = f'<p class="weak">And {text.count(rest, "row")} more.</p>' if rest else ""
     header = ("really", "the tree says", f"{which} rows")
     return "<h2>What it gets wrong</h2>" + table(header, rows) + more
 

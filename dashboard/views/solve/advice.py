@@ -34,6 +34,7 @@ MARGIN_WORK = 1_500
 """Training rows x branch nodes that a search for hyperplanes proves in a minute."""
 SEARCH_CELLS = {3: 3_000_000, 4: 12_000}
 """Numbers in the table up to which the search over all thresholds ends in a minute, by depth."""
+SAME = 1e-9  # rounding of shares
 NOTICED = 0.05
 """Differences in points of accuracy that are not shown are not worth a sentence."""
 
@@ -96,7 +97,7 @@ def exactly(settings: Mapping[str, Any], encoding: str = AUTO) -> dict[str, Any]
     return given | {"formulation": info.key, "encoding": encoding, "constraints": constraints}
 
 
-def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
+def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
     """Say what a finished run suggests to do next.
 
     `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
@@ -121,13 +122,15 @@ def after(run: Run, greedy: Run | None, missed: object = None) -> Advice:
             f"the training rows{weighed}, the price of leaves included.",
             (LOOK, ASK, *_as_program(run)),
         )
-    if missed is not None and "class_weight" in info.constraints - set(run.constraints):
+    can_weigh = "class_weight" in info.constraints - set(run.constraints)
+    if can_weigh and missed is not None and _is_rarer(run, missed):
         limits = {**run.constraints, "class_weight": "balanced"}
+        all_classes = "both classes" if len(run.classes) == 2 else "all classes"
         alike = {**given_settings(run.settings), "constraints": limits}
         return Advice(
-            f"It finds few {rows_of(missed)}: every row counts alike, and these are "
-            "rare. Where both classes count alike, more are found, at the price of false alarms.",
-            (Step("Count both classes alike", ":material/balance:", settings=alike), *READING),
+            f"It finds few {rows_of(missed)}: every row counts alike, and these are fewer. Where "
+            f"{all_classes} count alike, mostly more are found, at the price of false alarms.",
+            (Step(f"Count {all_classes} alike", ":material/balance:", settings=alike), *READING),
         )
     better = None if greedy is None else shortfall(run, greedy)
     if better is not None and is_binary(run) and not run.constraints:
@@ -178,7 +181,7 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
         proof = exactly(settings, run.asked.encoding) if is_binary(run) else None
         proof = proof or exactly(settings)
         if proof is not None:
-            label = "Prove it with exact search, about 1 s"
+            label = "Prove it with exact search"
             steps.append(Step(label, ":material/bolt:", settings=proof))
     longer = {**given_settings(settings), "time_limit": run.asked.time_limit + MORE_SECONDS}
     steps.append(Step("2 minutes more", ":material/more_time:", settings=longer))
@@ -276,6 +279,14 @@ def shortfall(run: Run, greedy: Run) -> float | None:
     return points if points > NOTICED else None
 
 
+def _is_rarer(run: Run, label: Any) -> bool:
+    """Whether another class has more training rows."""
+    if run.train is None:
+        return False
+    counts = dict(zip(run.train.classes, run.train.class_counts, strict=True))
+    return counts[label] < max(counts.values())
+
+
 def _overfits(run: Run) -> bool:
     """Whether held-out accuracy is below the training's by more than chance explains."""
     if run.accuracy is None or run.test_accuracy is None or not run.n_test:
@@ -288,7 +299,8 @@ def held_out_words(own: float, greedy: float) -> str:
     """Say first what counts: which tree is right more often on rows that it has not seen."""
     gain = 100 * (own - greedy)
     if abs(gain) <= NOTICED:
-        return f"On held-out rows both are right equally often ({text.percent(own)})."
+        nearly = "nearly " * (own != greedy)
+        return f"On held-out rows both are right {nearly}equally often ({text.percent(own)})."
     first, shares = ("This tree", (own, greedy)) if gain > 0 else ("CART", (greedy, own))
     against = " against ".join(map(text.percent, shares))
     return f"{first} is right on {abs(gain):.1f} points more of the held-out rows ({against})."
@@ -299,14 +311,16 @@ def gain_words(run: Run, numbers: Run) -> str:
     if run.asked.has_task and run.mean_cost is not None and numbers.mean_cost is not None:
         gain = numbers.mean_cost - run.mean_cost
         if abs(gain) < NOTICED / 100:
-            return "The answers of CART cost as much on the training rows."
+            nearly = "nearly " * (abs(gain) > SAME)
+            return f"The answers of CART cost {nearly}as much on the training rows."
         less = "less" if gain > 0 else "more"
         return f"The answers of this tree cost {abs(gain):.3g} {less} a training row than CART's."
     if run.accuracy is None or numbers.accuracy is None or run.tree is None or numbers.tree is None:
         return ""
     gain = 100 * (run.accuracy - numbers.accuracy)
     if abs(gain) <= NOTICED:
-        return "CART is right on equally many training rows; nothing is proven about its tree."
+        nearly = "nearly as many" if abs(gain) > SAME else "equally many"
+        return f"CART is right on {nearly} training rows; nothing is proven about its tree."
     if gain > 0:
         return f"This tree is right on {gain:.1f} points more of the training rows than CART."
     if "class_weight" in run.constraints:

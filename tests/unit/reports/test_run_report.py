@@ -204,3 +204,42 @@ def test_a_single_leaf_needs_no_questions_and_no_script():
     assert "A tree that asks nothing finds 0 of 100 b and is right for 75 % of the rows" in page
     assert "It never says b." in page
     assert "so this says little about new rows" in page
+
+
+def test_rows_that_a_person_is_asked_about_are_in_no_number_of_others():
+    rng = np.random.default_rng(0)
+    x = np.repeat([0.0, 1.0, 2.0], 40)
+    y = np.where(x == 1, rng.random(120) < 0.5, x == 2)
+    data = Dataset.from_arrays(pd.DataFrame({"x": x}), np.where(y, "yes", "no"))
+    run = solve(data, depth=2, refer=0.2, test_size=0.25).needed
+    assert run.tree.n_leaves == 3
+    told = run.test.frame["x"].to_numpy() != 1
+    classes = np.array(run.test.classes)[run.test.codes]
+    largest = run.train.classes[int(np.argmax(run.train.class_counts))]
+    found = summary(run, run)
+    assert (found.score.rows, found.score.asked) == (told.sum(), (~told).sum())
+    assert found.guess == Score(int((classes[told] == largest).sum()), int(told.sum()))
+    words = headline_words(found)
+    assert f"Of {told.sum()} held-out rows that get a class {told.sum()} are right" in words
+    page = report_html(run, "r", run)
+    assert "rows that get a class right with" in page
+    assert f"{(~told).sum()} held-out rows came here." in page
+    right = f"100.0 % of {told.sum()} held-out rows that get a class"
+    assert right in scorer_html(run, "r").replace("\N{NO-BREAK SPACE}", " ")
+    everything = replace(found, test=Score(0, 0, 30), tally=replace(found.tally, named=0))
+    assert everything.has_held_out
+    assert "leaves every row to a person" in headline_words(everything)
+    assert "No rows were held out" not in headline_words(everything)
+
+
+def test_one_wrong_row_is_told_and_makes_no_hundred():
+    x = np.arange(400.0)
+    y = np.where(x < 300, "yes", "no")
+    y[0] = "no"
+    data = Dataset.from_arrays(pd.DataFrame({"x": x}), y)
+    run = solve(data, depth=1, params={"leaf_penalty": 0.01})
+    words = headline_words(summary(run))
+    assert "is right for 99.8 % of the rows" in words
+    assert "there 1 of 300 rows is not yes" in words
+    missed = replace(summary(run), tally=replace(summary(run).tally, named=300, found=299))
+    assert "finds 99.7 of 100 yes" in headline_words(missed)

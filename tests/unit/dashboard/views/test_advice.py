@@ -69,7 +69,7 @@ def test_an_open_gap_is_proven_by_exact_search_first():
     assert run.badge == "Best found, up to 3.1 points better possible"
     found = advice.after(run, None)
     assert labels(found) == [
-        "Prove it with exact search, about 1 s", "2 minutes more", "Fewer thresholds", "Depth 1",
+        "Prove it with exact search", "2 minutes more", "Fewer thresholds", "Depth 1",
         "Explore this tree",
     ]  # fmt: skip
     proof, longer = found.steps[0].settings, found.steps[1].settings
@@ -181,3 +181,22 @@ def test_only_a_start_that_cannot_close_is_warned_of():
     assert advice.before(cancer, {**program, "formulation": "cart"}, 120) is None
     margins = {"formulation": "margot", "depth": 3, "time_limit": 60.0}
     assert "unlikely" in getattr(advice.before(cancer, margins, 30), "sentence", "")
+
+
+def test_a_class_that_is_not_rare_is_not_said_to_be() -> None:
+    run = run_of()
+    counts = run.needed.train.class_counts
+    most, fewer = (run.classes[counts.index(n)] for n in (max(counts), min(counts)))
+    assert max(counts) > min(counts)
+    assert "fewer" not in advice.after(run, None, most).sentence
+    words = advice.after(run, None, fewer)
+    assert "these are fewer. Where all classes count alike" in words.sentence
+    assert words.steps[0].label == "Count all classes alike"
+
+
+def test_what_is_nearly_equal_is_not_called_equal() -> None:
+    assert "nearly equally often" in advice.held_out_words(0.8, 0.8002)
+    run = run_of()
+    other = replace(run, accuracy=(run.accuracy or 0) - 0.0002)
+    assert "nearly as many" in advice.gain_words(run, other)
+    assert "equally many" in advice.gain_words(run, run)
