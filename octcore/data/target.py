@@ -18,6 +18,7 @@ from octcore.data.numbers import (
     PLAIN,
     detect_date,
     detect_format,
+    format_number,
     parse,
     parse_plain,
 )
@@ -248,7 +249,8 @@ def _label(position: int, cuts: npt.NDArray[np.float64]) -> str:
     if not len(cuts):
         return "1"
     if position == 0:
-        return f"1: up to {cuts[0]:g}"
+        return f"1: up to {format_number(cuts[0])}"
     if position == len(cuts):
-        return f"{position + 1}: over {cuts[-1]:g}"
-    return f"{position + 1}: {cuts[position - 1]:g} to {cuts[position]:g}"
+        return f"{position + 1}: over {format_number(cuts[-1])}"
+    low, high = map(format_number, cuts[position - 1 : position + 1].tolist())
+    return f"{position + 1}: {low} to {high}"

@@ -62,10 +62,10 @@ class EncodedColumn:
     def name(self) -> str:
         """Name for exports and `get_feature_names_out`."""
         if self.kind == "above":
-            return f"{self.raw}>{self.lower:.12g}"
+            return f"{self.raw}>{_shown(self.lower)}"
         if self.kind == "bucket":
-            low = "-inf" if self.lower is None else f"{self.lower:.12g}"
-            high = "inf" if self.upper is None else f"{self.upper:.12g}"
+            low = "-inf" if self.lower is None else _shown(self.lower)
+            high = "inf" if self.upper is None else _shown(self.upper)
             return f"{self.raw} in ({low},{high}]"
         if self.kind == "level" and not self.is_indicator:
             return f"{self.raw}={self.level}"

@@ -15,9 +15,9 @@ from octcore.plotting import text
 from octcore.plotting.plane_plot import typical_values
 from octcore.plotting.tree_view import split_texts
 from octcore.tree import metrics
-from octcore.tree.raw_units import left_condition, raw_plane
+from octcore.tree.raw_units import SURE_DIGITS, left_condition, raw_plane
 from octcore.tree.tree import Tree
-from octcore.tree.wording import asks_for_right
+from octcore.tree.wording import asks_for_right, format_number
 
 VALUE_DIGITS = 5
 
@@ -104,9 +104,9 @@ def _value_words(
 
 
 def value_text(value: Any) -> str:
-    """Write a raw value: numbers short, texts in one line."""
+    """Write a raw value: numbers as they stand in the table, texts in one line."""
     if isinstance(value, int | float | np.integer | np.floating):
-        return f"{float(value):.{VALUE_DIGITS}g}"
+        return text.minus(format_number(float(value), SURE_DIGITS))
     return text.printable(value)
 
 
@@ -163,7 +163,8 @@ def sentence(path: RowPath, shares: tuple[ClassShare, ...], title: str) -> str:
     total = sum(s.train for s in shares)
     if path.label >= len(shares):
         came = text.count(total, "training row")
-        return f"{start} ends in **leaf {path.leaf}: {ASK}**, as do {came}."
+        verb = "does" if total == 1 else "do"
+        return f"{start} ends in **leaf {path.leaf}: {ASK}**, as {verb} {came}."
     share = shares[path.label]
     if not total:
         sure = "no training row gets there, so there is no confidence to state"

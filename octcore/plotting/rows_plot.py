@@ -12,6 +12,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, base_layout, curve, round_step
 from octcore.plotting.palette import Palette
+from octcore.tree.wording import format_number
 
 MOST_BINS = 40
 MOST_TICKS = 8
@@ -70,7 +71,9 @@ def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, 
             edges = np.histogram_bin_edges(numbers, bins=MOST_BINS)
         codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
         return tuple(float(e) for e in edges), (), codes
-    shown = np.array([f"{v:g}" if isinstance(v, float) else str(v) for v in values], dtype=object)
+    shown = np.array(
+        [format_number(v) if isinstance(v, float) else str(v) for v in values], dtype=object
+    )
     found, inverse, sizes = np.unique(shown, return_inverse=True, return_counts=True)
     if len(found) <= MOST_LEVELS:
         return (), tuple(str(v) for v in found), inverse

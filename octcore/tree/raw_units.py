@@ -14,6 +14,8 @@ from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.tree.tree import Split
 
 THRESHOLD_DIGITS = 12
+SURE_DIGITS = 15
+"""Of a number that a sum or a mean of doubles leaves as they are."""
 ANY_ROW = ""
 """Column name of the condition of a split without weights, which sends all rows one way."""
 Cut = tuple[float, int]
@@ -166,6 +168,8 @@ def left_condition(
 ) -> Condition | None:
     """Return the condition on a raw column under which rows go left; None for oblique splits.
 
+    `digits`: of a threshold on a scaled column, within the range of the column; others are written
+    as they are, since each has as few digits as part its training rows.
     Equal weights on levels of one column ask for a set of levels.
     """
     if not split.weights:
@@ -177,9 +181,20 @@ def left_condition(
     if column.is_binary:
         return _two_way(condition_of(column), weight, split.threshold)
     value = column.shift + column.scale * (split.threshold / weight)
-    value = float(f"{value:.{digits}g}")
+    if column.kind == "scaled" or weight != 1:
+        value = _rounded(value, column.scale, digits)
+    elif digits < THRESHOLD_DIGITS:  # of a tree that the search still works on, perhaps
+        short = float(f"{value:.{SURE_DIGITS}g}")
+        value = short if abs(short - value) <= 2 * math.ulp(value) else value
     condition = below(column.raw, value, inclusive=weight > 0, levels=column.levels)
     return condition if weight * column.scale > 0 else condition.negated()
+
+
+def _rounded(value: float, scale: float, digits: int) -> float:
+    """A number without the digits of a calculation, of which so many count within a range."""
+    size = max(abs(value), math.ulp(0.0))
+    lost = max(0, math.floor(math.log10(size)) - math.floor(math.log10(abs(scale))))
+    return float(f"{value:.{min(17, digits + lost)}g}")
 
 
 def _level_set_condition(split: Split, encoding: Encoding) -> Condition | None:

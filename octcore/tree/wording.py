@@ -82,10 +82,9 @@ def split_words(
 ) -> SplitWords:
     """Word a split in raw units.
 
-    `digits` are significant ones of thresholds that come out of a solver; thresholds stored in the
-    encoding are written exactly.  Names of more than `max_name` characters are cut with an
-    ellipsis; of an oblique split `max_terms` terms are written, those of smallest weight are
-    counted instead.
+    `digits` are those of `left_condition`; thresholds stored in the encoding are written exactly.
+    Names of more than `max_name` characters are cut with an ellipsis; of an oblique split
+    `max_terms` terms are written, those of smallest weight are counted instead.
     """
     condition = left_condition(split, encoding, digits)
     if condition is None:

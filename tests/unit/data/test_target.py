@@ -131,3 +131,11 @@ def test_numbers_with_a_decimal_comma_can_be_cut():
     rows = "\n".join(f"{i};{i // 2},{5 * (i % 2)}" for i in range(30))
     data = octcore.read_csv(f"x;y\n{rows}\n".encode(), target="y", target_bins=3)
     assert data.classes == ("1: up to 4.8", "2: 4.8 to 9.8", "3: over 9.8")
+
+
+def test_classes_of_long_numbers_name_their_ends():
+    numbers = [1234560.5 + k for k in range(40)]
+    blob = ("x,y\n" + "".join(f"{k % 7},{v}\n" for k, v in enumerate(numbers))).encode()
+    classes = octcore.read_csv(blob, target="y", target_bins=2).classes
+    cut = float(classes[0].removeprefix("1: up to "))
+    assert sum(v <= cut for v in numbers) == 20

@@ -270,3 +270,10 @@ def test_numbers_are_short():
     assert text.count(1200, "class") == "1,200 classes"
     assert text.objective("accuracy - leaf_penalty x leaves") == "accuracy − leaf penalty × leaves"
     assert text.words("a <= 2") == "a ≤ 2"
+
+
+def test_levels_of_long_numbers_are_counted_apart():
+    data = Dataset.from_arrays(pd.DataFrame({"t": [1234567.0, 1234568.0, 1234568.0]}), [*"aab"])
+    record = encoding_plot_data(data, None, "t")
+    assert record.levels == ("1234567", "1234568")
+    assert [sum(column) for column in zip(*record.counts, strict=True)] == [1, 2]

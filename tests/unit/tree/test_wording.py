@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,8 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.encoding.fit import fit_encoding
-from octcore.tree.raw_units import Levels, condition_of
+from octcore.tree.metrics import centre_thresholds
+from octcore.tree.raw_units import Levels, condition_of, left_condition
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import (
     asks_for_right,
@@ -202,3 +205,31 @@ def test_equal_weights_on_levels_of_a_column_ask_for_a_set() -> None:
     assert split_words(Split(((0, 1.0), (2, 1.0)), 0.5), encoding).right == "colour is r or b"
     uneven = split_words(Split(((0, -1.0), (2, -2.0)), -0.5), encoding)
     assert uneven.left == "[colour is r] + 2 [colour is b] >= 0.5"
+
+
+@pytest.mark.parametrize("key", ["raw", "scaled", "class-change"])
+@pytest.mark.parametrize("digits", [5, 12])
+def test_a_threshold_in_words_parts_the_rows_as_the_tree_does(key, digits):
+    """Numbers of many digits in a small range, as times in milliseconds, and huge or tiny ones."""
+    rng = np.random.default_rng(1)
+    bases = [0.0, -5.0, 123456.0, 1.7e12, -1e12, 1e-300, 1e300]
+    for base, step in itertools.product(bases, [1.0, 0.001, 1e3, 1e-301, 1e290]):
+        values = np.unique(base + step * rng.integers(0, 50, 12))
+        if len(values) < 3:
+            continue
+        frame = pd.DataFrame({"x": values})
+        data = Dataset.from_arrays(frame, np.arange(len(values)) % 2)
+        encoding = fit_encoding(key, data)
+        X = encoding.transform(frame)
+        for j in range(X.shape[1]):
+            low, high = np.unique(X[:, j])[:2]
+            grown = Tree({1: Split.on_feature(j, low / 2 + high / 2)}, {2: 0, 3: 1}, X.shape[1], 2)
+            tree = centre_thresholds(grown, X)
+            condition = left_condition(tree.splits[1], encoding, digits)
+            end = condition.intervals[0][1][0]
+            assert ((values <= end) == (tree.apply(X) == 2)).all(), (base, step, end, values)
+
+
+def test_columns_of_long_numbers_have_names_of_their_own():
+    columns = [EncodedColumn("t", "above", lower=1700000000000.0 + k) for k in (123.5, 124.5)]
+    assert [c.name for c in columns] == ["t>1700000000123.5", "t>1700000000124.5"]
