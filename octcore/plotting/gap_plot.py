@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -20,6 +21,8 @@ SEARCHED = frozenset({"solver", "search", "polish"})
 LINES = ("incumbent", "bound", "gap")
 GAP_FLOOR = 1e-4
 """A closed gap has no place on a log axis; it is drawn at this height and labelled."""
+LEAST_OPEN = 2 * GAP_FLOOR
+"""Height of the smallest gaps that are not closed, so that none looks like a proof."""
 TIME_TITLE = "time since encoding began (s)"
 MOST_POINTS = 400
 """Enough for any screen; a live chart is sent once a second."""
@@ -43,6 +46,8 @@ class Convergence:
     search_start: float
     """When everything before the search was done."""
     optimum: float | None = None
+    is_closed: bool = False
+    """Whether the last gap is a proof."""
 
     @property
     def end(self) -> float:
@@ -61,13 +66,13 @@ def convergence_data(
     trace: Trace,
     objective: str = "objective",
     optimum: float | None = None,
-    closed: bool = False,
+    closed: bool | None = None,
     label: str = "gap",
 ) -> Convergence:
     """Reduce a trace, which may go on, to what the chart shows.
 
     `closed`: whether the run proved optimality; its last gap is then 0 (rounding of counts
-    included).
+    included).  None where only the trace can tell.
     """
     rows: list[tuple[float, float | None, float | None, float | None]] = []
     for event in trace:
@@ -80,10 +85,17 @@ def convergence_data(
     if len(trace) and rows:
         last = trace.events[-1]
         final_gap = 0.0 if closed else last.gap
+        closed = last.gap == 0 if closed is None else closed
         rows.append((last.seconds, last.incumbent, last.bound, final_gap))
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
+    columns: Any = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
     marks = tuple(event for event in trace.incumbents if event.incumbent is not None)
-    return Convergence(label, objective, *map(tuple, columns), marks, _search_start(trace), optimum)  # type: ignore[arg-type]
+    seconds, *lines = map(tuple, columns)
+    kept: dict[str, Any] = dict(zip(LINES, lines, strict=True))
+    start = _search_start(trace)
+    return Convergence(
+        label, objective, seconds, marks=marks, search_start=start, optimum=optimum,
+        is_closed=bool(closed), **kept,
+    )  # fmt: skip
 
 
 def _search_start(trace: Trace) -> float:
@@ -109,17 +121,22 @@ def convergence_figure(
         figure.update_yaxes(title_text=text.plotly(text.objective(record.objective), 60))
     else:
         _gap_line(figure, record, palette)
-        gap_axis(figure, [g for g in record.gap if g is not None])
+        gap_axis(figure, [height for height in gap_heights(record) if height is not None])
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
     figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(record.end, 1e-3)])
     return figure
 
 
+def gap_heights(record: Convergence) -> list[float | None]:
+    """Where the gaps of a run stand on a logarithmic axis."""
+    floor = GAP_FLOOR if record.is_closed else LEAST_OPEN
+    return [None if g is None else max(g, LEAST_OPEN if g else floor) for g in record.gap]
+
+
 def gap_axis(figure: go.Figure, gaps: Sequence[float]) -> None:
-    """Give a figure the logarithmic axis of relative gaps, around those that are drawn."""
-    raised = [max(gap, GAP_FLOOR) for gap in gaps] or [0.01, 1.0]
-    ticks = gap_ticks(min(raised), max(raised))
+    """Give a figure the logarithmic axis of relative gaps, around the heights that are drawn."""
+    ticks = gap_ticks(min(gaps, default=0.01), max(gaps, default=1.0))
     figure.update_yaxes(
         title_text="relative gap",
         type="log",
@@ -142,17 +159,16 @@ def gap_ticks(low: float, high: float) -> list[float]:
 
 
 def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:
-    heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
     curve(
         figure,
-        zip(record.seconds, heights, strict=True),
+        zip(record.seconds, gap_heights(record), strict=True),
         text.plotly(record.label),
         "%{x:.2f} s: gap %{customdata}",
         line={"shape": "hv", "color": palette.incumbent, "width": 2.5},
         customdata=[text.gap(g) for g in record.gap],
     )
     _add_marks(figure, _marks_on_gap(record), palette)
-    if record.gap and record.gap[-1] is not None and record.gap[-1] <= GAP_FLOOR:
+    if record.gap and record.is_closed:
         star, words = mark("star", 15, palette.optimum, palette.outline), "proven optimal"
         curve(figure, [(record.end, GAP_FLOOR)], words, f"%{{x:.2f}} s: {words}", marker=star)
 
@@ -160,13 +176,14 @@ def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:
 def _marks_on_gap(record: Convergence) -> list[tuple[Event, float, float]]:
     """Incumbents with the place where the gap first knows them: a start comes before any bound."""
     found = []
-    known = [(t, g) for t, g in zip(record.seconds, record.gap, strict=True) if g is not None]
+    heights = gap_heights(record)
+    known = [(t, h) for t, h in zip(record.seconds, heights, strict=True) if h is not None]
     for new in record.marks:
         before = [pair for pair in known if pair[0] <= new.seconds + 1e-9]
         after = [pair for pair in known if pair[0] > new.seconds]
         if before or after:
             seconds, height = (new.seconds, before[-1][1]) if before else after[0]
-            found.append((new, seconds, max(height, GAP_FLOOR)))
+            found.append((new, seconds, height))
     return found
 
 

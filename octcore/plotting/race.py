@@ -8,7 +8,13 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, gap_axis
+from octcore.plotting.gap_plot import (
+    GAP_FLOOR,
+    LEAST_OPEN,
+    convergence_data,
+    gap_axis,
+    gap_heights,
+)
 from octcore.plotting.layout import base_layout, curve, mark
 from octcore.plotting.palette import Palette
 
@@ -118,7 +124,7 @@ def _series(entrant: Entrant, index: int, scale: Scale) -> Iterator[Series]:
     record = convergence_data(entrant.trace, closed=closed).until(entrant.elapsed)
     seconds: Sequence[float] = record.seconds
     if scale == "gap":
-        lines = [tuple(None if g is None else max(g, GAP_FLOOR) for g in record.gap)]
+        lines = [tuple(gap_heights(record))]
     elif scale == "objective":
         lines = [record.incumbent, record.bound]
     else:
@@ -202,5 +208,6 @@ def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> No
 
 def _value_words(value: float, scale: Scale) -> str:
     if scale == "gap":
-        return "proven optimal" if value <= GAP_FLOOR else f"gap {text.gap(value)}"
+        at_most = "at most " * (value <= LEAST_OPEN)
+        return "proven optimal" if value <= GAP_FLOOR else f"gap {at_most}{text.gap(value)}"
     return text.percent(value, 2) if scale == "accuracy" else f"{value:.6g}"

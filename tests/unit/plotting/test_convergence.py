@@ -10,6 +10,7 @@ from octcore.plotting.gap_plot import (
     gap_ticks,
 )
 from octcore.plotting.palette import DARK, LIGHT
+from octcore.plotting.race import Entrant, race_data, race_figure
 
 
 def test_record_has_steps_marks_and_phases(trace):
@@ -90,3 +91,22 @@ def test_a_live_line_is_held_until_now(trace):
     assert figure.data[0].x[-1] == 42.0
     assert record.until(0.0) is record
     assert convergence_data(Trace()).until(1.0).seconds == ()
+
+
+@pytest.mark.parametrize(
+    ("bound", "closed"), [(0.9 + 3e-5, None), (0.9 + 3e-5, False), (0.9, False)]
+)
+def test_a_small_gap_is_no_proof_nor_one_that_was_refuted(bound, closed):
+    trace = Trace(
+        (
+            Event(0.1, "incumbent", 0.9, 1.0, source="search"),
+            Event(0.3, "finished", 0.9, bound, source="time_limit"),
+        )
+    )
+    record = convergence_data(trace, closed=closed)
+    figure = convergence_figure(record, LIGHT)
+    assert "proven optimal" not in [line.name for line in figure.data]
+    assert min(v for v in figure.data[0].y if v is not None) > GAP_FLOOR
+    race = race_data([Entrant("one", trace, "accuracy")])
+    told = [row for line in race_figure(race, LIGHT).data for row in line.customdata]
+    assert told[-1] == "gap at most 0.02 %"
