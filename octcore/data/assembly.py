@@ -297,11 +297,7 @@ class _Assembly:
     def no_features(self) -> Finding:
         left_out = listing([name for name, _ in self.columns_dropped])
         why = f" ({left_out} left out)" if left_out else "; was the separator , ; tab or | found?"
-        return error(
-            "NO_USABLE_FEATURES",
-            f"No feature column can be split on{why}: every one is constant, empty, an id or a "
-            "date.",
-        )
+        return error("NO_USABLE_FEATURES", f"No feature column is left to split on{why}.")
 
     def finished_columns(self) -> dict[Column, npt.NDArray[np.float64] | npt.NDArray[np.object_]]:
         """Give every column its kind, leave out constant ones, collect what does not fit."""
@@ -333,6 +329,8 @@ class _Assembly:
             return None
         value = column.raw.values[int(column.raw.codes[self.rows[0]])]
         words = f"is {quote(value)} in every row and is left out."
+        if gone.all():
+            words = "has no value in any row that is kept and is left out."
         return of_column(column.name, "CONSTANT_COLUMN", words)
 
     def known_numbers(self) -> dict[str, npt.NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding, count, info, listing, of_column, percent, quote, warning
 from octcore.data.heading import LONG_TEXT
-from octcore.data.numbers import FEW_NUMBERS, PLAIN
+from octcore.data.numbers import FEW_NUMBERS, PLAIN, format_number
 from octcore.data.thresholds import quantile_thresholds
 
 SOLVER_TOLERANCE = 1e-6
@@ -85,7 +85,7 @@ def _classes(data: Dataset) -> Iterator[Finding]:
         yield warning(
             "RARE_CLASS",
             f"{count(len(rare), 'class')} of {quote(target)} with a single row "
-            f"({listing(rare, 3)}): a stratified split cannot place it.",
+            f"({listing(rare, 3)}): a stratified split cannot place such a row.",
             column=target,
         )
     if len(classes) > min(MANY_CLASSES, max(FEW_ROWS, data.n_samples) // 2):
@@ -116,8 +116,8 @@ def _shape(n_samples: int, n_features: int) -> Iterator[Finding]:
     if n_features > n_samples:
         yield warning(
             "FEWER_ROWS_THAN_FEATURES",
-            f"There are {count(n_features, 'feature')} and only {count(n_samples, 'row')}; any "
-            "tree fits such data by chance.",
+            f"There are {count(n_features, 'feature')} and only {count(n_samples, 'row')}; a "
+            "tree may fit such data by chance.",
         )
 
 
@@ -261,8 +261,9 @@ def _deciding_threshold(data: Dataset) -> Iterator[Finding]:
         (_, low), (high, _) = sorted((own.min(), own.max()) for own in of_class)
         if low < high:
             words = (
-                f"alone decides {quote(data.target_name)} by one threshold between {low:g} and "
-                f"{high:g}; if it was measured after the outcome, leave it out."
+                f"alone decides {quote(data.target_name)} by one threshold between "
+                f"{format_number(float(low))} and {format_number(float(high))}; if it was measured "
+                "after the outcome, leave it out."
             )
             yield of_column(column.name, "LEAKAGE", words, "info")
 
@@ -289,8 +290,8 @@ def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         if twin != column.name:
             yield info(
                 "IDENTICAL_COLUMNS",
-                f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree needs "
-                "one of them.",
+                f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree with "
+                "one column in every split needs one of them.",
                 column=column.name,
             )
 
@@ -378,7 +379,7 @@ def compact(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         if rest := group[TOLD:]:
             last = group[TOLD - 1]
             names = listing([f.column for f in rest if f.column is not None], 12)
-            same = f"The same holds for {names or count(len(rest), 'further case')}."
+            same = f"Likewise, each with its own values: {names or count(len(rest), 'case')}."
             place = next(k for k, finding in enumerate(kept) if finding is last)
             kept[place] = replace(last, message=f"{last.message} {same}")
     return tuple(kept)

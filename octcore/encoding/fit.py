@@ -160,7 +160,7 @@ def fit_encoding(key: str, data: Dataset | Table, few: int = FEW_NUMBERS) -> Enc
     findings = list(parsed.findings)
     encoded = _encode(parsed, varying, findings, few)
     if parsed.family in CUTS:
-        encoded = _without_constants(encoded, varying, findings)
+        encoded = _without_constants(parsed, encoded, varying, findings)
     names = tuple(column.name for column in columns)
     return Encoding(parsed.key, tuple(encoded), names, tuple(findings))
 
@@ -292,7 +292,7 @@ def _above(raw: _Raw, cuts: npt.NDArray[np.float64]) -> list[EncodedColumn]:
 
 
 def _without_constants(
-    encoded: Sequence[EncodedColumn], varying: Sequence[_Raw], findings: list[str]
+    key: EncodingKey, encoded: Sequence[EncodedColumn], varying: Sequence[_Raw], findings: list[str]
 ) -> list[EncodedColumn]:
     """Leave out encoded columns with one value on the training rows, and say which were lost."""
     values = {raw.name: raw.cells for raw in varying}
@@ -304,9 +304,11 @@ def _without_constants(
     left = {column.raw for column in kept}
     lost = [raw.name for raw in varying if raw.name not in left]
     if lost:
+        what, more = (
+            ("quantiles do", "; more quantiles would") if key.q else ("class changes do", "")
+        )
         findings.append(
-            f"No split is possible on {listing(lost)}: its quantiles do not separate any rows; "
-            "more quantiles or class-change would."
+            f"No split is possible on {listing(lost)}: its {what} not separate any rows{more}."
         )
     return kept
 

@@ -1,5 +1,6 @@
 """Two trees compared: where they differ, and what a condition costs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,12 @@ from octcore.plotting import text
 from octcore.solving.run import Run
 from octcore.tree.tree import Tree
 
-NOTHING = 5e-5
-"""Differences of accuracy below this are shown as none."""
+NOTHING = 1e-9
+"""Differences of accuracy below this are rounding."""
+ROUNDING = 1e-6
+"""Of a last digit: less beyond it is rounding, too."""
+MOST_DIGITS = 6
+"""Of points."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,8 @@ def _forms(tree: Tree, encoding: Encoding) -> dict[int, object]:
     """What stands at every node; equal forms mean equal tests or equal classes."""
     forms: dict[int, object] = {
         node: (
-            tuple((encoding.names[j], round(w, 9)) for j, w in split.weights),
-            round(split.threshold, 9),
+            tuple((encoding.names[j], f"{w:.9g}") for j, w in split.weights),
+            f"{split.threshold:.9g}",
         )
         for node, split in tree.splits.items()
     }
@@ -89,7 +94,7 @@ class Price:
 
     @property
     def is_proven(self) -> bool:
-        """Whether no other pair of trees could give another price."""
+        """Whether no other pair of trees could give another price in the objective."""
         return self.low is not None and self.high is not None and self.high - self.low < 1e-9
 
 
@@ -119,21 +124,20 @@ def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | 
 
 def price_words(price: Price, change: str) -> str:
     """State the price in accuracy points, and honestly what is proven about it."""
-    points = 100 * price.accuracy
     if price.of_costs:
         first = _cost_words(price, change)
     elif abs(price.accuracy) < NOTHING:
         what = "only leaves" if price.leaves > 0 else "nothing"
-        first = f"{change} costs {what}: accuracy stays {100 * price.after:.1f} %"
-    elif points > 0:
-        first = (
-            f"{change} costs {points:.1f} accuracy points: "
-            f"{100 * price.before:.1f} % becomes {100 * price.after:.1f} %"
-        )
+        first = f"{change} costs {what}: accuracy stays {text.percent(price.after)}"
     else:
-        first = (
-            f"{change} gains {-points:.1f} accuracy points, paid for with leaves: "
-            f"{100 * price.before:.1f} % becomes {100 * price.after:.1f} %"
+        points, digits = 100 * abs(price.accuracy), 1
+        while digits < MOST_DIGITS and not float(f"{points:.{digits}f}"):
+            digits += 1
+        how = "costs" if price.accuracy > 0 else "gains"
+        shares = (text.percent(share, digits) for share in (price.before, price.after))
+        paid = ", paid for with leaves" * (price.accuracy < 0 < price.leaves)
+        first = f"{change} {how} {points:.{digits}f} accuracy points{paid}: " + " becomes ".join(
+            shares
         )
     if price.leaves:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
@@ -147,7 +151,8 @@ def _cost_words(price: Price, change: str) -> str:
         return f"{change} costs nothing: the answers cost {price.after:.4g} a row as before"
     how = f"raises the cost of the answers by {rise:.4g} a row"
     if rise < 0:
-        how = f"lowers the cost of the answers by {-rise:.4g} a row, paid for with leaves"
+        paid = ", paid for with leaves" * (price.leaves > 0)
+        how = f"lowers the cost of the answers by {-rise:.4g} a row{paid}"
     return f"{change} {how}: {price.before:.4g} becomes {price.after:.4g}"
 
 
@@ -156,13 +161,18 @@ def _proof_words(price: Price) -> str:
         proof = "each proven optimal for its own weights" if price.own_optima else "not both proven"
         return f"The weights change what is optimised; the trees are {proof}."
     if price.is_proven:
-        return "This price is proven."
+        return "Both trees are proven optimal."
     if price.high is None:
         return "This is not proven: the tree to compare with has an open gap."
-    least = "" if price.low is None else f" It is at least {100 * price.low:.1f} in any case."
+    # Rounded away from what they bound: tenths of a point, or four digits of a cost.
+    unit, steps = (" points", 1000) if not price.of_costs else ("", 10_000)
+    low, high = (price.low or 0.0) * steps, price.high * steps
+    low, high = math.floor(low + ROUNDING), math.ceil(high - ROUNDING)
+    shown = [f"{end * 100 / steps:.1f}" if unit else f"{end / steps:g}" for end in (low, high)]
+    least = f" It is at least {shown[0]} in any case." * (low > 0)
     return (
-        f"This is not proven: a better tree may exist, so the price in the objective is at most "
-        f"{100 * price.high:.1f} points.{least}"
+        "This is not proven: a better tree may exist, so the price in the objective is at most "
+        f"{shown[1]}{unit}.{least}"
     )
 
 

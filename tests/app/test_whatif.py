@@ -67,7 +67,7 @@ def test_the_price_of_a_feature_in_words(views):
     app.run()
     assert not app.exception
     assert "Dropping petal width (cm) costs 3.3 accuracy points" in shown(app)
-    assert "This price is proven" in shown(app)
+    assert "Both trees are proven optimal" in shown(app)
     next(b for b in app.button if b.label == "Make a proof file").click().run()
     assert not app.exception
     assert "kB prove that no tree under the condition is better" in shown(app)

@@ -435,9 +435,9 @@ def test_wide_tables_keep_their_findings_short():
     blob = table(["5," * 300 + "1.5,a", "5," * 300 + "2.5,b"] * 6, "," * 300 + "x,y")
     data = read_csv(blob, target="y")
     assert len(data.findings) < 40
-    told = [finding.message for finding in data.findings if "The same holds for" in finding.message]
+    told = [finding.message for finding in data.findings if "Likewise, each" in finding.message]
     assert told
-    assert not any(message.startswith("The same") for message in told)
+    assert not any(message.startswith("Likewise") for message in told)
     assert all(" more." in message for message in told)
 
 
@@ -725,3 +725,22 @@ def test_row_numbers_with_gaps_are_left_out(title: str):
     data = read_csv(table(lines, f"{title},x,y"), target="y")
     assert data.feature_names == ("x",)
     assert "INDEX_COLUMN" in codes(data)
+
+
+def test_what_is_said_of_columns_left_out_holds_for_each_of_them():
+    rows = [f"one,{'?' if i % 2 else ''},{i % 5},{'ab'[i % 2]}" for i in range(12)]
+    blob = table([*rows, "one,some,1,"], "c,e,x,y")
+    data = read_csv(blob, target="y", missing="category")
+    told = {f.column: f.message for f in data.findings}
+    assert "is “one” in every row" in told["c"]
+    assert "“?”" not in told["e"]
+    assert "no value" in told["e"]
+    many = ",".join(f"c{k}" for k in range(6))
+    lines = [f"{','.join('abcdef')},{i % 5},{'ab'[i % 2]}" for i in range(12)]
+    wide = read_csv(table(lines, f"{many},x,y"), target="y")
+    constant = [f.message for f in wide.findings if f.code == "CONSTANT_COLUMN"]
+    assert "is “b” in every row" in constant[-1]
+    assert constant[-1].endswith("Likewise, each with its own values: “c2”, “c3”, “c4”, “c5”.")
+    with pytest.raises(DataError) as error:
+        read_csv(table(lines, f"{many},x,y"), target="y", drop=["x"])
+    assert "an id or a date" not in error.value.message

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.server.job_view import JobView
 from dashboard.views.what_if import questions as what_if
+from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
+from octcore.encoding.fit import fit_encoding
 from octcore.plotting.difference import (
+    Price,
     change_words,
     condition_words,
     difference_data,
@@ -43,7 +48,7 @@ def test_dropping_the_best_feature_costs_what_it_costs(iris, base):
     assert price.low == pytest.approx(base.objective - after.objective)
     words = price_words(price, change_words(settings["constraints"]))
     assert words.startswith("Dropping petal width (cm) costs 3.3 accuracy points: 94.0 % becomes")
-    assert words.endswith("This price is proven.")
+    assert words.endswith("Both trees are proven optimal.")
 
 
 def test_an_open_gap_is_said(base):
@@ -60,6 +65,29 @@ def test_an_open_gap_is_said(base):
 def test_nothing_lost_is_said():
     run = solve(load_sample("iris"), "path-search", depth=1)
     assert "costs nothing" in price_words(price_data(run, run), "Keeping it")
+
+
+def test_a_price_is_neither_rounded_away_nor_below_its_bound(base):
+    one_row = Price(0.9, 0.9 - 1 / 5000, 0, 0.0, 0.0)
+    words = price_words(one_row, "X")
+    assert words.startswith("X costs 0.02 accuracy points: 90.00 % becomes 89.98 %.")
+    assert "costs nothing" in price_words(replace(one_row, after=0.9), "X")
+    assert "paid for with leaves" not in price_words(Price(0.8, 0.9, -1, None, None), "X")
+    assert "paid for with leaves" in price_words(Price(0.8, 0.9, 1, None, None), "X")
+    words = price_words(Price(0.8, 0.8, 0, 0.00199, 0.00301), "X")
+    assert "at most 0.4 points. It is at least 0.1 in any case." in words
+    words = price_words(Price(0.8, 0.9, 0, 0.0, 0.25, of_costs=True), "X")
+    assert "the price in the objective is at most 0.25." in words
+
+
+def test_trees_of_tiny_thresholds_are_told_apart(iris, base):
+    frame = pd.DataFrame({"x": 1e-12 * np.arange(4.0)})
+    data = Dataset.from_arrays(frame, [*"aabb"])
+    encoding = fit_encoding("raw", data)
+    trees = [Tree({1: Split.on_feature(0, t)}, {2: 0, 3: 1}, 1, 2) for t in (5e-13, 1.5e-12)]
+    found = difference_data((trees[0], encoding), (trees[1], encoding), data)
+    assert "It is the same tree" not in found.words
+    assert found.rows == 1
 
 
 @pytest.mark.parametrize(
