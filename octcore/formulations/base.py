@@ -135,6 +135,11 @@ class FormulationInfo:
             object.__setattr__(self, "has_costs", self.split_kind == "univariate")
 
     @property
+    def named(self) -> str:
+        """Title and key, for messages that people read in the app and on the command line."""
+        return f"{self.title} ({self.key})"
+
+    @property
     def has_common_objective(self) -> bool:
         """Whether it proves accuracy minus a price per leaf on binary columns."""
         is_common = self.objective == COMMON_OBJECTIVE and self.objective_with is None

@@ -92,7 +92,7 @@ def with_engine(prepared: Prepared, program: Program) -> Prepared:
         needs = " or ".join(capability.value for capability in capabilities)
         raise SettingsError(
             "ENGINE_DOES_NOT_FIT",
-            f"With these settings {settings.formulation} needs an engine for {needs} programs; "
+            f"With these settings {prepared.info.named} needs an engine for {needs} programs; "
             f"{engine} is none, use {' or '.join(fitting)}.",
             "engine",
         )
@@ -105,10 +105,11 @@ def make_problem(
     """Make the problem of training rows; `SettingsError` if the settings do not fit them."""
     X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
-    if get_formulation(settings.formulation).info.needs_binary_features and not is_binary:
+    info = get_formulation(settings.formulation).info
+    if info.needs_binary_features and not is_binary:
         raise SettingsError(
             "ENCODING_NOT_BINARY",
-            f"{settings.formulation} needs features of 0 and 1, but encoding {settings.encoding} "
+            f"{info.named} needs features of 0 and 1, but encoding {settings.encoding} "
             "gives other numbers; use QT-5 or QB-5.",
             "encoding",
         )

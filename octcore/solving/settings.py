@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.findings import few
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.data.tasks import COSTS, REFER, TASK
 from octcore.encoding.fit import parse_encoding_key
@@ -216,8 +217,8 @@ def check_settings(
     if depth > info.max_depth:
         raise SettingsError(
             "DEPTH_TOO_LARGE",
-            f"A tree of depth {depth} has up to 2^{depth} leaves; {info.key} is offered up "
-            f"to depth {info.max_depth}, choose a smaller depth.",
+            f"A tree of depth {depth} has up to 2^{depth} leaves; {info.named} is offered "
+            f"up to depth {info.max_depth}, choose a smaller depth.",
             "depth",
         )
     if encoding == AUTO:
@@ -236,7 +237,7 @@ def check_settings(
     if checked["engine"] not in (AUTO, *info.engines):
         raise SettingsError(
             "ENGINE_DOES_NOT_FIT",
-            f"{info.key} does not run on engine {checked['engine']!r}; use "
+            f"{info.named} does not run on engine {checked['engine']!r}; use "
             f"{' or '.join(info.engines)}.",
             "engine",
         )
@@ -262,11 +263,11 @@ def question(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:
     for name in sorted(constraints.active - info.constraints):
-        able = [other.key for other in list_formulations() if name in other.constraints]
+        able = [other.named for other in list_formulations() if name in other.constraints]
         raise SettingsError(
             "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"{info.key} cannot express {name}; "
-            + (f"{', '.join(able)} can." if able else "no formulation can yet."),
+            f"{info.named} cannot express {name}; "
+            + (f"{few(able)} can." if able else "no formulation can yet."),
             name,
         )
 
@@ -283,10 +284,10 @@ def _check_task(
     if not asked:
         return
     if not info.has_costs:
-        able = [other.key for other in list_formulations() if other.has_costs]
+        able = [other.named for other in list_formulations() if other.has_costs]
         raise SettingsError(
             "COSTS_NOT_EXPRESSIBLE",
-            f"{info.key} counts errors only, so it cannot take {asked[0]}; {', '.join(able)} can.",
+            f"{info.named} counts errors only, so it cannot take {asked[0]}; {few(able)} can.",
             asked[0],
         )
     about_shares = sorted(constraints.active & {"min_recall", *FAIRNESS})
@@ -294,8 +295,8 @@ def _check_task(
         exact = (o for o in list_formulations() if Capability.THRESHOLD_SEARCH in o.capabilities)
         raise SettingsError(
             "COSTS_WITH_SHARES",
-            f"{info.key} cannot keep {about_shares[0]} beside {asked[0]}; "
-            f"{', '.join(other.key for other in exact)} can.",
+            f"{info.named} cannot keep {about_shares[0]} beside {asked[0]}; "
+            f"{few([other.named for other in exact])} can.",
             about_shares[0],
         )
     if "monotone" in constraints.active and checked["refer"] is not None:
@@ -321,11 +322,13 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
             "NO_FEATURES", "There is no feature column left to split on.", "features"
         )
     if info.max_classes is not None and data.n_classes > info.max_classes:
-        able = [f.key for f in list_formulations() if (f.max_classes or math.inf) >= data.n_classes]
+        able = [
+            f.named for f in list_formulations() if (f.max_classes or math.inf) >= data.n_classes
+        ]
         raise SettingsError(
             "TOO_MANY_CLASSES",
-            f"{info.key} separates {info.max_classes} classes, the data have {data.n_classes}; "
-            f"use {', '.join(able)}, or group the classes as one against the rest.",
+            f"{info.named} separates {info.max_classes} classes, the data have {data.n_classes}; "
+            f"use {few(able)}, or group the classes as one against the rest.",
             "formulation",
         )
     smallest = settings.constraints.min_samples_leaf

@@ -286,3 +286,18 @@ def test_the_declared_ranges_hold_their_own_defaults() -> None:
     for info in list_formulations():
         for parameter in get_formulation(info.key).info.hyperparameters:
             assert parameter.check(parameter.default) == parameter.default
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"formulation": "flow-oct", "engine": "margot-search"}, "FlowOCT (flow-oct) does not run"),
+        ({"formulation": "margot"}, "MARGOT (margot) separates 2 classes, the data have 3; use "),
+        ({"formulation": "cart", "constraints": {"max_features": 1}}, "(threshold-search)"),
+        ({"formulation": "margot", "refer": 0.1}, "MARGOT (margot) counts errors only"),
+    ],
+)
+def test_a_refusal_names_formulations_as_pages_do_and_as_commands_take_them(asked, words):
+    with pytest.raises(SettingsError) as caught:
+        octcore.solve(octcore.load_sample("iris"), **asked)
+    assert words in caught.value.message
