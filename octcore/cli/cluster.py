@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from octcore.data.findings import count
 from octcore.errors import SettingsError
 
 CONNECT_SECONDS = 10
@@ -34,7 +35,7 @@ class Workers:
         counts = sorted({1, self.at_once, 2 * self.at_once})
         times = ", ".join(f"{_duration(math.ceil(solves / k) * limit)} on {k}" for k in counts)
         print(
-            f"{solves} solves of {limit:g} s each at most, {self.at_once} at once; "
+            f"{count(solves, 'solve')} of {limit:g} s each at most, {self.at_once} at once; "
             f"by the number of workers at most {times}.",
             file=sys.stderr,
         )

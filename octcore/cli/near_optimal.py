@@ -9,7 +9,7 @@ from typing import Any
 
 from octcore.cli import options, output
 from octcore.data.export import frame_to_csv
-from octcore.data.findings import quote
+from octcore.data.findings import count, percent, quote
 from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -90,8 +90,9 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
 
 def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
     lines = [
-        f"{found.count:,} trees of depth {found.depth}{which} lie within {found.tolerance:g} "
-        f"of the proven optimum {found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
+        f"{count(found.count, 'tree')} of at most depth {found.depth}{which} "
+        f"{'lies' if found.count == 1 else 'lie'} within {found.tolerance:g} of the proven optimum "
+        f"{found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
         f"{found.seconds:.2f} s",
     ]
     if found.count:
@@ -99,7 +100,8 @@ def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
         ranked = sorted(found.features.items(), key=lambda item: (-item[1], item[0]))
         lines += ["", f"{'feature':<24} {'in trees':>10} {'at the root':>12}"]
         lines += [
-            f"{name[:24]:<24} {n / found.count:>10.1%} {found.roots[name] / found.count:>12.1%}"
+            f"{name[:24]:<24} {percent(n / found.count):>10} "
+            f"{percent(found.roots[name] / found.count):>12}"
             for name, n in ranked[:SHOWN_FEATURES]
             if n
         ]
@@ -109,7 +111,7 @@ def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
     for number, tree in enumerate(found.trees(shown), start=1):
         lines += [
             "",
-            f"tree {number}: objective {found.objective(tree):.6f}, {tree.n_leaves} leaves",
+            f"tree {number}: objective {found.objective(tree):.6f}, {count(tree.n_leaves, 'leaf')}",
             to_text(tree, found.encoding),
         ]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from typing import Any
 from octcore.cli import options, output
 from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
+from octcore.data.findings import percent
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
 from octcore.parameters import check_all, unknown_name
@@ -114,9 +115,9 @@ def _solve_one_vs_rest(
         f"{data.target_name} = {label} against the rest\n{run_report(run)}\n"
         for label, run in zip(model.classes, model.runs, strict=True)
     ]
-    lines += [model.summary, f"together right on {model.accuracy:.2%} of the training rows"]
+    lines += [model.summary, f"together right on {percent(model.accuracy, 2)} of the training rows"]
     if model.test_accuracy is not None:
-        lines.append(f"and on {model.test_accuracy:.2%} of the held-out rows")
+        lines.append(f"and on {percent(model.test_accuracy, 2)} of the held-out rows")
     output.write_result(arguments.json, model.to_dict, "\n".join(lines))
     return 0
 

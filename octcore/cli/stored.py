@@ -15,6 +15,7 @@ from octcore.cli.options import add_json, add_reading_options, read_options, sou
 from octcore.cli.output import json_line, report_of, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
+from octcore.data.findings import percent
 from octcore.data.packing import unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.data.serial import default_path, jsonable, read_json
@@ -334,5 +335,5 @@ def find_run(store: RunStore, text: str) -> RunInfo:
 def _line(info: RunInfo) -> str:
     when = datetime.fromtimestamp(info.created).strftime("%Y-%m-%d %H:%M")
     accuracy = info.summary.get("accuracy")
-    shown = "-" if accuracy is None else f"{accuracy:.2%}"
+    shown = "-" if accuracy is None else percent(accuracy, 2).replace(" ", "")
     return f"{info.id[:SHORT_ID]}  {when}  {info.state.value:<11}  {shown:>7}  {info.name}"

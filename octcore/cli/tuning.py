@@ -11,6 +11,7 @@ import numpy as np
 from octcore.cli import options
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, check_outputs, write_result
+from octcore.data.findings import count
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
@@ -101,7 +102,9 @@ def tune_report(result: TuneResult) -> str:
     tests = result.test_accuracies
     if tests:
         spread = f" +- {np.std(tests):.2%}" if len(tests) > 1 else ""
-        lines.append(f"test accuracy {np.mean(tests):.2%}{spread} over {len(tests)} splits")
+        lines.append(
+            f"test accuracy {np.mean(tests):.2%}{spread} over {count(len(tests), 'split')}"
+        )
     winners = dict.fromkeys(result.chosen)
     chosen = "; ".join(", ".join(f"{k}={v}" for k, v in winner) for winner in winners)
     measure = next((n for n in ("mean cost", "weighted accuracy") if n in table), "accuracy")

@@ -52,7 +52,9 @@ def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
     steps = list(zip(ends, (*trees, trees[-1]), strict=True))
     points = [(end, sum(by_leaves.values())) for end, by_leaves in steps]
     line = {"shape": "hv", "width": 2.6, "color": palette.incumbent}
-    curve(figure, points, "all trees", "%{y:,} trees within %{x:.3~f} points", line=line)
+    told = [text.count(n, "tree") for _, n in points]
+    hover = "%{customdata} within %{x:.3~f} points"
+    curve(figure, points, "all trees", hover, line=line, customdata=told)
     for k, size in enumerate(sorted(trees[-1])):
         points = [(end, by_leaves.get(size)) for end, by_leaves in steps]
         line = {"shape": "hv", "width": 1.4, "color": palette.class_colour(k + 1), "dash": "dot"}
@@ -79,7 +81,10 @@ def leaves_figure(record: Alternatives, palette: Palette) -> go.Figure:
         textfont={"color": palette.text},
         textposition="outside",
         cliponaxis=False,
-        hovertemplate="%{y:,} trees with %{x} leaves<extra></extra>",
+        customdata=[
+            f"{text.count(n, 'tree')} with {text.count(k, LEAF_WORDS)}" for k, n in counts.items()
+        ],
+        hovertemplate="%{customdata}<extra></extra>",
     )
     figure.update_xaxes(title_text="leaves", dtick=1)
     figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
@@ -186,7 +191,8 @@ def sunburst_figure(
         marker={"line": {"color": palette.background, "width": 1}},
         leaf={"opacity": 1},
         insidetextorientation="auto",
-        hovertemplate="%{label}<br>%{value:,} trees<extra></extra>",
+        customdata=[text.count(values[key], "tree") for key in labels],
+        hovertemplate="%{label}<br>%{customdata}<extra></extra>",
     )
     colours = [palette.class_colour(k) for k in range(7)]
     figure.update_layout(
@@ -224,6 +230,7 @@ def disagreement_figure(
     places = Places(make_axis([data], x), make_axis([data], y))
     across, upwards = places.across.dots(data.frame, 0), places.up.dots(data.frame, 1)
     largest = max(0.02, float(record.disagreement.max(initial=0.0)))
+    first = int(data.codes.min())
     for k, label in enumerate(data.classes):
         rows = np.flatnonzero(data.codes == k)
         if not len(rows):
@@ -242,7 +249,7 @@ def disagreement_figure(
                 "cmax": largest,
                 "colorscale": [[0.0, palette.grid], [0.5, "#E69F00"], [1.0, "#D55E00"]],
                 "line": {"width": 0.7, "color": palette.muted},
-                "showscale": k == 0,
+                "showscale": k == first,
                 "colorbar": {
                     "title": {"text": "other class", "font": {"color": palette.text, "size": 13}},
                     "tickformat": ".0%",

@@ -58,7 +58,9 @@ class Panels:
         parts = [f"{p.name} proves {p.y[-1] if p.y else 0} of {p.total}" for p in self.proven]
         more = ""
         if self.n_left_out:
-            more = f" {self.n_left_out} lines are left out: not every curve has them."
+            verb = "is" if self.n_left_out == 1 else "are"
+            lines = text.count(self.n_left_out, "line")
+            more = f" {lines} {verb} left out: not every curve has such."
         if not self.same_instances:
             more = " The curves have no instance in common; each is drawn on its own."
         return "; ".join(parts) + "." + more
@@ -243,7 +245,9 @@ def beside_the_paper(
         if pairs := published_data(lines, measure):
             caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
             figure = published_figure(pairs, measure, palette)
-            found.append((caption, figure, f"{len(pairs)} figures of ours beside the paper's."))
+            found.append(
+                (caption, figure, f"{text.count(len(pairs), 'figure')} of ours beside the paper's.")
+            )
     roots = root_bounds(lines)
     if roots is not None:
         caption = "Distance of the root bound from the optimum"
@@ -275,7 +279,9 @@ class RootBounds:
         parts = (
             f"{name} {text.percent(mean)}" for name, mean in zip(self.models, means, strict=True)
         )
-        return f"Mean over {len(whole)} instances with all bounds: {', '.join(parts)}."
+        return (
+            f"Mean over {text.count(len(whole), 'instance')} with all bounds: {', '.join(parts)}."
+        )
 
 
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:

@@ -35,10 +35,12 @@ def penalty_path_figure(
             figure,
             [(p.leaves, p.worth) for p in points],
             f"{name}, training",
-            "%{x} leaves: %{y:.2%}<br>%{customdata[2]}",
+            "%{customdata[3]}: %{y:.2%}<br>%{customdata[2]}",
             line={"color": colour, "width": 2.5},
             marker=mark(palette.class_marker(k % 4), 12, fills, colour, 2),
-            customdata=[[label, p.leaves, p.range_words] for p in points],
+            customdata=[
+                [label, p.leaves, p.range_words, text.count(p.leaves, "leaf")] for p in points
+            ],
         )
         tested = [p for p in points if p.test_worth is not None]
         if tested:
@@ -46,10 +48,10 @@ def penalty_path_figure(
                 figure,
                 [(p.leaves, p.test_worth) for p in tested],
                 f"{name}, held out",
-                "%{x} leaves: %{y:.2%} of the held-out rows",
+                "%{customdata[2]}: %{y:.2%} of the held-out rows",
                 line={"color": colour, "width": 1.8, "dash": "dot"},
                 marker={"symbol": "x", "size": 7},
-                customdata=[[label, p.leaves] for p in tested],
+                customdata=[[label, p.leaves, text.count(p.leaves, "leaf")] for p in tested],
             )
     if sizes:
         curve(

@@ -122,7 +122,8 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
                 "color": palette.class_colour(k),
                 "line": {"color": palette.outline, "width": 0.5},
             },
-            hovertemplate=f"{name}: %{{y}} rows<extra></extra>",
+            customdata=[text.count(n, "row") for n in record.counts[k]],
+            hovertemplate=f"{name}: %{{customdata}}<extra></extra>",
         )
     for threshold in record.thresholds:
         figure.add_vline(x=threshold, line={"color": palette.text, "width": 1.5, "dash": "dash"})
@@ -189,7 +190,8 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
             textposition="outside",
             cliponaxis=False,
             textfont={"size": 13, "color": palette.text},
-            hovertemplate="%{y}: %{x:,} rows<extra></extra>",
+            customdata=[text.count(n, "row") for n in record.counts],
+            hovertemplate="%{y}: %{customdata}<extra></extra>",
         ),
         layout=base_layout(palette, has_legend=False, height=max(120, 44 + 30 * len(labels))),
     )

@@ -28,6 +28,8 @@ import numpy as np
 from octcore.data.dataset import Dataset
 
 MOST_FEATURES = 24
+ROUNDING = 1e-12
+"""Values closer than this are equal."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def curve_figure(
 
 
 def _words(entry: RootValue) -> str:
-    return f"{entry.value:.4g}" + (f" (−{entry.loss:.2g})" if entry.loss else " (best)")
+    return f"{entry.value:.4g}" + (f" (−{entry.loss:.2g})" if entry.loss > ROUNDING else " (best)")
 
 
 MOST_COLUMNS = 8

@@ -114,7 +114,7 @@ def _thresholds(run: SolvedRun) -> str:
     rows = []
     for node, span in spans.items():
         told = split_words(run.tree.splits[node], run.encoding)
-        ends = "not found in time" if span is None else " to ".join(f"{end:.4g}" for end in span)
+        ends = "not found in time" if span is None else " to ".join(map(value_text, span))
         rows.append((node, text.words(told.test), ends))
     words = (
         f"Every threshold between the two numbers costs less than {lost_words(run)}: the rest of "

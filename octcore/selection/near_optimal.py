@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.findings import count
 from octcore.data.serial import jsonable
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Outcome, StopReason
@@ -113,7 +114,7 @@ class NearOptimalTrees:
 
     def __repr__(self) -> str:
         return (
-            f"<NearOptimalTrees: {self.count:,} trees of depth {self.depth} within "
+            f"<NearOptimalTrees: {count(self.count, 'tree')} of depth {self.depth} within "
             f"{self.tolerance:g} of the optimum {self.optimum:.6g}>"
         )
 

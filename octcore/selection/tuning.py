@@ -21,6 +21,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.tree.constraints import Constraints
 
+SCORE_DIGITS = 12
 CHOICES = ("accuracy", "features", "one-error")
 NEAR_BEST = 0.975
 """The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""
@@ -52,9 +53,10 @@ class TuneResult:
         lines = []
         for candidate in dict.fromkeys(fit.candidate for fit in self.fits):
             mine = [f for f in self.fits if f.candidate == candidate and f.inner >= 0]
+            trained = [f for f in mine if not f.error]
             scores = [f.accuracy for f in mine if f.accuracy is not None]
             further = {
-                name.replace("_", " "): [getattr(f, name) for f in mine if not f.error]
+                name.replace("_", " "): [getattr(f, name) for f in trained]
                 for name in ("mean_cost", "weighted_accuracy")
             }
             lines.append(
@@ -63,8 +65,8 @@ class TuneResult:
                     "accuracy": float(np.mean(scores)) if scores else None,
                     "spread": float(np.std(scores)) if scores else None,
                     **{n: float(np.mean(v)) for n, v in further.items() if v and None not in v},
-                    "features": float(np.mean([f.features for f in mine])),
-                    "leaves": float(np.mean([f.leaves for f in mine])),
+                    "features": float(np.mean([f.features for f in trained])) if trained else None,
+                    "leaves": float(np.mean([f.leaves for f in trained])) if trained else None,
                     "proven": sum(f.status == "optimal" for f in mine),
                     "fits": len(mine),
                     "seconds": float(np.sum([f.seconds for f in mine])),
@@ -268,7 +270,9 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
         if any(fit.error for fit in mine):
             continue
         found = [fit.score for fit in mine if fit.score is not None]
-        scores[candidate] = (float(np.mean(found)), float(np.mean([fit.features for fit in mine])))
+        # To few digits: the order of the folds must not part candidates that are as good.
+        mean = round(float(np.mean(found)), SCORE_DIGITS)
+        scores[candidate] = (mean, float(np.mean([fit.features for fit in mine])))
         errors[candidate] = float(np.std(found) / np.sqrt(max(1, len(found) - 1)))
     if not scores:
         reason = next((fit.error for fit in fits if fit.error), "no fit")

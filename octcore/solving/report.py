@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.checks import BUCKETS
+from octcore.data.findings import count, percent
 from octcore.data.serial import jsonable, versions
 from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
@@ -160,7 +161,7 @@ def _rows(run: Run) -> tuple[np.ndarray | None, np.ndarray | None]:
 
 def run_line(run: Run) -> str:
     """One line: what was solved, what is proven, how many rows are right."""
-    size = "no tree" if run.tree is None else f"{run.tree.n_leaves} leaves"
+    size = "no tree" if run.tree is None else count(run.tree.n_leaves, "leaf")
     return (
         f"<Run {run.formulation}: {run.certificate.badge}, {size}, "
         f"accuracy {_percent(run.accuracy)}, gap {_percent(run.gap)}>"
@@ -212,4 +213,4 @@ def _number(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2%}"
+    return "-" if value is None else percent(value, 2).replace(" ", "")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from octcore.data.findings import percent
 from octcore.engines.events import Event, relative_gap
 from octcore.numerics import kernels
 
@@ -47,7 +48,7 @@ def standing(seconds: float, phase: str, incumbent: float | None, bound: float |
     gap = relative_gap(incumbent, bound)
     shown = {"incumbent": incumbent, "bound": bound}
     parts = [f"{name} {'-' if value is None else f'{value:.6g}'}" for name, value in shown.items()]
-    parts.append(f"gap {'-' if gap is None else f'{gap:.2%}'}")
+    parts.append(f"gap {'-' if gap is None else percent(gap, 2).replace(' ', '')}")
     return "  ".join([f"{seconds:6.1f} s", phase, *parts])
 
 

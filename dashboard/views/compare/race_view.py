@@ -87,9 +87,7 @@ def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
         words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
         others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
         if others:
-            words.append(
-                f"It is not that of {', '.join(others)}, with other features, depth or objective."
-            )
+            words.append(f"It is not that of {', '.join(others)}, which solve another problem.")
     if scale == "objective":
         words.append("Thin lines are bounds.")
     if any(e.proven is not None for e in entrants):

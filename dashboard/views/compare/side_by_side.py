@@ -147,7 +147,9 @@ def features(runs: Sequence[Finished]) -> None:
         alt=f"Weight of every feature at every branch node; features used: {words}",
     )
     more = (
-        f" {record.n_hidden} features with little weight are not drawn." if record.n_hidden else ""
+        f" {text.count(record.n_hidden, 'feature')} with little weight: not drawn."
+        if record.n_hidden
+        else ""
     )
     is_plain = all(f.run.tree is None or f.run.tree.is_univariate for f in drawn)
     weights = "" if is_plain else "Share of the absolute weights in percent, on scaled columns. "

@@ -285,5 +285,6 @@ def _curve(run: SolvedRun, job: JobView) -> None:
     )
     st.caption(
         f"Shares of the {which} rows. Every filled point is a tree that is proven optimal for its "
-        "cost of asking; beyond the last one no tree would ask."
+        "cost of asking"
+        + ("; beyond the last one no tree would ask." if len(points) > STEPS else ".")
     )

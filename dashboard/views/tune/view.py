@@ -259,7 +259,7 @@ def _head(standing: Standing) -> None:
         protocol = get_protocol(standing.result.protocol).title
         words = {"done": "done", "stopped": "stopped; what was trained is kept"}
         left.caption(
-            f"{words.get(job.state, job.state)} · {len(standing.fits)} trainings in "
+            f"{words.get(job.state, job.state)} · {text.count(len(standing.fits), 'training')} in "
             f"{text.seconds(job.elapsed)} · {text.markdown(protocol, 80)}"
         )
         if standing.job.error is not None:

@@ -10,6 +10,7 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.price_paths import penalty_path_figure
+from octcore.plotting.rows_plot import class_bars, class_bars_figure
 from octcore.selection.penalty_path import PenaltyPath, penalty_path
 from octcore.worker.client import WorkerPool
 
@@ -74,3 +75,8 @@ def test_a_stopped_path_ends_at_once(server):
     assert server.wait(asked, 30)
     assert server.get(asked).result is None
     assert server.get(asked).message == "It was stopped."
+
+
+def test_one_is_no_plural_where_the_pointer_tells():
+    figure = class_bars_figure(class_bars(["a", "b"], [1, 2]), LIGHT)
+    assert list(figure.data[0].customdata) == ["1 row", "2 rows"]

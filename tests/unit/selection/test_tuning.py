@@ -79,6 +79,20 @@ def test_one_error_takes_the_fewest_features_within_what_the_folds_can_tell() ->
     assert choose(fits, "one-error") == (("c", "narrow"),)
 
 
+def test_what_could_not_be_trained_has_no_size_and_folds_in_another_order_are_a_tie() -> None:
+    failed = replace(_fit("b", 0.9, 3), error="no", leaves=0, features=0)
+    result = TuneResult("cart", "k-fold", "accuracy", (_fit("a", 0.8, 2), failed), (), (), (), 0)
+    table = result.table().set_index("c")
+    assert table.loc["a", "leaves"] == 4
+    assert np.isnan(table.loc["b", "leaves"])
+    assert np.isnan(table.loc["b", "features"])
+    folds = (0.1, 0.2, 0.3)
+    assert np.mean(folds) != np.mean(folds[::-1])
+    fits = [_fit("a", a, 1) for a in folds] + [_fit("b", a, 1) for a in folds[::-1]]
+    for order in (fits, fits[::-1]):
+        assert choose(order, "accuracy") == order[0].candidate
+
+
 def test_grid_is_every_combination() -> None:
     assert len(expand_grid({"leaf_penalty": [0.1, 0.2], "depth": [1, 2, 3]})) == 6
     with pytest.raises(SettingsError, match="list of values for depth"):
