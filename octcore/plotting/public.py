@@ -6,6 +6,7 @@ Every function takes ``theme="light"`` or ``"dark"``, the ground that the figure
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
+from pandas.util import hash_pandas_object
 
 from octcore.errors import SettingsError
 from octcore.formulations.base import objective_words
@@ -186,10 +187,18 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     entrants = [
         Entrant(label, run.trace, objective_words(run.settings), problem, optimum)
         for label, run in zip(labels, runs, strict=True)
-        for problem in [repr((run.settings.get("data"), question(run.settings)))]
+        for problem in [repr((_rows_of(run), question(run.settings)))]
         for optimum in [run.objective if run.is_proven else None]
     ]
     return race_figure(race_data(entrants, scale), palette_for(theme))
+
+
+def _rows_of(run: Run) -> object:
+    """What is equal for runs on the same training rows."""
+    if run.train is None:
+        return run.settings.get("data")
+    rows = run.train.frame.assign(**{"": run.train.codes})
+    return hash_pandas_object(rows, index=False).tolist()
 
 
 def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "light") -> go.Figure:

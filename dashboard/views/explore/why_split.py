@@ -23,6 +23,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
+from octcore.plotting.row_path import value_text
 from octcore.plotting.thresholds import first_split_words, node_values_data, root_values_figure
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import ordered_columns, own_column, sides
@@ -84,7 +85,7 @@ def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
         return
     rows, values, right = sides(run, node)
     low, high = (
-        f"{text.number(end, 6)} ({lines_words(run.train, rows[values == end])})"
+        f"{value_text(end)} ({lines_words(run.train, rows[values == end])})"
         for end in (values[~right].max(), values[right].min())
     )
     yield f"Every threshold between {low} and {high} parts these rows alike."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.views.compare.presets import (
@@ -13,8 +15,10 @@ from dashboard.views.compare.presets import (
     short_labels,
     start_order,
 )
+from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.engines.trace import Trace
+from octcore.plotting import compare
 from octcore.plotting.gap_plot import GAP_FLOOR
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import (
@@ -179,3 +183,17 @@ def test_exact_search_starts_first():
     assert start_order([{"formulation": "s-oct"}, {"formulation": "threshold-search"}]) == [1, 0]
     entrants = [{"formulation": key} for key in ("flow-oct", "bend-oct", "path-search")]
     assert start_order(entrants) == [2, 0, 1]
+
+
+def test_an_optimum_on_other_rows_is_not_that_of_the_first_run():
+    x = np.arange(20.0)
+    runs = [
+        solve(Dataset.from_arrays(pd.DataFrame({"x": x}), np.where(x < k, "a", "b")), depth=1)
+        for k in (5, 9)
+    ]
+    certificate = replace(runs[0].certificate, proven=False)
+    open_run = replace(runs[0], status="feasible", certificate=certificate)
+    names = [line.name for line in compare([open_run, runs[1]], "objective").data]
+    assert not any("optimum" in name for name in names)
+    names = [line.name for line in compare([open_run, runs[0]], "objective").data]
+    assert any("optimum" in name for name in names)
