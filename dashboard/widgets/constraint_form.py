@@ -99,8 +99,8 @@ def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]
         st.caption("Nothing can rise or fall: no column has an order.")
         return {}
     found: dict[str, str] = {}
-    focus = data.classes[-1] if data.focus is None else data.focus
-    towards = f"towards {text.markdown(focus, 24)}"
+    last = data.classes[-1] if data.positive_class is None else data.positive_class
+    towards = f"towards {text.markdown(last, 24)}"
     for column, way, word in zip(st.columns(2), ("up", "down"), ("rises", "falls"), strict=True):
         names = column.multiselect(
             f"Only {word} {towards} with",

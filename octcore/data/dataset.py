@@ -43,7 +43,7 @@ class Dataset:
     y: npt.NDArray[np.int64] | None = None
     """Shape ``(n_samples,)``: codes into `classes`, read-only."""
     positive_class: Label | None = None
-    """The class that matters, if the user chose one; see `focus`."""
+    """The class a two-class formulation codes as +1, if the user chose one."""
     findings: tuple[Finding, ...] = ()
     row_lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Shape ``(n_samples,)``: line of the file each row came from (1 is the header)."""
@@ -79,18 +79,18 @@ class Dataset:
 
     @property
     def focus(self) -> Label | None:
-        """The class that matters; None for none.
+        """The class whose rows a tree must find; None for none.
 
-        Its rows are those that a tree must find, and it is the positive class of fairness limits,
-        of directions and of formulations for two classes.  The chosen one; of two the one that says
-        yes ("yes", 1, "ja", "malignant" or "x" beside "not x"), else the rarer, of equally many
-        rows the last.
+        The chosen one; of two the one that says yes ("yes", 1, "ja", "malignant" or "x" beside
+        "not x"), else the rarer.
         """
         if self.positive_class is not None or self.n_classes != 2:
             return self.positive_class
         place = affirmed(self.classes)
         first, second = self.class_counts
-        return self.classes[int(first >= second) if place is None else place]
+        if place is None and first == second:
+            return None
+        return self.classes[int(first > second) if place is None else place]
 
     def __repr__(self) -> str:
         target = "no target" if self.y is None else count(self.n_classes, "class")

@@ -72,8 +72,7 @@ def read_csv(
         missing numbers where more than a tenth of the rows would be lost; the warning of
         ``drop-rows`` says what ``auto`` would cost.
     positive_class : label or None
-        The class that matters (`Dataset.focus`): its recall is told, and it is the positive class
-        of side constraints and of formulations for two classes.
+        Class that two-class formulations code as +1.
     name : str or None
         Short name for titles; by default the file's name.
     merge : iterable of str

@@ -114,7 +114,8 @@ def plane_data(
     across, up = axes
     view = PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels)
     X = encoding.transform(data.frame)
-    positive = data.n_classes - 1 if data.focus is None else data.classes.index(data.focus)
+    last = data.n_classes - 1
+    positive = last if data.positive_class is None else data.classes.index(data.positive_class)
     of_sides = bool(formulation) and get_formulation(formulation).info.has_side_margins
     margins = node_margins(tree, X, None if of_sides else data.codes, positive)
     lines = split_lines(tree, view, margins)

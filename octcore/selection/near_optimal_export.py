@@ -21,7 +21,7 @@ def timbertrek(
     """Write trees in the form that TimberTrek reads (keys trie, featureMap, treeMap).
 
     TimberTrek knows two classes, "+" and "-", and no tree that is a single leaf; such trees are
-    left out, and "+" is the class that matters, of several classes the last where none is chosen.
+    left out, and of several classes the last one is "+" against the others.
 
     `trees`: trees to write, numbered from 1, with their objectives.
     `data`, `encoding`: rows that are counted, and the columns of the trees.
@@ -32,8 +32,7 @@ def timbertrek(
     Wang et al. (2022), "TimberTrek: exploring and curating sparse decision trees with interactive
     visualization", IEEE VIS; the form is that of its notebook widget.
     """
-    X, y, focus = encoding.transform(data.frame), data.codes, data.focus
-    plus = data.n_classes - 1 if focus is None else data.classes.index(focus)
+    X, y, plus = encoding.transform(data.frame), data.codes, data.n_classes - 1
     trie: dict[str, Any] = {"f": "root", "c": []}
     tree_map: dict[str, list[Any]] = {}
     written = [entry for entry in trees if entry[0].n_splits]

@@ -221,7 +221,6 @@ def _data_record(prepared: Prepared) -> dict[str, Any]:
         "name": prepared.train.name,
         "sha256": source.sha256,
         "target": prepared.train.target_name,
-        "positive": prepared.train.focus,
         "n_train": prepared.train.n_samples,
         "n_test": 0 if prepared.test is None else prepared.test.n_samples,
         "weighted": prepared.sample_weight is not None,
@@ -323,9 +322,6 @@ def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event])
     Nothing is solved; the rows are split again by the stored seed.
     """
     asked = Asked.of(record["settings"])
-    if data.positive_class is None and data.n_classes == 2:  # runs of before took the last one
-        meant = dict(record["settings"].get("data") or {}).get("positive", data.classes[-1])
-        data = replace(data, positive_class=meant)
     train, test, _ = split_rows(data, asked.test_size, asked.seed)
     return Run.from_dict(record, Trace(tuple(events)), train, test)
 

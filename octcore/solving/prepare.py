@@ -219,11 +219,8 @@ def split_rows(
     """Hold out a stratified, seeded share of the rows.
 
     Classes of one row stay in the training part.  When the test part is smaller than the number
-    of classes it is drawn without stratification, and a finding says so.  The class that matters is
-    that of all rows, in every part.
+    of classes it is drawn without stratification, and a finding says so.
     """
-    if data.focus != data.positive_class:
-        data = replace(data, positive_class=data.focus)
     if test_size == 0.0:
         return data, None, ()
     n_test = int(np.ceil(test_size * data.n_samples))
@@ -270,8 +267,8 @@ def _context(
 ) -> ConstraintContext:
     attributes = named_columns(settings.constraints, train)
     positive = train.n_classes - 1
-    if train.focus is not None:
-        positive = train.classes.index(train.focus)
+    if train.positive_class is not None:
+        positive = train.classes.index(train.positive_class)
     elif settings.constraints.fairness and train.n_classes > 2:
         raise SettingsError(
             "NO_POSITIVE_CLASS",

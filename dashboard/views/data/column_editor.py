@@ -59,10 +59,10 @@ def _class_that_matters() -> None:
         placeholder="none more than the others",
         format_func=lambda label: text.printable(label, 40),
         key=session.widget_key("matters", session.table().sha256, choice.target, str(default)),
-        help="Every tree says how many of its rows it finds, and it is the positive class of "
-        "fairness limits, of directions and of formulations for two classes. Of two classes the "
-        "one that says yes matters (yes, 1, ja, malignant, x beside not x), else the rarer, unless "
-        "you choose.",
+        help="Every tree says how many of its rows it finds. Of two classes the one that says yes "
+        "matters (yes, 1, ja, malignant, x beside not x), else the rarer, unless you choose. A "
+        "chosen one is also the positive class of fairness limits and of formulations for two "
+        "classes; the last one is, where none is chosen.",
     )
     if picked is not None and picked != default and session.change_choice(positive_class=picked):
         st.rerun()

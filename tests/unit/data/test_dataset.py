@@ -62,7 +62,7 @@ def test_labels_of_every_type(labels, classes):
         (["non-smoker", "smoker", "smoker", "smoker"], "smoker"),
         (["a", "b", "b", "b"], "a"),
         (["a", "a", "a", "b"], "b"),
-        (["a", "a", "b", "b"], "b"),
+        (["a", "a", "b", "b"], None),
         (["no", "ja", "ja", "ja"], "no"),
         (["a", "b", "c", "c"], None),
     ],

@@ -12,7 +12,6 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import SettingsError
-from octcore.solving.finish import read_back
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 from octcore.tree import metrics
@@ -228,24 +227,3 @@ def test_class_changes_are_said_not_to_be_all_thresholds():
     assert (run.objective, run.certificate.verified) == (0.9, True)
     assert any("class-change features, not among all" in s for s in run.certificate.statements)
     assert octcore.solve(data, params={"leaf_penalty": 0.0}).objective == 1.0
-
-
-def test_every_part_of_a_run_means_the_same_class():
-    """Of nearly equal classes the training part may have another rarer one than all rows."""
-    x = np.arange(41.0)
-    data = Dataset.from_arrays(pd.DataFrame({"x": x}), np.where(x < 20, "left", "right"))
-    assert data.focus == "left"
-    run = octcore.solve(data, depth=1, test_size=0.25, seed=3).needed
-    assert run.train.focus == run.test.focus == "left"
-    assert run.settings["data"]["positive"] == "left"
-    yes = Dataset.from_arrays(data.frame, np.where(x < 30, "ja", "nein"))
-    rising = octcore.solve(yes, depth=1, constraints={"monotone": {"x": "up"}})
-    falling = octcore.solve(yes, depth=1, constraints={"monotone": {"x": "down"}})
-    assert falling.accuracy == 1.0, "ja falls with x"
-    assert rising.needed.tree.n_leaves == 1
-    assert rising.certificate.verified is not False
-    # Stored before the class was told: the last one was meant.
-    record = rising.to_dict()
-    del record["settings"]["data"]["positive"]
-    assert read_back(record, yes, ()).needed.train.focus == "nein"
-    assert read_back(rising.to_dict(), yes, ()).needed.train.focus == "ja"
