@@ -78,13 +78,6 @@ class Case:
         """Class index of every row."""
         return np.unique(self.y, return_inverse=True)[1]
 
-    @property
-    def positive(self) -> int:
-        """Index of the class that matters: 1 beside 0; else of two the rarer, or the last."""
-        counts = np.bincount(self.codes)
-        first_is_rarer = len(counts) == 2 and self.classes != (0, 1) and counts[0] < counts[1]
-        return 0 if first_is_rarer else len(counts) - 1
-
     @cached_property
     def row_weights(self) -> np.ndarray:
         """Weight of every row in the objective: sample weight times class weight."""

@@ -236,7 +236,7 @@ def keeps(case: Case, predicted: np.ndarray, features: frozenset[int]) -> bool:
     if not keeps_floors(floors, predicted, case.codes):
         return False
     limits = {name: asked[name] for name in (*PARITY, "conditional_parity") if name in asked}
-    positive = case.positive
+    positive = len(case.classes) - 1
     return all(
         keeps_parity(name, limit, case.columns, predicted == positive, case.codes == positive)
         for name, limit in limits.items()
