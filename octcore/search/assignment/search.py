@@ -121,7 +121,8 @@ class AssignmentTask:
             if stop():
                 return False
             yield self.to_tree(step) if isinstance(step, dict) else step
-        return bool(search.cost >= target and search.open >= target)
+        least = search.open - self.problem.not_counted
+        return bool(search.cost >= target and least >= target * (1 - LATTICE_SLACK**2))
 
 
 def labellings(n_classes: int, depth: int, alike: bool = True) -> list[tuple[int, ...]]:

@@ -227,6 +227,9 @@ def _choose(
     # Planes that use a column without paying for it cost more than the errors.
     is_settled = column < 0 and _is_settled(stack)
     if is_settled or level + 1 >= len(stack.point):
+        # Values of programs that only say if there is a plane are no part of a cost.
+        for slot in range(level * len(stack.planes), (level + 1) * len(stack.planes)):
+            bound += data.limit - programs.value[slot] if data.limit < np.inf else 0.0
         stack.least[1] = min(stack.least[1], bound)
         if is_settled and data.limit < np.inf:
             _keep(programs, stack, level, stack.errors[level])

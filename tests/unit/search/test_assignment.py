@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from octcore.search.assignment import few_columns
+from octcore.search.assignment import search as assignment
 from octcore.search.assignment.search import AssignmentProblem, AssignmentSearch, labellings
+from octcore.tree.tree import Tree
 from tests.unit.search.assignments import by_enumeration, small_problem
 
 
@@ -114,3 +116,27 @@ def test_labellings_leave_out_exchanged_subtrees() -> None:
     assert labellings(2, 2) == [(0, 1, 0, 1)]
     assert len(labellings(3, 2)) == 6
     assert labellings(1, 2) == [(0, 0, 0, 0)]
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3, 4, 20])
+def test_what_is_left_undecided_proves_no_bound(
+    levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plane whose norm alone costs more than the light row, which is wrong in the best tree."""
+    monkeypatch.setattr(assignment, "MOST_LEVELS", levels)
+    X, y, light = np.array([[0.0], [0.5], [0.9], [0.903]]), np.array([0, 1, 0, 1]), 6e-4
+    problem = assignment.AssignmentProblem(
+        X, y, np.array([1.0, light, 1.0, 1.0]), 2, 1, 2e-3 / light, 1e-6, 2e3, 1e-9, 1e-3
+    )
+    task = assignment.AssignmentTask(problem, lambda planes: Tree({}, {1: 0}, 1, 2), y, y)
+
+    def is_proven(target: float) -> bool:
+        proof = task.prove(target, lambda: False)
+        try:
+            while True:
+                next(proof)
+        except StopIteration as end:
+            return end.value
+
+    assert not is_proven(1.05 * light)
+    assert is_proven(light) == (levels == 20)
