@@ -215,15 +215,17 @@ class Recorder:
 
     @property
     def is_closed(self) -> bool:
-        """Whether bound and incumbent prove optimality, by equality or by granularity."""
+        """Whether bound and incumbent prove optimality, by equality or by granularity.
+
+        A tree beyond the bound proves nothing: one of both is wrong.
+        """
         objective, bound = self.state.incumbent, self.state.bound
         if objective is None or bound is None:
             return False
         distance = bound - objective if self.sense is Sense.MAXIMISE else objective - bound
         slack = closing_slack(objective, self.span)
-        if distance <= self.tolerance * abs(objective):
-            return True
-        return distance <= slack or distance < self.granularity * (1 - 1e-6) - slack
+        allowed = max(slack, self.tolerance * abs(objective))
+        return -allowed <= distance <= max(allowed, self.granularity * (1 - 1e-6) - slack)
 
     def _count(self, nodes: int | None, cuts: int | None) -> None:
         self.state = replace(

@@ -158,11 +158,13 @@ def _limited(program: Program, bound: float | None, objective: float | None) -> 
 
 
 def _snapped(program: Program, bound: float | None, objective: float | None) -> float | None:
-    """The objective itself where its granularity proves that of a bound."""
+    """The objective itself where its granularity proves that of a bound; None if they disagree."""
     if objective is None or bound is None:
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)
+    if distance < -max(slack, program.tolerance * abs(objective)):
+        return None
     # The next better value lies a granularity away, beyond the bound; less counts for sums that
     # are rounded.
     return objective if distance <= max(slack, program.granularity * (1 - 1e-6) - slack) else bound

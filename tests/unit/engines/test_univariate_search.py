@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines import univariate_search
 from octcore.errors import SettingsError
+from octcore.search.univariate.question import Answer, Question
 
 
 def listed() -> octcore.Run:
@@ -35,3 +39,21 @@ def test_another_wrong_setting_is_no_end(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(univariate_search, "_at_prices", refuse)
     with pytest.raises(SettingsError, match="depth must be"):
         listed()
+
+
+def test_a_tree_better_than_the_bound_of_the_search_is_no_optimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = univariate_search.answer
+
+    def wrong(asked: Question, *others: Any) -> Answer:
+        answer(asked, *others)
+        return answer(replace(asked, max_leaves=1))
+
+    monkeypatch.setattr(univariate_search, "answer", wrong)
+    rows = Dataset.from_arrays(np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1])
+    run = octcore.solve(rows, "threshold-search", depth=1, verify=False)
+    assert run.tree is not None
+    assert run.tree.n_leaves == 2
+    assert (run.status, run.bound) == ("feasible", None)
+    assert any("contradict each other" in finding for finding in run.findings)
