@@ -19,6 +19,7 @@ from tests.fuzz.failure import must
 MAY_BE_OPEN = (
     "(estimated", "bin-oct counts idle splits", "values lie closer", "not done in",
     "which is within the tolerance of the s",  # search or solver
+    "trees that go one way",
 )  # fmt: skip
 """Why a univariate optimum may not be verified."""
 STEP = 1.5e-6

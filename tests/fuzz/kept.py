@@ -23,6 +23,24 @@ CASES = {
             "epsilon": 0.01,
         },
     ),
+    "a-column-that-may-only-rise": Case(
+        key="threshold-search",
+        columns={"f0": (0, 0, 1)},
+        y=(1, 1, 0),
+        depth=1,
+        encoding="raw",
+        params={"leaf_penalty": 0.01},
+        constraints={"monotone": {"f0": "up"}},
+    ),
+    "a-column-that-rises-where-another-one-differs": Case(
+        key="threshold-search",
+        columns={"f0": (0, 0, 0, 1, 1, 1), "f1": (0, 1, 2, 0, 1, 2)},
+        y=(1, 1, 1, 0, 0, 1),
+        depth=2,
+        encoding="raw",
+        params={"leaf_penalty": 0.01},
+        constraints={"monotone": {"f1": "up"}},
+    ),
     "a-leaf-of-the-smallest-size-is-too-small": Case(
         key="path-search",
         columns={

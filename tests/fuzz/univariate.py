@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from tests.fuzz.rows import (
     draw_weights,
 )
 from tests.referee.constrained import OutcomeRules, best_outcome
-from tests.referee.encoding import encode
+from tests.referee.encoding import Encoded, encode
 from tests.referee.parity import keeps_floors, keeps_parity
 from tests.referee.routing import RoutedTree, route
 from tests.referee.univariate import error_table
@@ -59,6 +60,7 @@ SUBJECTS = (
     {"max_leaves", "max_splits", "min_samples_leaf"},
     {"max_features", "forbidden_features", "forbidden_pairs", "root_feature",
      "feature_once_per_path"},
+    {"monotone"},
     {"class_weight", "min_recall", "conditional_parity", *PARITY},
 )  # fmt: skip
 """What side constraints are about; each as often as the others."""
@@ -200,15 +202,27 @@ def _from_table(case: Case) -> Expected:
     return Expected(float(optimum) if np.isfinite(optimum) else None, by_root)
 
 
+def _grid(case: Case) -> Encoded:
+    """All rows that could be: every value of a raw column beside every one of the others."""
+    values = [sorted(set(cells)) for cells in case.columns.values()]
+    rows = zip(*itertools.product(*values), strict=True)
+    return encode(dict(zip(case.columns, rows, strict=True)), case.encoding == "scaled")
+
+
 def _from_outcomes(case: Case) -> Expected:
     encoded, asked, names = case.encoded, case.constraints, list(case.columns)
+    n, cuts, costs = len(case.y), encoded.cuts, case.of_rows
+    if "monotone" in asked:
+        cuts = np.concatenate([cuts, _grid(case).cuts])
+        costs = np.concatenate([costs, np.zeros((len(cuts) - n, costs.shape[1]))])
     rules = OutcomeRules(
-        encoded.cuts,
+        cuts,
         encoded.cut_groups,
         case.costs.shape[1],
         asked.get("min_samples_leaf", 1),
         _allowed(case),
         bool(asked.get("feature_once_per_path")),
+        n,
     )
     root = asked.get("root_feature")
     outcomes = rules.outcomes(case.depth, None if root is None else names.index(root))
@@ -218,10 +232,21 @@ def _from_outcomes(case: Case) -> Expected:
         return objective.sign * objective.of(costs, leaves)
 
     def admits(predicted: np.ndarray, features: frozenset[int], leaves: int) -> bool:
-        return leaves <= leaf_limit(case) and keeps(case, predicted, features)
+        is_kept = leaves <= leaf_limit(case) and keeps(case, predicted[:n], features)
+        return is_kept and keeps_directions(case, predicted[n:])
 
-    best = best_outcome(outcomes, case.of_rows, value, admits)
+    best = best_outcome(outcomes, costs, value, admits)
     return Expected(None if best is None else objective.sign * best)
+
+
+def keeps_directions(case: Case, predicted: np.ndarray) -> bool:
+    """Tell whether predictions of the rows of `_grid` only rise, or fall, along columns."""
+    shape = [len(set(cells)) for cells in case.columns.values()]
+    for name, way in case.constraints.get("monotone", {}).items():
+        steps = np.diff(predicted.reshape(shape), axis=list(case.columns).index(name))
+        if ((steps if way == "up" else -steps) < 0).any():
+            return False
+    return True
 
 
 def keeps(case: Case, predicted: np.ndarray, features: frozenset[int]) -> bool:
@@ -341,6 +366,9 @@ def check_tree(
     must(all(len(raw) == 1 for raw in tested.values()), "a split on several features")
     must(bool(_allowed(case)[list(used)].all()), "a forbidden feature is tested")
     must(keeps(case, tree.predicted, used), "a constraint over the leaves is broken")
+    if "monotone" in asked:
+        anywhere = route(record, _grid(case).X).predicted
+        must(keeps_directions(case, anywhere), "the prediction turns along a column")
     if "root_feature" in asked:
         wanted = {names.index(asked["root_feature"])}
         must(tested.get(1) == wanted, "the root tests another feature")
@@ -511,6 +539,8 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     may_stand = tests_trees or not set(constraints) & ABOUT_SHARES
     if takes_costs and may_stand and rng.random() < 0.4:
         settings |= draw_task(rng, labels)
+        if "monotone" in constraints:  # a person's answer has no place among the classes
+            settings.pop("refer", None)
     total = float(n if weights is None else sum(weights))
     unit = 1.0 if weights is None else min((w for w in weights if w > 0), default=1.0)
     case = Case(
@@ -663,6 +693,10 @@ def _draw_constraint(
         return pick()
     if name == "feature_once_per_path":
         return True
+    if name == "monotone":
+        ordered = [own for own, cells in columns.items() if not isinstance(cells[0], str)]
+        chosen = rng.permutation(ordered)[: int(rng.choice([1, 1, 2, 3]))].tolist()
+        return {own: str(rng.choice(["up", "down"])) for own in chosen} or None
     classes = sorted(set(y.tolist()))
     if name == "class_weight":
         if rng.random() < 0.4:

@@ -36,6 +36,8 @@ class OutcomeRules:
         Raw features that may be tested.
     once_per_path : bool
         Whether a raw feature may be tested once at most on a path.
+    counted : int or None
+        Rows that leaf sizes count, None for all; those behind them are only predicted.
     """
 
     X: np.ndarray
@@ -44,6 +46,7 @@ class OutcomeRules:
     smallest_leaf: int = 1
     allowed: np.ndarray = field(default_factory=lambda: np.ones(64, bool))
     once_per_path: bool = False
+    counted: int | None = None
 
     def outcomes(self, depth: int, root: int | None = None) -> dict[Outcome, int]:
         """Least number of leaves of every outcome of trees of a depth.
@@ -71,6 +74,8 @@ class OutcomeRules:
         if key in memo:
             return memo[key]
         found: dict[Outcome, int] = {}
+        if np.count_nonzero(rows[: self.counted]) < max(1, self.smallest_leaf):
+            return found
         if root is None:
             found |= self._leaves(rows)
         for column in range(self.X.shape[1] if depth else 0):
@@ -94,8 +99,6 @@ class OutcomeRules:
 
     def _leaves(self, rows: np.ndarray) -> dict[Outcome, int]:
         members = np.flatnonzero(rows).tolist()
-        if len(members) < max(1, self.smallest_leaf):
-            return {}
         return {
             (sum(1 << row * self.n_classes + label for row in members), 0): 1
             for label in range(self.n_classes)
