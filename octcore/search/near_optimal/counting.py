@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from octcore.errors import TooLargeError
 from octcore.search.near_optimal.combining import (
     ADD,
     SHARES,
@@ -29,6 +30,7 @@ from octcore.search.near_optimal.ground import BOTTOM, BYTES_PER_SUBSET, Ground,
 
 EXACT = 2.0**53
 """Sums of whole numbers are exact in doubles up to here; beyond, Python's integers count."""
+LARGEST_CELL = EXACT  # of trees of depth two, which doubles alone count
 GRID_BYTES = 1 << 26
 """Size of a table of counts; more variants are counted in several passes."""
 BYTES_PER_EDGE = 32  # four whole numbers in the array of a level
@@ -162,9 +164,16 @@ class TreeGraph:
         for level in reversed(self.levels):
             cells.insert(0, self._count_level(level, share, gain, cells[0] if cells else None))
         # What a node counts and any tree uses is no more than the root counts, nor is a variant.
-        if cells[0].counts[:, 0].sum() < EXACT or len(cells) == 1:
+        if cells[0].counts[:, 0].sum() < EXACT:
             return cells
-        return self._count_exactly(cells, allow, gain)
+        if cells[-1].counts.max() >= LARGEST_CELL:
+            raise TooLargeError(
+                "TOO_MANY_TREES",
+                "There are too many good trees of depth two to be counted exactly; take a smaller "
+                "tolerance.",
+                {},
+            )
+        return cells if len(cells) == 1 else self._count_exactly(cells, allow, gain)
 
     def _count_level(
         self, level: Level, share: np.ndarray, gain: bool, below: Cells | None

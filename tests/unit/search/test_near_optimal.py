@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from octcore.errors import TooLargeError
 from octcore.search.near_optimal import counting
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
@@ -42,6 +43,20 @@ def test_what_only_large_sets_need(
     assert len(deep) > len(cases) // 4
     for case in deep:
         near_optimal.check(case)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_trees_of_depth_two_beyond_what_doubles_count_are_refused(
+    depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.arange(5.0)[:, None]
+    instance = make_instance(Question(X, np.zeros(5, int), 1, depth), Fraction(0), Fraction(1))
+    monkeypatch.setattr(counting, "EXACT", 0.0)
+    # T(n, d) = 1 + sum_k T(k, d - 1) T(n - k, d - 1) trees part n values.
+    assert query(instance).count == {2: 21, 3: 43}[depth]
+    monkeypatch.setattr(counting, "LARGEST_CELL", 3.0)
+    with pytest.raises(TooLargeError, match="counted exactly"):
+        query(instance)
 
 
 @pytest.mark.slow
