@@ -245,10 +245,9 @@ def _certificate(
             f"optimal among all axis-parallel trees of depth {prepared.problem.depth} on these rows"
             + limited
         )
-    weights = prepared.problem.weights
-    by_weight = program.span < math.inf and bool((weights != weights[0]).any())
     closes = CLOSED if outcome.size is None else CLAIM_TOLERANCE
-    if status == "optimal" and by_weight and program.granularity <= 2 * closes * program.span:
+    is_fine = program.span < math.inf and program.granularity <= 2 * closes * program.span
+    if status == "optimal" and is_fine:
         has_copies = prepared.problem.copies is not None
         statements.append(
             f"optimal to within {closes * program.span:.2g} in the objective"

@@ -591,7 +591,8 @@ def draw_params(rng: np.random.Generator, key: str, step: float) -> dict[str, An
     """
     price = float(rng.choice([0.0, 1e-4, 0.002, 0.01, 0.03, 0.05, 0.1, step, step / 2]))
     if rng.random() < 0.15:
-        price = step * float(rng.choice([0.5, 1.0, 2.0])) * (1 + float(rng.choice([-1e-4, 1e-4])))
+        least = float(rng.choice([1e-4, 1e-7])) if key in SEARCHES else 1e-4
+        price = step * float(rng.choice([0.5, 1.0, 2.0])) * (1 + float(rng.choice([-least, least])))
     if key in {"bin-oct", "penalty-path"}:
         return {}
     if key == "oct":

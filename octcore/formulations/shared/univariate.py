@@ -191,7 +191,7 @@ def smallest_step(unit: float, offsets: list[float]) -> float:
     for offset in offsets:
         rest = offset % unit
         for distance in (rest, unit - rest):
-            if distance > 1e-6 * unit:  # less is taken for rounding of weights and prices
+            if distance > INTEGER_TOLERANCE * unit:  # less is rounding of weights and prices
                 step = min(step, distance)
     return step
 
