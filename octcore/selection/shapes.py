@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -74,8 +74,8 @@ class TreeShape:
     objective: float
     leaves: int
     """`objective`, `leaves`: of the best one."""
-    _tree: Callable[[], Tree]
-    _ranges: Callable[[], tuple[ThresholdRange, ...]]
+    _tree: Callable[[], Tree] = field(repr=False)
+    _ranges: Callable[[], tuple[ThresholdRange, ...]] = field(repr=False)
 
     @cached_property
     def tree(self) -> Tree:
@@ -87,10 +87,14 @@ class TreeShape:
         """Thresholds of every column at every place, from the root down; found when asked for."""
         return self._ranges()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle and copy what would be found when asked for, without the set it is found in."""
+        names = ("words", "columns", "count", "objective", "leaves", "tree", "ranges")
+        return {name: getattr(self, name) for name in names}
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        names = ("words", "columns", "count", "objective", "leaves", "tree", "ranges")
-        return jsonable({name: getattr(self, name) for name in names})
+        return jsonable(self.__getstate__())
 
 
 def shape_words(shape: Shape, names: list[str]) -> str:

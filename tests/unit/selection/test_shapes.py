@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -65,6 +67,14 @@ def test_every_tree_has_one_shape(good: NearOptimalTrees) -> None:
         assert shape.count == told[own]
         assert shape.objective == pytest.approx(best[own], abs=1e-12)
         assert good.objective(shape.tree) == pytest.approx(shape.objective, abs=1e-12)
+
+
+def test_a_shape_is_kept_without_its_set(good: NearOptimalTrees) -> None:
+    shape = good.shapes()[0]
+    kept = pickle.loads(pickle.dumps(shape))
+    assert kept.to_dict() == copy.deepcopy(kept).to_dict() == shape.to_dict()
+    assert repr(kept) == repr(shape)
+    assert "function" not in repr(shape)
 
 
 def test_thresholds_of_a_shape_are_those_of_its_trees(good: NearOptimalTrees) -> None:
