@@ -278,6 +278,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         if y is not None:
             refuse_missing_labels(y)
+            y = tables.as_labels(y)
         if isinstance(X, pd.DataFrame) and not tables.all_numbers(X):
             validate_data(self, X, y, skip_check_array=True)
             y = np.asarray(y)
@@ -394,7 +395,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         largest, unless side constraints, costs or a hyperplane chose another.
         """
         leaves = self.apply(X)
-        return np.array([self._shares[int(leaf)] for leaf in leaves])
+        shares = [self._shares[int(leaf)] for leaf in leaves]
+        return np.array(shares).reshape(-1, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Natural logarithms of `predict_proba`, ``(n_samples, n_classes)``."""

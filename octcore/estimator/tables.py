@@ -14,7 +14,7 @@ import pandas as pd
 from octcore.data.arrays import as_numbers
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.text import free_name
-from octcore.errors import SettingsError
+from octcore.errors import DataError, SettingsError
 
 REFUSE, BRANCH = "refuse", "branch"
 """What a missing value may be: refused, or told apart by a branch of its own."""
@@ -22,7 +22,9 @@ REFUSE, BRANCH = "refuse", "branch"
 
 def as_frame(X: Any) -> Any:
     """Return a pandas frame of any table that narwhals knows; everything else as it is."""
-    table = nw.from_native(X, eager_only=True, pass_through=True)
+    table: Any = nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        raise DataError("LAZY_TABLE", "A lazy table holds no rows yet; collect it first.")
     if isinstance(X, pd.DataFrame) or not isinstance(table, nw.DataFrame):
         return X
     return pd.DataFrame({name: _column(table[name]) for name in table.columns})
@@ -37,6 +39,18 @@ def _column(values: nw.Series[Any]) -> Any:
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         return values.to_numpy()
     return pd.Series(values.to_list(), dtype=object)
+
+
+def as_labels(y: Any) -> Any:
+    """Return labels whose whole numbers and truth values, where none is missing, stay such.
+
+    scikit-learn makes floats of nullable ones, and nothing of Python's own in an array of objects.
+    """
+    array = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
+    if array.dtype == object and {type(label) for label in array.flat} in ({int}, {bool}):
+        return np.array(array.tolist())
+    is_nullable = isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype)
+    return array if is_nullable and array.dtype.kind in "iub" else y
 
 
 def all_numbers(frame: pd.DataFrame) -> bool:

@@ -234,6 +234,29 @@ def test_gaps_that_training_had_not_are_refused_later(table: Any) -> None:
         model.predict(frame.assign(price=np.nan))
 
 
+@pytest.mark.parametrize("labels", [[0, 1, 0, 1], [False, True, False, True]])
+def test_whole_numbers_and_truth_values_stay_such(labels: list[Any]) -> None:
+    frame, plain = pd.DataFrame({"a": [1.0, 2.0, 1.0, 2.0]}), np.array(labels)
+    nullable = "boolean" if plain.dtype == bool else "Int64"
+    for y in (pd.Series(labels, dtype=nullable), pd.array(labels, nullable), plain.astype(object)):
+        model = octcore.OptimalTreeClassifier("cart", max_depth=1).fit(frame, y)
+        assert model.classes_.dtype == model.predict(frame).dtype == plain.dtype
+        assert model.predict(frame).tolist() == labels
+
+
+def test_a_table_that_is_not_there_yet_is_refused_in_words() -> None:
+    polars = pytest.importorskip("polars")
+    rows = polars.LazyFrame({"a": [1.0, 2.0]})
+    with pytest.raises(DataError, match="collect it first"):
+        octcore.OptimalTreeClassifier("cart").fit(rows, ["p", "q"])
+
+
+def test_no_rows_have_no_shares_of_every_class() -> None:
+    frame = pd.DataFrame({"a": ["u", "v", "w"]})
+    model = octcore.OptimalTreeClassifier("cart").fit(frame, ["p", "q", "q"])
+    assert model.predict_proba(frame[:0]).shape == (0, 2)
+
+
 def test_dates_and_objects_are_warned_about() -> None:
     days = pd.date_range("2026-01-01", periods=20).to_series(index=range(20))
     frame = pd.DataFrame({"day": days, "pair": [(i % 2, 0) for i in range(20)]})
