@@ -59,7 +59,7 @@ def report_of(run: Run) -> str:
     from octcore.reports.summary import grown_greedily
 
     greedy = None
-    if run.certificate.method != "heuristic":
+    if run.tree is not None and run.certificate.method != "heuristic":
         with contextlib.suppress(OctError):  # CART takes no such rows
             greedy = grown_greedily(run.needed)
     return report_html(run, f"{run.about_data.get('name', 'data')}: {run.formulation}", greedy)

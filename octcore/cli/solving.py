@@ -164,7 +164,7 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
         files[arguments.model] = output.json_line(model_to_dict(run))
     if run.tree is not None:
         files |= {path: export_file(run, _format_of(path)) for path in arguments.tree}
-    if run.tree is not None and arguments.report:
+    if arguments.report:
         files[arguments.report] = output.report_of(run)
     if run.tree is None:
         output.write_all(files, run_report(run), sys.stderr)

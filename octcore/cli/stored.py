@@ -178,7 +178,8 @@ def run_model(arguments: argparse.Namespace) -> int:
 
 def run_make_report(arguments: argparse.Namespace) -> int:
     """Write the report of a run, as `octcore solve --report` does."""
-    write_text(arguments.output, report_of(_whole_run(arguments).needed))
+    run = _whole_run(arguments)
+    write_text(arguments.output, report_of(run if run.tree is None else run.needed))
     return 0
 
 

@@ -85,7 +85,9 @@ def _cells(numbers: Mapping[str, str]) -> str:
 
 def _tree(run: Run) -> str:
     if run.tree is None:
-        return "<h2>Tree</h2><p>There is no tree.</p>"
+        keeps = f": none of depth {run.depth} or less keeps the side constraints"
+        why = keeps if run.status == "infeasible" else ""
+        return f"<h2>Tree</h2><p>There is no tree{why}.</p>"
     return f"<h2>Tree</h2>{tree_picture(run)}"
 
 

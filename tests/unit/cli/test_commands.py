@@ -135,15 +135,22 @@ def test_wrong_input_is_one_sentence_and_exit_2(
 
 
 def test_constraints_that_admit_no_tree_exit_3(
-    iris: str, capsys: pytest.CaptureFixture[str]
+    iris: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     recall = json.dumps({"setosa": 1.0, "versicolor": 1.0, "virginica": 1.0})
     code = main(
         ["solve", iris, "--target", "species", "--depth", "1", "--time-limit", "30",
-         "--formulation", "flow-oct", "--constraint", f"min_recall={recall}"]
+         "--formulation", "flow-oct", "--constraint", f"min_recall={recall}",
+         "--report", "now.html", "--json", "run.json"]
     )  # fmt: skip
     assert code == 3
     assert "infeasible" in capsys.readouterr().err
+    assert main(["report", "run.json", "--data", iris, "--output", "later.html"]) == 0
+    for report in ("now.html", "later.html"):
+        assert "depth 1 or less keeps the side constraints" in Path(report).read_text(
+            encoding="utf-8"
+        )
 
 
 def test_compare_prints_one_line_per_formulation(
