@@ -43,6 +43,12 @@ class Column:
         """Name of the column of the file that it is read from: itself, or one of dates."""
         return source_of_part(self.number_format) or self.name
 
+    @property
+    def first_day(self) -> str:
+        """Day from which a column of dates counts, empty for other columns."""
+        kind, *about = self.number_format.split(":")
+        return about[0] if kind == "date" else ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; files of before have no aliases."""
         return {name: value for name, value in asdict(self).items() if name != "aliases" or value}

@@ -29,7 +29,7 @@ def scorer_html(run: SolvedRun, name: str) -> str:
     code = to_code(run.tree, run.encoding, "js")
     code += "".join(f"const {key} = {json.dumps(values)};\n" for key, values in lists.items())
     script = code.replace("</", "<\\/") + SCRIPT
-    sources = dict.fromkeys(run.train.column(column).source for column, _ in columns)
+    sources = dict.fromkeys(run.train.column(column).source for column, *_ in columns)
     names = ", ".join(f"<b>{escaped(name, 100)}</b>" for name in sources)
     asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."
     shares = [(run.accuracy, run.n_answered, "training")]

@@ -124,13 +124,18 @@ def cut_families(run: Run) -> Mapping[str, int]:
 
 EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS, "pmml", "onnx")
 """Formats of `export_file`; all but the last are text, of `export_tree`."""
+LANGUAGES = {"python": "py", "javascript": "js", "excel": "tsv"}
+"""Names of formats beside their endings."""
 SHOWN_CLASSES = 8
 """Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
 
 
 def export_file(run: Run, kind: str) -> str | bytes:
-    """Write the tree of a run in one of `EXPORTS`."""
-    return to_onnx(run.final_tree, run.encoding) if kind == "onnx" else export_tree(run, kind)
+    """Write the tree of a run in one of `EXPORTS`, by its ending or as `LANGUAGES` call it."""
+    kind = LANGUAGES.get(kind, kind)
+    if kind != "onnx":
+        return export_tree(run, kind)
+    return to_onnx(run.final_tree, run.encoding, () if run.train is None else run.train.columns)
 
 
 def export_tree(run: Run, kind: str) -> str:
@@ -138,14 +143,15 @@ def export_tree(run: Run, kind: str) -> str:
     if run.tree is None:
         raise ModelFileError("NO_TREE", "This run has no tree to export.")
     X, y = _rows(run)
+    columns = () if run.train is None else run.train.columns
     if kind == "json":
         return json.dumps(jsonable(run.tree.to_dict()), indent=1, allow_nan=False) + "\n"
     if kind == "dot":
         return to_graphviz(run.tree, run.encoding, X, y).source
     if kind in DIALECTS:
-        return to_code(run.tree, run.encoding, kind)
+        return to_code(run.tree, run.encoding, kind, columns)
     if kind == "pmml":
-        return to_pmml(run.tree, run.encoding)
+        return to_pmml(run.tree, run.encoding, columns)
     draw = {"txt": to_text, "svg": to_svg}
     if kind not in draw:
         raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")

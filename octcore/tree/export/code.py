@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from octcore.data.columns import MISSING_LEVEL
+from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.export import guard_cell
+from octcore.data.findings import quote
 from octcore.data.text import clean_text
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
@@ -33,10 +35,37 @@ class Form(Protocol):
         ...
 
 
-def _digits(number: float) -> str:
+def _digits(number: float, spell: Callable[[float], str] = repr) -> str:
     """All digits of a number, in brackets if it is negative."""
-    text = repr(float(np.float64(number)))
+    text = spell(float(np.float64(number)))
     return f"({text})" if text[0] == "-" else text
+
+
+def _double(number: float) -> str:
+    """Write a number that SQL takes for a double.
+
+    Without an exponent it is a decimal, and single floats are compared with it in single precision.
+    """
+    return repr(number) if "e" in repr(number) else f"{number!r}e0"
+
+
+def _r_number(number: float) -> str:
+    """Write long numbers in base 16: R may read more than fifteen digits as a neighbour."""
+    return repr(number) if float(f"{number:.15g}") == number else number.hex()
+
+
+class Asked(NamedTuple):
+    """A column that a tree asks for."""
+
+    name: str
+    is_text: bool
+    unit: str = ""
+    """What its numbers count where a table holds something else: the days of dates."""
+
+    @property
+    def titled(self) -> str:
+        """Name with the unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
 @dataclass(frozen=True)
@@ -57,9 +86,11 @@ class Dialect:
     column: Callable[[int, str], str]
     """``(number, name)``: value of a column of the row."""
     text: Callable[[str], str]
-    frame: Callable[[str, Sequence[tuple[str, bool]]], str]
-    """``(expression, columns)``: the whole text; of every column its name and whether it is
-    text."""
+    frame: Callable[[str, Sequence[Asked]], str]
+    """``(expression, columns)``: the whole text."""
+    truth: Mapping[str, Form] = field(default_factory=dict)
+    """Whether a value is true, by the text "True", or false, where `equal_text` does not say it of
+    the truth values of the language."""
     greater: Form = "{0} > {1}"
     at_most: Form = "{0} <= {1}"
     plus: Form = "{0} + {1}"
@@ -68,25 +99,39 @@ class Dialect:
     over: Form = "({0} / {1})"
     group: Form = "({0})"
     number: Callable[[float], str] = _digits
+    folds_names: bool = False
+    """Whether names that differ in capitals only are one."""
     longest: int | None = None
     """Characters that an expression may have."""
 
 
-def _around(text: str) -> Any:
-    """Frame of a language in which an expression finds the columns of a row by name."""
-    return lambda expression, _: text.format(expression)
+def _by_name(head: str, line: str, tail: str, quoted: Callable[[str], str], mark: str) -> Any:
+    """Frame of a language in which an expression finds the columns of a row by name.
+
+    `line` makes ``number`` or ``text`` of the value of a column; `mark` begins a comment.
+    """
+
+    def frame(expression: str, columns: Sequence[Asked]) -> str:
+        lines = (
+            line.format(quoted(c.name), "text" if c.is_text else "number")
+            + (f"  {mark} {c.unit}\n" if c.unit else "\n")
+            for c in columns
+        )
+        return head + "".join(lines) + tail.format(expression)
+
+    return frame
 
 
 def _declared(head: str, text: str, number: str, tail: str) -> Any:
     """Frame of a language whose function declares its columns, named in a comment before it."""
 
-    def frame(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
+    def frame(expression: str, columns: Sequence[Asked]) -> str:
         comments = "".join(
-            f"   c{j}: {json.dumps(clean_text(name)).replace('*/', '* /')}\n"
-            for j, (name, _) in enumerate(columns)
+            f"   c{j}: {_in_comment(column.titled)}\n" for j, column in enumerate(columns)
         )
-        kinds = (text if is_text else number for _, is_text in columns)
-        parameters = ", ".join(f"{kind}c{j}" for j, kind in enumerate(kinds))
+        parameters = ", ".join(
+            f"{text if column.is_text else number}c{j}" for j, column in enumerate(columns)
+        )
         return (
             head.format(comments) + f"predict({parameters}) {{\n  return {expression};\n}}\n" + tail
         )
@@ -94,9 +139,18 @@ def _declared(head: str, text: str, number: str, tail: str) -> Any:
     return frame
 
 
-def _excel(expression: str, columns: Sequence[tuple[str, bool]]) -> str:
+def _in_comment(name: str) -> str:
+    return json.dumps(clean_text(name)).replace("*/", "* /")
+
+
+def _sql(expression: str, columns: Sequence[Asked]) -> str:
+    units = "".join(f"-- {_in_comment(column.titled)}\n" for column in columns if column.unit)
+    return f'{units}SELECT *, {expression} AS prediction\nFROM "rows";\n'
+
+
+def _excel(expression: str, columns: Sequence[Asked]) -> str:
     """Two lines of a sheet: names above cells, where rows are to stand, and the formula."""
-    names = [str(guard_cell(clean_text(name))) for name, _ in columns]
+    names = [str(guard_cell(clean_text(column.titled))) for column in columns]
     return "\t".join([*names, "prediction"]) + "\n" + "\t" * len(names) + f"={expression}\n"
 
 
@@ -129,32 +183,53 @@ DIALECTS = {
     "py": Dialect(
         choose="({1} if {0} else {2})", both="{0} and {1}", either="{0} or {1}", neither="not {0}",
         equal="{0} == {1}", equal_text="{0} == {1}",
-        gap="({0} is None or {0} != {0})", gap_text="({0} is None or {0} != {0})", none="None",
+        gap="{0} is None", gap_text="{0} is None", none="None",
         column=lambda _, name: f"row[{name!r}]", text=repr,
-        frame=_around(
+        frame=_by_name(
             "def predict(row):\n"
             '    """Class of a row, a mapping from column to number or text; None for gaps."""\n'
-            "    return {0}\n"
+            "    def number(value):\n"
+            "        return None if value is None or value != value or value == '' "
+            "else float(value)\n\n"
+            "    def text(value):\n"
+            "        if isinstance(value, str):\n"
+            "            return value or None\n"
+            "        whole = str(value).removesuffix('.0')\n"
+            "        return None if value is None or value != value else whole\n\n"
+            "    row = {\n",
+            "        {0}: {1}(row[{0}]),", "    }}\n    return {0}\n", repr, "#",
         ),
     ),
     "js": Dialect(
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} === {1}", equal_text="{0} === {1}",
-        gap="({0} == null || {0} !== {0})", gap_text="({0} == null)", none="null",
+        gap="({0} === null)", gap_text="({0} === null)", none="null",
         column=lambda _, name: f"row[{json.dumps(name)}]", text=json.dumps,
-        frame=_around(
+        frame=_by_name(
             "// Class of a row, an object from column to number or text; null for gaps.\n"
-            "function predict(row) {{\n  return {0};\n}}\n"
+            "function predict(row) {\n"
+            '  const isGap = (value) => value == null || value === "" || value !== value;\n'
+            "  const number = (value) => (isGap(value) || isNaN(value) ? null : Number(value));\n"
+            '  const truth = { true: "True", false: "False" };\n'
+            '  const text = (value) => (isGap(value) ? null : typeof value === "boolean" '
+            "? truth[value] : String(value));\n"
+            "  row = {\n",
+            "    [{0}]: {1}(row[{0}]),", "  }};\n  return {0};\n}}\n", json.dumps, "//",
         ),
     ),
     "sql": Dialect(
         choose="CASE WHEN {0} THEN {1} ELSE {2} END",
         both="{0} AND {1}", either="{0} OR {1}", neither="NOT {0}",
         equal="{0} = {1}", equal_text="{0} = {1}",
-        gap="{0} IS NULL", gap_text="{0} IS NULL", none="NULL",
-        column=lambda _, name: '"' + name.replace('"', '""') + '"',
+        gap=f"({{0}} IS NULL OR {{0}} > {sys.float_info.max!r})",  # NaN is above all numbers
+        gap_text="{0} IS NULL", none="NULL",
+        column=lambda _, name: '"rows"."' + name.replace('"', '""') + '"',
         text=lambda value: "'" + value.replace("'", "''") + "'",
-        frame=_around('SELECT *, {0} AS prediction\nFROM "rows";\n'),
+        frame=_sql, folds_names=True, number=lambda number: _digits(number, _double),
+        truth={
+            text: f"UPPER(CAST({{0}} AS CHAR(5))) IN ('{text.upper()}', '{number}')"
+            for text, number in (("True", 1), ("False", 0))
+        },
     ),
     "c": Dialect(
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
@@ -186,47 +261,75 @@ DIALECTS = {
         equal="{0} %in% {1}", equal_text="{0} %in% {1}",
         gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
         column=lambda _, name: f"rows[[{_r_text(name)}]]", text=_r_text,
-        frame=_around(
+        frame=_by_name(
             "# Classes of the rows of a data frame; NA for gaps.\n"
-            "predict_rows <- function(rows) {{\n  rep_len({0}, nrow(rows))\n}}\n"
+            "predict_rows <- function(rows) {\n"
+            "  number <- function(v) {\n"
+            "    if (!is.numeric(v) && !is.logical(v)) stop(\"a column of numbers is needed\")\n"
+            "    as.double(v)\n  }\n"
+            "  text <- function(v) {\n"
+            "    if (is.null(v)) stop(\"a column is lacking\")\n"
+            "    if (is.logical(v)) v <- ifelse(v, \"True\", \"False\")\n"
+            "    if (is.numeric(v)) v <- ifelse(is.na(v), NA, sprintf(\"%.15g\", v))\n"
+            "    v <- as.character(v)\n    ifelse(v == \"\", NA_character_, v)\n  }\n",
+            "  rows[[{0}]] <- {1}(rows[[{0}]])",
+            "  rep_len({0}, nrow(rows))\n}}\n", _r_text, "#",
         ),
+        number=lambda number: _digits(number, _r_number),
     ),
     "tsv": Dialect(
         choose="IF({0},{1},{2})", both="AND({0},{1})", either="OR({0},{1})", neither="NOT({0})",
         equal="{0}={1}", equal_text="EXACT({0},{1})",
         gap="NOT(ISNUMBER({0}))", gap_text='{0}=""', none='""',
         column=lambda number, _: _cell(number), text=_excel_text, frame=_excel, longest=8000,
+        truth={
+            text: f'OR(AND({{0}}<>"",{{0}}={text.upper()}()),EXACT({{0}},"{text}"))'
+            for text in ("True", "False")
+        },
     ),
 }  # fmt: skip
 """By the suffix of the file; ``tsv`` is a formula for Excel and other spreadsheets."""
 
 
-def to_code(tree: Tree, encoding: Encoding, language: str | Dialect) -> str:
+def to_code(
+    tree: Tree, encoding: Encoding, language: str | Dialect, columns: Iterable[Column] = ()
+) -> str:
     """Write a tree as a function ``predict`` of a row; classes are written as text.
 
     In SQL it is a query of the table ``rows``, in R a function of a data frame, as ``tsv`` a header
     and a formula for spreadsheets.  `language`: a key of `DIALECTS`, or how another is written.
+    `columns` as at training know which numbers are days of dates.
     """
     dialect = DIALECTS[language] if isinstance(language, str) else language
-    return Writer(tree, encoding, dialect).text()
+    return Writer(tree, encoding, dialect, columns).text()
 
 
-def asked_columns(tree: Tree, encoding: Encoding) -> list[tuple[str, bool]]:
-    """Columns that a tree asks for, and whether they hold text."""
+def asked_columns(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> list[Asked]:
+    """Columns that a tree asks for."""
     used = [encoding.columns[j] for split in tree.splits.values() for j in split.features]
     is_text = {c.raw: bool(c.levels) or isinstance(c.level, str) for c in used}
-    return [(name, is_text[name]) for name in encoding.raw_features if name in is_text]
+    units = {c.name: f"days since {c.first_day}" for c in columns if c.first_day}
+    return [
+        Asked(name, is_text[name], units.get(name, ""))
+        for name in encoding.raw_features
+        if name in is_text
+    ]
 
 
 class Writer:
     """An expression in a dialect for what a tree and its parts say."""
 
-    def __init__(self, tree: Tree, encoding: Encoding, dialect: Dialect) -> None:
+    def __init__(
+        self, tree: Tree, encoding: Encoding, dialect: Dialect, columns: Iterable[Column] = ()
+    ) -> None:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
-        self.columns = dict(asked_columns(tree, encoding))
+        self.asked = asked_columns(tree, encoding, columns)
+        self.columns = {column.name: column.is_text for column in self.asked}
 
     def text(self) -> str:
         """Write the whole."""
+        if self.dialect.folds_names:
+            self._refuse_folded()
         expression = self._node(1)
         unanswered = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
         unanswered += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
@@ -239,17 +342,33 @@ class Writer:
                 f"This tree needs {len(expression):,} characters in this form, which allows "
                 f"{self.dialect.longest:,}; use a smaller tree or another form.",
             )
-        return self.dialect.frame(expression, list(self.columns.items()))
+        return self.dialect.frame(expression, self.asked)
+
+    def _refuse_folded(self) -> None:
+        folded = [name.casefold() for name in self.encoding.raw_features]
+        twice = [name for name in self.columns if folded.count(name.casefold()) > 1]
+        if twice:
+            raise SettingsError(
+                "SAME_NAME",
+                f"This form does not tell {quote(twice[0])} from a column whose name differs in "
+                "capitals only; rename one of them.",
+            )
 
     def _of(self, name: str) -> list[EncodedColumn]:
         return [column for column in self.encoding.columns if column.raw == name]
 
     def _has_gap_level(self, name: str) -> bool:
-        return any(MISSING_LEVEL in (column.level, column.other) for column in self._of(name))
+        of = self._of(name)
+        return any(MISSING_LEVEL in (c.level, c.other, *c.levels) for c in of)
 
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
         return form.format(self._value(name))
+
+    def _is_truth(self, name: str) -> bool:
+        of = self._of(name)
+        levels = {level for c in of for level in (c.level, c.other, *c.levels)}
+        return levels - {None, MISSING_LEVEL} == {"True", "False"}
 
     def _unknown(self, name: str) -> str:
         """Whether a column holds none of its ordered categories."""
@@ -311,6 +430,8 @@ class Writer:
         if level == MISSING_LEVEL:
             return self._gap(name)
         if isinstance(level, str):
+            if level in self.dialect.truth and self._is_truth(name):
+                return self.dialect.truth[level].format(self._value(name))
             return self.dialect.equal_text.format(self._value(name), self.dialect.text(level))
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from octcore.data.columns import Column
 from octcore.data.text import free_name
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
-from octcore.tree.export.code import Dialect, to_code
+from octcore.tree.export.code import Asked, Dialect, to_code
 from octcore.tree.tree import Tree
 
 OPERATORS, FILE = 19, 9
 """Versions of the operators, the first that compare texts, and of the file."""
 
 
-def to_onnx(tree: Tree, encoding: Encoding) -> bytes:
+def to_onnx(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> bytes:
     """Write a tree as an ONNX model.
 
     Its inputs bear the names of the raw columns and have shape ``(n_samples, 1)``: numbers as
@@ -29,10 +30,10 @@ def to_onnx(tree: Tree, encoding: Encoding) -> bytes:
     SettingsError
         If the package onnx is not installed (``NO_ONNX``), or the tree tests no column.
     """
-    graph = _Graph(require_onnx())
+    graph = _Graph(require_onnx(), encoding.raw_features)
     if not tree.splits:
         raise SettingsError("NO_SPLIT", "A tree of one leaf tests no column: ONNX has no input.")
-    to_code(tree, encoding, graph.dialect())
+    to_code(tree, encoding, graph.dialect(), columns)
     return graph.content
 
 
@@ -49,8 +50,12 @@ def require_onnx() -> Any:
 class _Graph:
     """Nodes and constants as they come; an expression is the name of what it gives."""
 
-    def __init__(self, helper: Any) -> None:
-        self.helper, self.kinds = helper, importlib.import_module("onnx").TensorProto
+    def __init__(self, helper: Any, taken: Sequence[str]) -> None:
+        self.taken, self.helper, self.kinds = (
+            taken,
+            helper,
+            importlib.import_module("onnx").TensorProto,
+        )
         self.made: dict[tuple[Any, ...], tuple[str, Any]] = {}
         self.content = b""
 
@@ -76,7 +81,7 @@ class _Graph:
         return name
 
     def _name(self) -> str:
-        return f"octcore:{len(self.made)}"
+        return free_name(f"octcore:{len(self.made)}", self.taken, "_")
 
     def _text(self, value: str) -> str:
         return self._constant(self.kinds.STRING, value.encode())
@@ -86,8 +91,8 @@ class _Graph:
         tensor = self.helper.make_tensor(name, kind, (), [value])
         return self.made.setdefault((kind, value), (name, tensor))[0]
 
-    def _frame(self, expression: str, columns: Sequence[tuple[str, bool]]) -> str:
-        label, made = free_name("label", dict(columns), "_"), [*self.made.values()]
+    def _frame(self, expression: str, columns: Sequence[Asked]) -> str:
+        label, made = free_name("label", self.taken, "_"), [*self.made.values()]
         nodes = [(name, *given) for name, given in made if isinstance(given, tuple)]
         nodes.append((label, "Identity", [expression]))
         kinds = {True: self.kinds.STRING, False: self.kinds.DOUBLE}
@@ -95,7 +100,7 @@ class _Graph:
         graph = self.helper.make_graph(
             [self.helper.make_node(operator, given, [name]) for name, operator, given in nodes],
             "tree",
-            [value(name, kinds[is_text], shape) for name, is_text in columns],
+            [value(c.name, kinds[c.is_text], shape, c.unit) for c in columns],
             [value(label, kinds[True], shape)],
             [given for _, given in made if not isinstance(given, tuple)],
         )

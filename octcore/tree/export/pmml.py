@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from octcore.data.columns import MISSING_LEVEL
+from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.text import free_name
 from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.errors import SettingsError
 from octcore.tree.export.code import Dialect, Writer
 from octcore.tree.tree import Split, Tree
 
 
-def to_pmml(tree: Tree, encoding: Encoding) -> str:
+def to_pmml(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> str:
     """Write a tree as PMML; a row without a class (see `to_code`) has no true child there."""
-    return _Model(tree, encoding, FORMULAS).text()
+    return _Model(tree, encoding, FORMULAS, columns).text()
 
 
 FORMULAS = Dialect(
@@ -35,6 +38,10 @@ FORMULAS = Dialect(
 """Formulas of derived fields."""
 
 
+NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no file of XML 1.0 may hold."""
+
+
 class _Model(Writer):
     """The elements of the file."""
 
@@ -47,7 +54,7 @@ class _Model(Writer):
         ]
         known = {name: self._of(name)[0].levels for name in self.columns}
         answered += [
-            _joined([_compared(name, "equal", level) for level in levels], "or")
+            _joined([_is_level(name, level) for level in levels], "or")
             for name, levels in known.items()
             if levels
         ]
@@ -55,8 +62,7 @@ class _Model(Writer):
         target = free_name("class", self.columns, "_")
         values = "".join(f"<Value value={quoteattr(str(c))}/>" for c in self.tree.classes)
         fields = [
-            _field(name, *(("categorical", "string") if is_text else ("continuous", "double")))
-            for name, is_text in self.columns.items()
+            _field(c.name, *_KINDS[c.is_text], title=c.titled if c.unit else "") for c in self.asked
         ]
         fields.append(_field(target, "categorical", "string", values))
         mined = [f"<MiningField name={quoteattr(name)}/>" for name in self.columns]
@@ -72,7 +78,12 @@ class _Model(Writer):
             "<LocalTransformations>", *self.derived, "</LocalTransformations>",
             "<Node><True/>", tree, "</Node>", "</TreeModel>", "</PMML>",
         ]  # fmt: skip
-        return "\n".join(parts) + "\n"
+        written = "\n".join(parts) + "\n"
+        if NO_XML.search(written):
+            raise SettingsError(
+                "NO_XML", "A name or class holds a control character, which XML cannot; rename it."
+            )
+        return written
 
     def _equals(self, name: str, level: Any) -> str:
         """Compare a text as an attribute: some readers take a part of one between tags for all."""
@@ -104,8 +115,14 @@ class _Model(Writer):
         return _compared(name, "greaterThan", split.threshold)
 
 
-def _field(name: str, kind: str, of: str, content: str = "", what: str = "Data") -> str:
+_KINDS = {True: ("categorical", "string"), False: ("continuous", "double")}
+
+
+def _field(
+    name: str, kind: str, of: str, content: str = "", what: str = "Data", title: str = ""
+) -> str:
     head = f'{what}Field name={quoteattr(name)} optype="{kind}" dataType="{of}"'
+    head += f" displayName={quoteattr(title)}" if title else ""
     return f"<{head}>{content}</{what}Field>"
 
 
@@ -121,10 +138,13 @@ def _joined(predicates: list[str], operator: str = "and") -> str:
     return f"<{head}>{''.join(predicates)}</CompoundPredicate>"
 
 
+def _is_level(name: str, level: Any) -> str:
+    return _compared(name, *(("isMissing",) if level == MISSING_LEVEL else ("equal", level)))
+
+
 def _holds(column: EncodedColumn) -> str:
     """What a binary column says."""
     if column.kind == "level":
-        gap = column.level == MISSING_LEVEL
-        return _compared(column.raw, *(("isMissing",) if gap else ("equal", column.level)))
+        return _is_level(column.raw, column.level)
     ends = [("greaterThan", column.lower), ("lessOrEqual", column.upper)]
     return _joined([_compared(column.raw, way, end) for way, end in ends if end is not None])

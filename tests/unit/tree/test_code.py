@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,15 @@ import pandas as pd
 import pytest
 
 import octcore
+from octcore.data.columns import MISSING_LEVEL
 from octcore.data.dataset import Dataset
-from octcore.solving.report import export_file, export_tree
+from octcore.encoding.base import Encoding
+from octcore.encoding.fit import fit_encoding
+from octcore.solving.report import LANGUAGES, export_tree
 from octcore.tree.export.code import DIALECTS, asked_columns, to_code
+from octcore.tree.export.onnx import to_onnx
+from octcore.tree.export.pmml import to_pmml
+from octcore.tree.tree import Split, Tree
 
 QUOTES = 'it\'s "so" \\ </script> ü?'
 
@@ -130,7 +137,8 @@ def by_r(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence
     pd.DataFrame(rows).to_csv(folder / "rows.csv", index=False, na_rep="")
     (folder / "tree.R").write_text(
         to_code(run.needed.tree, run.encoding, "r")
-        + 'rows <- read.csv("rows.csv", check.names = FALSE, encoding = "UTF-8", na.strings = "")\n'
+        + 'rows <- read.csv("rows.csv", check.names = FALSE, encoding = "UTF-8", na.strings = "", '
+        + "blank.lines.skip = FALSE)\n"
         + 'said <- predict_rows(rows)\nsaid[is.na(said)] <- "none"\n'
         + 'writeLines(enc2utf8(said), file("said.txt", encoding = "UTF-8"), useBytes = TRUE)\n'
     )
@@ -164,7 +172,7 @@ def by_pmml(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[A
     """Another program reads the model."""
     from pypmml import Model
 
-    model = Model.fromString(export_tree(run, "pmml"))
+    model = Model.fromString(to_pmml(run.needed.tree, run.encoding))
     return [model.predict(row)["predicted_class"] for row in rows]
 
 
@@ -173,9 +181,9 @@ def by_onnx(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[A
 
     if not run.needed.tree.splits:
         with pytest.raises(octcore.SettingsError, match="tests no column"):
-            export_file(run, "onnx")
+            to_onnx(run.needed.tree, run.encoding)
         return [str(run.needed.tree.classes[run.needed.tree.labels[1]])] * len(rows)
-    session = onnxruntime.InferenceSession(export_file(run, "onnx"))
+    session = onnxruntime.InferenceSession(to_onnx(run.needed.tree, run.encoding))
     given = {}
     for column in session.get_inputs():
         gap, kind = ("", object) if "string" in column.type else (math.nan, np.float64)
@@ -209,7 +217,7 @@ Runner = Callable[[octcore.Run, list[dict[str, Any]], Path], Sequence[Any]]
 
 
 def asked(run: octcore.Run) -> set[str]:
-    return {name for name, _ in asked_columns(run.needed.tree, run.encoding)}
+    return {name for name, *_ in asked_columns(run.needed.tree, run.encoding)}
 
 
 def foreign(run: octcore.Run, spread: float) -> tuple[list[dict[str, Any]], list[str | None]]:
@@ -287,3 +295,118 @@ def test_an_unknown_ordered_category_gets_no_class(runner: Runner, tmp_path: Pat
 @pytest.mark.parametrize("suffix", DIALECTS)
 def test_the_run_exports_it(suffix: str, run: octcore.Run) -> None:
     assert export_tree(run, suffix) == to_code(run.needed.tree, run.encoding, suffix)
+    for name in (name for name, ending in LANGUAGES.items() if ending == suffix):
+        assert run.export(name) == run.export(suffix)
+
+
+def stump(
+    values: Any, threshold: float = 0.5, place: int = 0, kind: str | None = None
+) -> tuple[Dataset, Encoding, Tree]:
+    """A split on a column of the encoding of one raw column, of which a row at least goes right."""
+    frame = pd.DataFrame({"x": values})
+    label = ["left", *["right"] * (len(frame) - 1)]
+    data = Dataset.from_arrays(frame, label, kinds=None if kind is None else {"x": kind})
+    encoding = fit_encoding("raw", data)
+    tree = Tree({1: Split.on_feature(place, threshold)}, {2: 0, 3: 1}, len(encoding.columns), 2)
+    return data, encoding, tree.named(data.classes, encoding.names)
+
+
+def bare(data: Dataset, encoding: Encoding, tree: Tree) -> Any:
+    """What runners ask of a run."""
+    return SimpleNamespace(needed=SimpleNamespace(tree=tree, train=data), encoding=encoding)
+
+
+LOOSE = {name: RUNNERS[name] for name in ("py", "js", "sql", "r")}
+"""Where a value may be of another type than the file had."""
+
+
+@pytest.mark.parametrize("runner", LOOSE.values(), ids=LOOSE)
+@pytest.mark.parametrize(
+    ("values", "place", "kind"),
+    [([True, False, True], 0, None), ([10115, 20095, 80331], 1, "categorical")],
+    ids=["truth values", "numbers that are names"],
+)
+def test_values_that_are_no_texts(
+    values: list[Any], place: int, kind: str | None, runner: Runner, tmp_path: Path
+) -> None:
+    data, encoding, tree = stump(values, place=place, kind=kind)
+    expected = tree.predict(encoding.transform(data.frame)).tolist()
+    said = runner(bare(data, encoding, tree), [{"x": value} for value in values], tmp_path)
+    assert list(said) == expected
+    assert len(set(expected)) == 2
+
+
+@pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
+def test_a_gap_in_an_order_has_a_rank(runner: Runner, tmp_path: Path) -> None:
+    order = pd.Categorical([MISSING_LEVEL, "low", "high"], [MISSING_LEVEL, "low", "high"], True)
+    rows = [{"x": None}, {"x": "low"}, {"x": "high"}, {"x": "none of them"}]
+    said = runner(bare(*stump(order)), rows, tmp_path)
+    assert list(said) == ["left", "right", "right", None]
+
+
+def test_single_floats_are_compared_in_double_precision() -> None:
+    value = np.float32(0.2)
+    data, encoding, tree = stump([0.1, 0.2], math.nextafter(float(value), 0.0), kind="numeric")
+    assert by_python(bare(data, encoding, tree), [{"x": value}, {"x": "0.1"}], Path()) == [
+        "right",
+        "left",
+    ]
+    # A literal without an exponent is a decimal, to which databases round single floats.
+    assert f"> {tree.splits[1].threshold!r}e0" in to_code(tree, encoding, "sql")
+
+
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="no Rscript")
+def test_long_numbers_are_exact_in_r(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).normal(0.0, 1.0, 20_000)
+    written = map(DIALECTS["r"].number, numbers.tolist())
+    (tmp_path / "numbers.R").write_text(
+        f"writeBin(c({','.join(written)}), 'numbers.bin', endian = 'little')\n"
+    )
+    ran(tmp_path, "Rscript", "numbers.R")
+    assert (np.fromfile(tmp_path / "numbers.bin", "<f8") == numbers).all()
+
+
+def test_a_query_of_another_table_fails(tmp_path: Path) -> None:
+    run = bare(*stump(["a", "b", "c"]))
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        by_sql(run, [{"y": "a"}], tmp_path)
+
+
+def test_infinite_numbers_have_no_class_in_sql(tmp_path: Path) -> None:
+    # NaN, which SQLite does not keep, is larger than every number in other databases.
+    run = bare(*stump([1.0, 2.0, 3.0], 1.5))
+    assert by_sql(run, [{"x": math.inf}, {"x": 1.7e308}], tmp_path) == [None, "right"]
+
+
+def test_names_that_sql_takes_for_one_are_refused() -> None:
+    frame = pd.DataFrame({"A": [1.0, 2.0, 3.0], "a": [3.0, 1.0, 2.0], "b": [1.0, 2.0, 3.0]})
+    data = Dataset.from_arrays(frame, ["p", "q", "q"])
+    encoding = fit_encoding("raw", data)
+    trees = [Tree({1: Split.on_feature(j, 1.5)}, {2: 0, 3: 1}, 3, 2) for j in range(3)]
+    for tree in trees[:2]:
+        with pytest.raises(octcore.SettingsError, match="in capitals only"):
+            to_code(tree.named("pq", "Aab"), encoding, "sql")
+    assert to_code(trees[2].named("pq", "Aab"), encoding, "sql")
+
+
+def test_days_of_dates_are_named_as_such() -> None:
+    dates = pd.to_datetime(["2020-01-01", "2020-02-01", "2021-01-01"])
+    data, encoding, tree = stump(dates, 40.0)
+    for suffix in DIALECTS:
+        assert "days since 2020-01-01" in to_code(tree, encoding, suffix, data.columns)
+    assert "days since 2020-01-01" in to_pmml(tree, encoding, data.columns)
+
+
+def test_a_class_that_xml_cannot_hold_is_refused() -> None:
+    _, encoding, tree = stump([1.0, 2.0, 3.0], 1.5)
+    with pytest.raises(octcore.SettingsError, match="control character"):
+        to_pmml(tree.named(["a\x01", "b"], tree.features), encoding)
+
+
+def test_a_column_may_have_the_name_of_a_node(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    data, encoding, tree = stump([1.0, 2.0, 3.0], 1.5)
+    for number in range(6):
+        name = f"octcore:{number}"
+        run = bare(data, encoding.renamed({"x": name}), tree)
+        assert list(by_onnx(run, [{name: 1.0}, {name: 2.0}], tmp_path)) == ["left", "right"]
