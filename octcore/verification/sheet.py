@@ -182,8 +182,10 @@ class Sheet:
             is_split |= False if enough is None else enough.any(axis=1)
         for sums in self._by_passes(lanes, each):
             shape = len(sums[0]), 1, sums[0].shape[2]
-            filled = [np.resize(w, shape).astype(sums[0].dtype) for w in (*whole, size)]
-            right, enough = _right(sums, filled[:-1], filled[-1], least)
+            filled = np.zeros((len(whole) + 1, shape[0] * shape[2]), sums[0].dtype)
+            filled[:, :n_lanes] = *whole, size
+            *of_all, rest = filled.reshape(-1, *shape)
+            right, enough = _right(sums, of_all, rest, least)
             correct = np.maximum(correct, _folded(np.maximum, right).ravel()[:n_lanes])
             is_split |= False if enough is None else enough.any(axis=1).ravel()[:n_lanes]
         return np.where(is_split, size - correct, np.inf)
@@ -203,8 +205,10 @@ class Sheet:
         n_words, n_rows = -(-len(lanes) // n_fields), len(self.number)
         filled = np.zeros((n_words * n_fields, n_rows), dtype=bool)
         filled[: len(lanes)] = lanes
-        filled = filled.reshape(n_words, n_fields, n_rows)
-        words = [_packed(filled, own) for own in each]
+        # The fields of a word stand side by side, so that what lanes add up is one product.
+        own = np.array(each).astype(np.int64 if n_fields > 1 else float)
+        filled = filled.reshape(n_words, n_fields, n_rows).transpose(0, 2, 1)
+        words = np.ascontiguousarray(filled, kind).view(own.dtype)[:, :, 0] * own[:, None]
         bias = 2 ** (8 * np.dtype(kind).itemsize - 1) if n_fields > 1 and len(each) == 1 else 0
         biases = sum(bias << (64 // n_fields * i) for i in range(n_fields))
         biases = np.array(biases, np.uint64).astype(np.int64)
@@ -215,8 +219,8 @@ class Sheet:
             if not len(ends):
                 continue
             sums = []
-            for own in words:
-                cells = np.take(own, order, axis=1, mode="clip")
+            for lines in words:
+                cells = np.take(lines, order, axis=1, mode="clip")
                 cells[:, :, 0] += biases.astype(cells.dtype)
                 np.cumsum(cells, axis=2, out=cells)
                 cells = np.take(cells.reshape(n_words, -1), ends, axis=1, mode="clip")
@@ -237,16 +241,6 @@ class Sheet:
 def _whole_sum(numbers: Array) -> float:
     """Sum of whole numbers, infinite where some are not whole."""
     return float(numbers.sum()) if (numbers == np.round(numbers)).all() else np.inf
-
-
-def _packed(lanes: Array, own: Array) -> Array:
-    """What lanes ``(n_words, n_fields, n_rows)`` add up, several in one word."""
-    n_fields = lanes.shape[1]
-    if n_fields == 1:
-        return lanes[:, 0] * own
-    width = 64 // n_fields
-    whole = own.astype(np.int64)
-    return np.sum([lanes[:, i] * whole << (width * i) for i in range(n_fields)], axis=0)
 
 
 def _right(
