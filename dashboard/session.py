@@ -277,7 +277,12 @@ def linked_run() -> str | None:
 
 
 def look_at(run: str) -> None:
-    """Look at a run from now on, and put it into the URL."""
+    """Look at a run from now on, and put it into the URL; an empty name for none."""
+    if not run:
+        state().run = None
+        for name in (RUN_PARAMETER, NODE_PARAMETER, ANSWER_PARAMETER):
+            st.query_params.pop(name, None)
+        return
     if st.query_params.get(RUN_PARAMETER) not in (None, run):
         st.query_params.pop(NODE_PARAMETER, None)
         st.query_params.pop(ANSWER_PARAMETER, None)
@@ -294,8 +299,7 @@ def forget_run(run: str) -> None:
     now.runs = tuple(known for known in now.runs if known != run)
     now.compared = tuple(known for known in now.compared if known != run)
     if now.run == run:
-        now.run = None
-        st.query_params.pop(RUN_PARAMETER, None)
+        look_at("")
 
 
 def run_query() -> dict[str, str]:

@@ -2,10 +2,9 @@
 
 from dashboard.views.alternatives import view
 from dashboard.widgets import run_picker
-from dashboard.widgets.frame import draw_title
 
-draw_title("Alternatives")
 if picked := run_picker.pick(
+    "Alternatives",
     "There is no solved tree yet. Solve one first; here are then all trees as good.",
     "This run is still going on; its alternatives open here as soon as it ends.",
 ):

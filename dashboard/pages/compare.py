@@ -8,6 +8,7 @@ from dashboard.views.compare import profile_upload, race_form, race_view
 from dashboard.views.compare import side_by_side as beside
 from dashboard.views.compare.race_view import labels_of
 from dashboard.views.data import encoding_preview
+from dashboard.widgets import data_thread
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
 
@@ -16,6 +17,9 @@ views = [view for key in session.compared() if (view := jobs.view(key)) is not N
 missing = len(session.compared()) - len(views)
 if missing:
     st.warning(f"{missing} of the runs in this link are not on this server any more.")
+
+if views:
+    data_thread.strip(views[0], "The first of these runs")
 
 # Folded below what is compared; before that there is nothing to fold, and no fold to be in the way.
 with st.expander("Compare others", icon=":material/checklist:") if views else st.container():

@@ -1,24 +1,15 @@
 """One run: tree, plane and rows, linked by the selected node; accuracy, rules, new rows, proof."""
 
-import streamlit as st
-
 from dashboard.views.explore import linked_views, metrics_view, replay, scoring
 from dashboard.views.runs import exports
 from dashboard.widgets import run_picker
-from dashboard.widgets.frame import draw_title, stay_in_app
 from dashboard.widgets.inputs import lazy_tabs
 
-stay_in_app()
-head = st.container()
 picked = run_picker.pick(
+    "Explore",
     "There is no solved tree yet. One click solves the data that are loaded.",
     "This run is still going on; its tree opens here as soon as it ends.",
 )
-with head:
-    if picked is None:
-        draw_title("Explore")
-    else:
-        draw_title("Explore", picked[1].train, picked[1].n_train + picked[1].n_test)
 if picked is not None:
     key, title, run = picked[0].id, picked[0].title, picked[1]
     exports.share(key, title, run)

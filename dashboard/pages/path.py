@@ -1,10 +1,14 @@
 """Accuracy against size: the optimal tree for every number of leaves."""
 
 from dashboard import session
+from dashboard.server import jobs
 from dashboard.views.data import column_editor
 from dashboard.views.size import view as path_view
-from dashboard.widgets.frame import draw_title
+from dashboard.widgets import run_picker
 
-draw_title("Size")
-if not column_editor.asks_first():
-    path_view.draw(session.dataset())
+view = run_picker.choose("Size", or_loaded=True)
+data = None if view is None else jobs.rows_of(view)
+if data is not None:
+    path_view.draw(data, view)
+elif not column_editor.asks_first():
+    path_view.draw(session.dataset(), None)

@@ -2,10 +2,9 @@
 
 from dashboard.views.what_if import view
 from dashboard.widgets import run_picker
-from dashboard.widgets.frame import draw_title
 
-draw_title("What if")
 if picked := run_picker.pick(
+    "What if",
     "There is no solved tree yet. Solve one first; then ask here what a condition costs.",
     "This run is still going on; the question opens here as soon as it ends.",
 ):

@@ -138,6 +138,12 @@ def rows(view: JobView) -> Dataset | None:
         return None  # not cached, so that rows that arrive later are found
 
 
+def rows_of(view: JobView) -> Dataset | None:
+    """Rows to ask about again: all of them where the server has them, else the training rows."""
+    found = rows(view)
+    return found if found is not None or view.run is None else view.run.train
+
+
 @st.cache_resource(max_entries=KEEP, show_spinner=False)
 def _stored_rows(run_id: str) -> Dataset:
     store = supervisor().store

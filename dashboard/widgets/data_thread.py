@@ -35,8 +35,7 @@ def _restore_data() -> None:
     """Load linked data, or those of a linked run or tuning."""
     tuning = st.query_params.get(session.TUNING_PARAMETER)
     if tuning is not None and (job := jobs.task(tuning)).data is not None:
-        session.adopt(job.data, cached.data_token)
-        session.offer(session.TUNE, job.settings)
+        go_on(job.data, job.settings, session.TUNE)
         return
     view = jobs.view(session.linked_run())
     if name := st.query_params.get(session.DATA_PARAMETER):
@@ -49,7 +48,7 @@ def _restore_data() -> None:
         st.warning(GONE)
     data = None if view is None else jobs.rows(view)
     if data is not None and view is not None:
-        _continue(data, view.settings)
+        go_on(data, view.settings)
 
 
 GONE = "The table of this link is not on this server any more; load its file again."
@@ -69,24 +68,35 @@ def link() -> None:
         del st.query_params[session.DATA_PARAMETER]
 
 
-def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
-    session.adopt(data, cached.data_token)
-    session.offer(session.SOLVE, settings)
+def go_on(data: Dataset, settings: Mapping[str, Any], page: str = session.SOLVE) -> None:
+    """Load rows, unless they are loaded, and have a form open with settings filled in."""
+    if session.state().choice is None or cached.data_token(data) != _loaded():
+        session.adopt(data, cached.data_token)
+    session.offer(page, settings)
 
 
-def strip(view: JobView) -> None:
-    """Say when a run was made from other data than those that are loaded, and offer them."""
+def _loaded() -> str:
+    return cached.data_token(session.dataset())
+
+
+def is_other(view: JobView | None) -> bool:
+    """Whether a job is about other data than those that are loaded."""
+    data = None if view is None else jobs.rows(view)
+    if view is None or data is None or data is session.dataset():
+        return False
     if jobs.supervisor().family(view.id) is not None:
-        return
+        return False
+    return cached.once_per_run(view.id, "data token", lambda: cached.data_token(data)) != _loaded()
+
+
+def strip(view: JobView, what: str = "This run") -> None:
+    """Say when a job is about other data than those that are loaded, and offer to load them."""
     data = jobs.rows(view)
-    if data is None or data is session.dataset():
-        return
-    token = cached.once_per_run(view.id, "data token", lambda: cached.data_token(data))
-    if token == cached.data_token(session.dataset()):
+    if data is None or not is_other(view):
         return
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.caption(
-        f":material/call_split: This run is about **{text.markdown(data.name, 40)}** "
+        f":material/call_split: {what} is about **{text.markdown(data.name, 40)}** "
         f"({text.count(data.n_samples, 'row')}); loaded are other data, "
         f"**{text.markdown(session.dataset().name, 40)}**."
     )
@@ -103,5 +113,5 @@ def button(view: JobView) -> None:
     if data is None:
         st.warning("The rows of this run are not on this server any more.")
         return
-    _continue(data, view.settings)
+    go_on(data, view.settings, session.TUNE if view.task else session.SOLVE)
     st.rerun()

@@ -52,13 +52,12 @@ def stay_in_app() -> None:
     data_thread.link()
 
 
-def draw_title(title: str, data: Dataset | None = None, n_rows: int | None = None) -> None:
+def draw_title(title: str, data: Dataset | None = None) -> None:
     """Draw the heading of a page, with data beside it: those that are loaded, or others."""
     stay_in_app()
     has_classes = data is not None or session.is_ready()
     data = session.dataset() if data is None else data
-    rows = data.n_samples if n_rows is None else n_rows
-    parts = [text.count(rows, "row"), text.count(data.n_features, "feature")]
+    parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]
     if data.y is not None:
         classes = text.count(data.n_classes, "class")
         parts.append(classes if has_classes else "numbers, no classes yet")

@@ -6,16 +6,21 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import data_thread, inputs, live
+from dashboard.widgets.frame import draw_title, stay_in_app
 from dashboard.widgets.start import start_button
+from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
+LOADED = ""
+"""Stands for the data that are loaded among the runs that a page may ask about."""
 
-def pick(none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:
-    """Draw the choice of a run; returns it with its result.
+
+def pick(title: str, none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:
+    """Draw the heading of a page about a run, and the choice of it; returns it with its result.
 
     Without a tree, draws why and where to go, in the page's own words.
     """
-    view = _choice()
+    view = choose(title)
     if view is None:
         st.info(none_yet)
         start_button("Find an optimal tree", key="start_from_page")
@@ -32,8 +37,21 @@ def pick(none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:
     return None
 
 
-def _choice() -> JobView | None:
-    """Draw the choice when there is one; returns the chosen run, at first that in the URL."""
+def choose(title: str, or_loaded: bool = False) -> JobView | None:
+    """Draw the heading of a page and the choice of its run; returns it, at first that in the URL.
+
+    The heading names the data of the run, which the page asks about, whatever is loaded.
+    `or_loaded`: whether it may be about loaded data that are not those of the run; None then.
+    """
+    stay_in_app()
+    head = st.container()
+    view = _choice(or_loaded)
+    with head:
+        draw_title(title, None if view is None else jobs.rows_of(view))
+    return view
+
+
+def _choice(or_loaded: bool) -> JobView | None:
     current = session.run_id()
     if current is not None and jobs.view(current) is None:
         st.warning(
@@ -49,7 +67,11 @@ def _choice() -> JobView | None:
         view.id: f"{len(known) - i}: {view.title} ({view.run.badge if view.run else view.state})"
         for i, view in enumerate(known)
     }
+    if or_loaded and (current is None or data_thread.is_other(jobs.view(current))):
+        titles[LOADED] = f"Loaded data: {text.printable(session.dataset().name, 40)}"
+        current = current or LOADED
     picked = inputs.among("Run", titles, current, session.look_at)
-    chosen = next(view for view in known if view.id == picked)
-    data_thread.strip(chosen)
+    chosen = next((view for view in known if view.id == picked), None)
+    if chosen is not None:
+        data_thread.strip(chosen)
     return chosen

@@ -63,12 +63,19 @@ def suits_margins(data: Dataset) -> bool:
 
 
 def start_button(
-    label: str, key: str, given: Mapping[str, Any] | None = None, is_first: bool = True
+    label: str,
+    key: str,
+    given: Mapping[str, Any] | None = None,
+    is_first: bool = True,
+    data: Dataset | None = None,
 ) -> None:
-    """Draw a button that starts a solve, by default `first_settings`, and opens the Solve page."""
-    data, is_ready = session.dataset(), session.is_ready()
+    """Draw a button that starts a solve, by default `first_settings`, and opens the Solve page.
+
+    `data`: the rows; by default what is loaded.
+    """
+    is_ready = data is not None or session.is_ready()
     words = None if is_ready else "Say first on the Data page what is predicted."
     look: dict[str, Any] = {"disabled": not is_ready, "help": words}
     pressed = inputs.wide_button(label, "play_arrow", key, is_first=is_first, **look)
-    if pressed and start(given or first_settings(data)):
+    if pressed and start(given or first_settings(data or session.dataset()), data):
         session.open_page("solve")

@@ -8,10 +8,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.server import history, jobs
+from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
 from octcore.engines.events import Event
+from octcore.selection.penalty_path import penalty_path
 from octcore.solving.finish import run_from_incumbent
 from octcore.solving.solve import solve
 from octcore.store.runs import RunStore, StoreState
@@ -174,3 +176,62 @@ def test_a_run_that_was_checked_later_is_read_again(server):
     assert after is not None
     assert after.run is not None
     assert after.run.certificate.verified is False
+
+
+def test_every_door_of_a_run_asks_about_its_own_rows(server, iris, monkeypatch):
+    path = penalty_path(iris, depth=1, encoding="raw", test_size=0.25).to_dict()
+    ended = JobView("path", "", {}, "done", result={"path": path})
+    get, asked = server.supervisor.get, []
+
+    def submit_task(_owner, data, what, *_rest):
+        asked.append((what, data.name))
+        return what
+
+    monkeypatch.setattr(server.supervisor, "submit_task", submit_task)
+    monkeypatch.setattr(server.supervisor, "get", lambda k: ended if k == "path" else get(k))
+    app = open_page("data")
+    run = own(app, server, iris, test_size=0.25)
+    next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
+    app.query_params["run"] = run
+    for page in ("explore", "alternatives", "whatif", "path"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception
+        assert "This run is about **iris** (150 rows); loaded are other data, **wine**" in shown(
+            app
+        )
+        assert ":material/database: **iris** · 150 rows" in shown(app)
+    button(app, "Compute").click().run()
+    assert set(asked) == {("path", "iris"), ("repeats", "iris"), ("alternatives", "iris")}
+    button(app, "Use this tree").click().run()
+    assert not app.exception
+    assert server.store.data(server.store.list()[0].id).name == "iris"
+    app.switch_page("pages/path.py").run()
+    about = next(s for s in app.selectbox if s.label == "Run")
+    about.set_value("").run()
+    assert "run" not in app.query_params
+    assert ":material/database: **wine** · 178 rows" in shown(app)
+    button(app, "Compute").click().run()
+    assert asked[-1][1] == "wine"
+
+
+def test_the_sizes_of_a_run_are_asked_with_its_own_settings(server, iris, monkeypatch):
+    asked = []
+
+    def submit_task(_owner, _data, what, settings, *_rest):
+        asked.append(settings)
+        return what
+
+    monkeypatch.setattr(server.supervisor, "submit_task", submit_task)
+    kept = {"encoding": "QT-4", "depth": 2, "test_size": 0.33, "seed": 7}
+    kept["costs"] = {"versicolor": {"virginica": 3}}
+    own = {"forbidden_features": ["petal width (cm)"]}
+    given = {"formulation": "path-search", **kept, "constraints": {**own, "max_leaves": 2}}
+    run_id = server.store.begin(iris, given, "limited", "me")
+    server.store.finish(run_id, StoreState.DONE, solve(iris, **given))
+    app = open_page("path", run=run_id)
+    button(app, "Compute").click().run()
+    assert not app.exception
+    searched = asked[0]
+    assert {name: searched[name] for name in kept} == kept
+    assert searched["constraints"] == own
+    assert "Kept from your run: dropping petal width (cm)." in shown(app)

@@ -37,7 +37,7 @@ MOST_REQUIRED, MOST_GROUPS = 4, 10
 
 def draw(view: JobView, run: Run) -> None:
     """Draw question and answer for a finished run."""
-    data = questions.rows_of(view)
+    data = jobs.rows_of(view)
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")
         return

@@ -192,7 +192,7 @@ def actions(run_id: str, run: SolvedRun, node: int) -> None:
 def _without(run_id: str, run: SolvedRun, names: list[str]) -> None:
     """Ask at once for the best tree without columns; where that cannot be, the page says why."""
     view = jobs.view(run_id)
-    data = None if view is None else questions.rows_of(view)
+    data = None if view is None else jobs.rows_of(view)
     asked = {"forbidden_features": names}
     able = questions.able_for(run, questions.together(run, asked))
     if data is not None and able:

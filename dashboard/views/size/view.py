@@ -14,7 +14,9 @@ from dashboard.views.what_if import questions
 from dashboard.widgets import chart, constraint_form, inputs, live, run_summary, start
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
+from octcore.plotting.difference import condition_words
 from octcore.plotting.price_paths import penalty_path_figure
 from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
@@ -30,15 +32,17 @@ ENCODINGS = {
 """What splits test, by its name here."""
 FIRST_ENCODING = "All thresholds"
 DEPTH = 3
+SIZES = frozenset({"max_leaves", "max_splits"})
+"""Side constraints that every size has for itself."""
 CHART = "path_chart"
 
 
-def draw(data: Dataset) -> None:
-    """Draw settings and result."""
-    settings, encodings, pressed = _form(data)
+def draw(data: Dataset, view: JobView | None) -> None:
+    """Draw settings and result; `view`: the run whose rows these are, whose settings come first."""
+    settings, encodings, pressed = _form(data, view)
     found: dict[str, str] = {}
     for name in encodings:
-        asked = {**settings, "encoding": ENCODINGS[name]}
+        asked = {**settings, "encoding": encoding_named(name)}
         question = (TASK, cached.data_token(data), data, asked)
         words = f"{name}: searching the optimal tree of every size"
         if task := live.answer(*question, pressed=pressed, draw=lambda _: None, doing=words):
@@ -50,15 +54,17 @@ def draw(data: Dataset) -> None:
             "another leaf buys."
         )
     elif live.all_final(searches.values()):
-        _result(data, settings, searches)
+        _result(data, settings, searches, view)
 
 
-def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
-    view = jobs.view(session.run_id())
+def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str], bool]:
     run = Asked.of({} if view is None else view.settings)
     solved = None if view is None else view.run
-    known = {value: name for name, value in ENCODINGS.items()}
-    own = "" if solved is None else questions.encoding_of(solved)
+    own = ENCODINGS[FIRST_ENCODING] if solved is None else questions.encoding_of(solved)
+    first = next((name for name, value in ENCODINGS.items() if value == own), own)
+    share_of_run = start.HELD_OUT if view is None else run.test_size
+    if solved is not None:  # nothing is held out from training rows alone
+        share_of_run = questions.base_settings(solved, data)["test_size"]
 
     def key(name: str) -> str:
         return session.widget_key("path", name, session.run_id())
@@ -66,8 +72,8 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     places = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
     encodings = places[0].multiselect(
         "Splits on",
-        tuple(ENCODINGS),
-        default=known.get(own, FIRST_ENCODING),
+        tuple(dict.fromkeys((*ENCODINGS, first))),
+        default=first,
         max_selections=3,
         wrap=True,
         key=key("encodings"),
@@ -81,9 +87,9 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     )  # fmt: skip
     share = places[2].select_slider(
         "Held out",
-        range(0, 55, 5),
-        value=5 * round(20 * (start.HELD_OUT if view is None else run.test_size)),
-        format_func=lambda v: f"{v} %",
+        sorted({*(percent / 100 for percent in range(0, 55, 5)), share_of_run}),
+        value=share_of_run,
+        format_func=lambda share: f"{100 * share:.3g} %",
         key=key("held"),
         persist_state="session",
         help="Rows that the search never sees; stratified by class.",
@@ -94,15 +100,41 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     settings = {
         "depth": int(depth),
         "time_limit": TIME_LIMIT,
-        "test_size": share / 100,
+        "test_size": share,
         "seed": run.seed,
     }
+    if view is not None:
+        return settings | _kept(run), list(encodings), pressed
     with st.expander("Errors cost different amounts", icon=":material/balance:"):
         settings |= constraint_form.cost_form(get_formulation(FORMULATION).info, data)
     return settings, list(encodings), pressed
 
 
-def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, JobView]) -> None:
+def encoding_named(name: str) -> str:
+    """The encoding of a line, by its name here; others than those above have their own."""
+    return ENCODINGS.get(name, name)
+
+
+def _kept(run: Asked) -> dict[str, Any]:
+    """What a run asks of its trees and answers, besides their size, as far as every size can."""
+    kept = {name: run.constraints[name] for name in run.constraints if name not in SIZES}
+    left = {name: kept.pop(name) for name in set(kept) - BY_SUBTREE}
+    words = ["Answers cost what they cost in your run."] * run.has_task
+    if kept:
+        words.append(f"Kept from your run: {condition_words(kept)}.")
+    if left:
+        words.append(f"Not kept, since it ties parts of a tree together: {condition_words(left)}.")
+    if words:
+        st.caption(text.markdown(" ".join(words), 600))
+    return {"constraints": kept, "costs": run.costs, "refer": run.refer}
+
+
+def _result(
+    data: Dataset,
+    settings: Mapping[str, Any],
+    searches: Mapping[str, JobView],
+    view: JobView | None,
+) -> None:
     paths: dict[str, PenaltyPath] = {}
     for name, search in searches.items():
         if (found := search.result) is not None:
@@ -110,7 +142,7 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
             paths[name] = cached.once_per_run(search.id, TASK, read)
     if not paths:
         return
-    sizes = _on_other_splits(data, settings, next(iter(paths)))
+    sizes = _on_other_splits(data, settings, next(iter(paths)), view)
     if sizes:
         st.markdown(f"**Which size?** {text.markdown(new_rows.right_size_words(sizes), 300)}")
     selected = _selected(paths, sizes)
@@ -139,15 +171,16 @@ def _clicked() -> None:
         session.state().path_step = (str(label), int(leaves))
 
 
-def _on_other_splits(data: Dataset, settings: Mapping[str, Any], name: str) -> tuple[Size, ...]:
+def _on_other_splits(
+    data: Dataset, settings: Mapping[str, Any], name: str, view: JobView | None
+) -> tuple[Size, ...]:
     """Every size over further splits of the rows, as soon as all are tried; none with costs."""
     if Asked.of(settings).has_task:
         return ()
-    view = jobs.view(session.run_id())
     run = None if view is None else view.solved
     own = None if view is None or run is None else new_rows.asked(view, run)
-    search = {"encoding": ENCODINGS[name], "constraints": {}, "params": {"leaf_penalty": 0.0}}
-    asked = new_rows.of_search({**settings, **search}, data)
+    search = {"encoding": encoding_named(name), "params": {"leaf_penalty": 0.0}}
+    asked = new_rows.of_search({"constraints": {}, **settings, **search}, data)
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
     task = new_rows.answer(data, asked, _nothing)
@@ -198,8 +231,8 @@ def _chosen(
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f"**{text.percent(point.worth)}{what}{held}**; {point.range_words}.")
     with right:
-        solve = {**settings, "formulation": FORMULATION, "encoding": ENCODINGS[label]}
-        start.start_button("Use this tree", "path_use", advice.of_size(solve, leaves))
+        solve = {**settings, "formulation": FORMULATION, "encoding": encoding_named(label)}
+        start.start_button("Use this tree", "path_use", advice.of_size(solve, leaves), data=data)
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
     view = tree_view_data(point.tree, paths[label].encoding, train, "Proven optimal", True)

@@ -35,7 +35,7 @@ FEW = 3
 def draw(view: JobView, run: SolvedRun) -> None:
     """Draw how trees made in the same way do on further splits; else CART on the one split."""
     settings = asked(view, run)
-    data = questions.rows_of(view)
+    data = jobs.rows_of(view)
     task = None
     if settings is not None and data is not None:
         task = answer(data, settings, lambda job: _result(job, view, run))
@@ -45,7 +45,7 @@ def draw(view: JobView, run: SolvedRun) -> None:
 
 def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
     """Keywords of `repeated_splits` for the question of a run; None where it has another one."""
-    data = questions.rows_of(view)
+    data = jobs.rows_of(view)
     if data is None or data.n_samples != run.n_train + run.n_test:
         return None
     if run.asked.has_task or jobs.supervisor().family(view.id):
@@ -143,7 +143,7 @@ def _size(view: JobView, run: SolvedRun, sizes: Sequence[Size]) -> None:
             icon=":material/stairs:",
         ):
             settings = advice.of_size(advice.given_settings(run.settings), right.leaves)
-            start.start(settings, questions.rows_of(view))
+            start.start(settings, jobs.rows_of(view))
             st.rerun()
         if st.button("All sizes", key=session.widget_key("sizes", view.id)):
             session.open_page(advice.SIZE)

@@ -13,7 +13,6 @@ from dashboard.server.job_view import JobView
 from dashboard.views.explore import replay
 from dashboard.views.solve import advice, new_rows
 from dashboard.views.solve.advice import given_settings
-from dashboard.views.what_if import questions
 from dashboard.widgets import (
     chart,
     data_thread,
@@ -245,7 +244,7 @@ def _what_now(view: JobView, found: advice.Advice) -> None:
                 continue
             if step.page:
                 session.open_page(step.page)
-            if start.start(step.settings or {}, questions.rows_of(view)):
+            if start.start(step.settings or {}, jobs.rows_of(view)):
                 st.rerun()
 
 

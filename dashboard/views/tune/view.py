@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import history, jobs, tunings
 from dashboard.server.tunings import Plan, Standing, Work
-from dashboard.widgets import chart, inputs, live, settings_form
+from dashboard.widgets import chart, data_thread, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
@@ -202,6 +202,7 @@ def draw(tuning: str | None) -> None:
         _nothing_yet(tuning)
         return
     key = standing.job.id
+    data_thread.strip(standing.job, "This selection")
     live.until(lambda: jobs.task(key).is_final, lambda: _live(key))
 
 
@@ -308,9 +309,13 @@ def _choice(standing: Standing) -> None:
 def _solve_with(
     standing: Standing, candidate: Candidate, label: str, key: str, **look: Any
 ) -> None:
-    words, icon = "Opens the Solve page with these settings filled in.", ":material/play_circle:"
+    words, icon = "Opens the Solve page with these rows and settings.", ":material/play_circle:"
     if st.button(label, key=key, icon=icon, help=words, **look):
-        session.offer(session.SOLVE, standing.solve_settings(candidate))
+        settings, data = standing.solve_settings(candidate), standing.job.data
+        if data is None:
+            session.offer(session.SOLVE, settings)
+        else:
+            data_thread.go_on(data, settings)
         session.open_page("solve")
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.server import jobs
-from dashboard.server.job_view import JobView
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import (
     FormulationInfo,
@@ -39,16 +37,10 @@ def _referee() -> FormulationInfo:
     return next(i for i in list_formulations() if Capability.THRESHOLD_SEARCH in i.capabilities)
 
 
-def rows_of(view: JobView) -> Dataset | None:
-    """Rows to solve again: all of them where the server has them, else the training rows."""
-    found = jobs.rows(view)
-    return found if found is not None or view.run is None else view.run.train
-
-
 def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """Settings that the run and its variants share.
 
-    `data`: from `rows_of`; without the held-out rows nothing is held out again.
+    `data`: from `jobs.rows_of`; without the held-out rows nothing is held out again.
     """
     asked, params = run.asked, run.params
     kept = {"leaf_penalty": params["leaf_penalty"] or 0.0} if "leaf_penalty" in params else {}

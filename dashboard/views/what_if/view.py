@@ -44,7 +44,7 @@ COMPILING = "compiling kernels"
 
 def draw(view: JobView, run: SolvedRun) -> None:
     """Draw question and answer for a finished run."""
-    data = what_if.rows_of(view)
+    data = jobs.rows_of(view)
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")
         return
