@@ -148,6 +148,9 @@ def _grown(then: str) -> Callable[[Any], None]:
         page.locator("g.node").first.wait_for()
         at_rest(page)
         page.get_by_role("radio", name=then).click()
+        at_rest(page)
+        growing = page.get_by_text(re.compile("^Growing:")).first
+        growing.wait_for(state="detached", timeout=SOLVE_MILLISECONDS)
         page.locator(".js-plotly-plot").first.wait_for()
 
     return act
