@@ -23,11 +23,13 @@ class Prepared:
 
 
 def at_rest(page) -> None:
-    """Wait until nothing is drawn any more."""
+    """Wait until nothing is drawn any more, and nothing stands for what is still being read."""
     page.wait_for_timeout(500)
     page.wait_for_selector("[data-test-script-state=notRunning]", timeout=SOLVE_MILLISECONDS)
     page.wait_for_function(
-        "() => !document.querySelector('[data-stale=true]')", timeout=SOLVE_MILLISECONDS
+        "() => ![...document.querySelectorAll('[data-stale=true], [data-testid=stSkeleton]')]"
+        ".some(element => element.checkVisibility())",
+        timeout=SOLVE_MILLISECONDS,
     )
     page.wait_for_timeout(300)
 
