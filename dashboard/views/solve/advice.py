@@ -112,6 +112,21 @@ def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
             "yet.",
             tuple(steps if optimum is not None else steps[1:]),
         )
+    better = None if greedy is None else shortfall(run, greedy)
+    if better is not None and is_binary(run) and not (run.constraints or run.asked.has_task):
+        finer = exactly(run.settings)
+        if finer is not None:
+            ended = "" if run.is_proven else " and ended before its proof"
+            others = (LOOK,) if run.is_proven else _after_open(run, info).steps
+            return Advice(
+                f"CART on the numbers is right on {better:.1f} points more: this run could only "
+                f"cut at a few thresholds of each column{ended}. The search on all thresholds has "
+                "no such limit.",
+                (
+                    Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer),
+                    *others,
+                ),
+            )
     if not run.is_proven:
         return _after_open(run, info)
     weighed = ", classes by their weights" * ("class_weight" in run.constraints)
@@ -132,16 +147,6 @@ def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
             f"{all_classes} count alike, mostly more are found, at the price of false alarms.",
             (Step(f"Count {all_classes} alike", ":material/balance:", settings=alike), *READING),
         )
-    better = None if greedy is None else shortfall(run, greedy)
-    if better is not None and is_binary(run) and not run.constraints:
-        finer = exactly(run.settings)
-        if finer is not None:
-            return Advice(
-                f"CART on the numbers is right on {better:.1f} points more: this run could only "
-                "cut at a few thresholds of each column. The search on all thresholds has no such "
-                "limit.",
-                (Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer), LOOK),
-            )
     if _overfits(run):
         worse = "The tree is clearly worse on held-out rows than on those it was made from"
         if run.tree is not None and run.tree.n_leaves <= 2:

@@ -94,6 +94,9 @@ def test_cart_on_numbers_that_wins_over_bins_is_explained_and_all_thresholds_off
     better = solve(IRIS, **everything)
     assert better.accuracy is not None
     assert better.accuracy >= greedy.accuracy
+    still_open = advice.after(unproven(run), greedy)
+    assert "few thresholds of each column and ended before its proof" in still_open.sentence
+    assert labels(still_open)[:2] == ["Solve on all thresholds", "2 minutes more"]
 
 
 def test_what_a_run_was_held_to_is_in_what_is_said_of_it():
