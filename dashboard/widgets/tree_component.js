@@ -7,11 +7,14 @@ function textWidth(text, bold) {
   return pen.measureText(text).width;
 }
 
+// Cut a text, of a question not its value.
 function shorten(text, width, bold) {
   if (textWidth(text, bold) <= width) return text;
-  const letters = Array.from(text);
-  while (letters.length > 1 && textWidth(letters.join("") + "…", bold) > width) letters.pop();
-  return letters.join("") + "…";
+  const value = (text.match(/ [≤≥<>=] \S+$/) || [""])[0];
+  const letters = Array.from(text.slice(0, text.length - value.length));
+  const cut = () => letters.join("").replace(/[… ]+$/, "") + "…" + value;
+  while (letters.length > 1 && textWidth(cut(), bold) > width) letters.pop();
+  return cut();
 }
 
 // Break words into at most `most` lines of a width; the last one is cut.

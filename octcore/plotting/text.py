@@ -12,7 +12,7 @@ from octcore.data.findings import few as few
 from octcore.data.findings import percent as percent
 from octcore.data.text import free_name as free  # noqa: F401
 from octcore.tree.wording import minus as minus
-from octcore.tree.wording import shorten
+from octcore.tree.wording import short_names, shorten
 from octcore.tree.wording import with_signs as words  # noqa: F401
 
 _LINKS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])|(?<=\S)@(?=\S)")
@@ -37,14 +37,12 @@ def plotly(text: object, at_most: int = 40) -> str:
 
 
 def unique_labels(texts: Sequence[object], at_most: int = 40) -> list[str]:
-    """Plotly labels that stay apart: shortened only as far as they stay different."""
-    length = at_most
-    longest = max((len(str(text)) for text in texts), default=0)
-    while len({printable(text, length) for text in texts}) < len(texts) and length < longest:
-        length += 8
+    """Plotly labels that stay apart: shortened so that they show where they differ."""
+    whole = [printable(text, len(str(text))) for text in texts]
+    short = short_names(tuple(whole), at_most)
     labels: list[str] = []
-    for text in texts:
-        label = plotly(text, length)
+    for text in whole:
+        label = html.escape(short[text], quote=False)
         while label in labels:  # the same text twice: apart for plotly, the same for readers
             label += "\N{ZERO WIDTH SPACE}"
         labels.append(label)

@@ -5,8 +5,9 @@ Texts are plain: whoever puts them into HTML, SVG or DOT escapes them there.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from octcore.tree.raw_units import (
 from octcore.tree.tree import Split, Tree
 
 WEIGHT_DIGITS = 4  # for reading; exports have all digits
+_LAST_WORD = re.compile(r"[^\W_]*$")
 _HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
 
 
@@ -87,10 +89,11 @@ def split_words(
     `max_terms` terms are written, those of smallest weight are counted instead.
     """
     condition = left_condition(split, encoding, digits)
+    names = short_names(encoding.raw_features, max_name)
     if condition is None:
-        return _plane_words(raw_plane(split, encoding), max_name, max_terms)
-    left = condition_words(condition, max_name)
-    right = condition_words(condition.negated(), max_name)
+        return _plane_words(raw_plane(split, encoding), names, max_name, max_terms)
+    left = condition_words(condition, max_name, names)
+    right = condition_words(condition.negated(), max_name, names)
     return SplitWords(left, right, left if _reads_well(condition) else right)
 
 
@@ -100,11 +103,13 @@ def asks_for_right(split: Split, encoding: Encoding) -> bool:
     return worded.test != worded.left
 
 
-def _plane_words(plane: RawPlane, max_name: int | None, max_terms: int | None) -> SplitWords:
+def _plane_words(
+    plane: RawPlane, names: Mapping[str, str], max_name: int | None, max_terms: int | None
+) -> SplitWords:
     """Word a hyperplane with its largest coefficient positive."""
     sign = plane.sign
     terms = [replace(term, weight=sign * term.weight) for term in plane.terms]
-    total = _sum_text(terms, max_name, max_terms)
+    total = _sum_text(terms, names, max_name, max_terms)
     threshold = format_number(sign * plane.threshold, WEIGHT_DIGITS)
     left, right = (">=", "<") if sign < 0 else ("<=", ">")
     test = f"{total} {left} {threshold}"
@@ -118,14 +123,16 @@ def _reads_well(condition: Condition) -> bool:
     return len(condition.intervals) <= len(condition.negated().intervals)
 
 
-def _sum_text(terms: Sequence[RawTerm], max_name: int | None, max_terms: int | None) -> str:
+def _sum_text(
+    terms: Sequence[RawTerm], names: Mapping[str, str], max_name: int | None, max_terms: int | None
+) -> str:
     """Write the weighted sum of an oblique split."""
     parts = []
     largest = sorted(terms, key=lambda term: -abs(term.weight))[:max_terms]
     for term in (term for term in terms if term in largest):
-        name = shorten(term.raw, max_name)
+        name = names.get(term.raw) or shorten(term.raw, max_name)
         if term.condition is not None:
-            name = f"[{condition_words(term.condition, max_name)}]"
+            name = f"[{condition_words(term.condition, max_name, names)}]"
         size = format_number(abs(term.weight), WEIGHT_DIGITS)
         sign = "-" if term.weight < 0 else "+"
         parts.append(f"{sign} {name}" if size == "1" else f"{sign} {size} {name}")
@@ -135,9 +142,11 @@ def _sum_text(terms: Sequence[RawTerm], max_name: int | None, max_terms: int | N
     return " ".join([first, *parts[1:]])
 
 
-def condition_words(condition: Condition, max_name: int | None = None) -> str:
-    """Word a condition on one raw column."""
-    name = shorten(condition.raw, max_name)
+def condition_words(
+    condition: Condition, max_name: int | None = None, names: Mapping[str, str] | None = None
+) -> str:
+    """Word a condition on one raw column; `names`: those of `short_names`, by column."""
+    name = (names or {}).get(condition.raw) or shorten(condition.raw, max_name)
     if condition.raw == ANY_ROW:
         return "always" if condition.is_everything else "never"
     if condition.is_everything:
@@ -231,6 +240,7 @@ def path_words(
     `merge` joins the conditions on one raw column, such as ``2 < x`` and ``x <= 3``; otherwise
     there is one text per split.  `max_name` is that of `split_words`.
     """
+    names = short_names(encoding.raw_features, max_name)
     merged: dict[str, Condition] = {}
     texts: list[str | Condition] = []
     for ancestor, child in topology.path(node):
@@ -248,7 +258,7 @@ def path_words(
         merged[condition.raw] = meet(known, condition)
         texts[texts.index(known)] = merged[condition.raw]
     return tuple(
-        text if isinstance(text, str) else condition_words(text, max_name)
+        text if isinstance(text, str) else condition_words(text, max_name, names)
         for text in texts
         if isinstance(text, str) or not merge or not text.is_everything
     )
@@ -270,6 +280,49 @@ def shorten(name: object, max_name: int | None = None) -> str:
     end = max(0, (max_name - 1) // 2)
     start = max(1, max_name - 1 - end)
     return text[:start].rstrip() + "…" + (text[-end:].lstrip() if end else "")
+
+
+@functools.lru_cache(maxsize=256)
+def short_names(names: tuple[str, ...], max_name: int | None = None) -> Mapping[str, str]:
+    """Cut names as `shorten` does; those that would become alike show where they differ."""
+    cut = {name: shorten(name, max_name) for name in names}
+    groups: dict[str, list[str]] = {}
+    for name, short in cut.items():
+        groups.setdefault(short, []).append(name)
+    for alike in groups.values():
+        if len(alike) > 1 and max_name is not None:
+            cut |= dict(zip(alike, _told_apart([clean_text(n) for n in alike], max_name)))  # noqa: B905
+    return cut
+
+
+def _told_apart(names: Sequence[str], max_name: int) -> list[str]:
+    """Leave out what names begin and end with alike; longer if they stay alike then."""
+    start = _alike(names)
+    end = _alike([name[start:][::-1] for name in names])
+    for most in range(max_name, max(map(len, names)), 8):
+        short = [_part(name, start, len(name) - end, most) for name in names]
+        if len(set(short)) == len(names):
+            return short
+    return list(names)
+
+
+def _alike(names: Sequence[str]) -> int:
+    """Number of first characters that are the same in all names, of whole words if there are."""
+    same = 0
+    while all(name[same : same + 1] == names[0][same : same + 1] != "" for name in names):
+        same += 1
+    begun = _LAST_WORD.search(names[0], 0, same)
+    return begun.start() if begun is not None and begun.start() else same
+
+
+def _part(name: str, start: int, end: int, max_name: int) -> str:
+    """A part of a name, with as much before it as there is room for."""
+    part, after = name[start:end].strip(), "…" * (end < len(name))
+    room = max_name - len(after)
+    if start + len(part) <= room:
+        return name[:end].rstrip() + after
+    head = name[: max(0, room - 1 - len(part))].rstrip()
+    return f"{head}…{shorten(part, room - 1)}{after}"
 
 
 def with_signs(split_text: str) -> str:

@@ -39,7 +39,10 @@ def counts(task: str, record: Alternatives) -> None:
             key=session.widget_key("alternatives_leaves", task),
             alt="Numbers of trees by number of leaves",
         )
-    st.caption("Both charts count all trees, whatever features they use; the scale is logarithmic.")
+    whole = f"all {text.count(record.total, 'tree')} within so many points"
+    if record.count < record.total:
+        whole += f", not only the {record.count:,} that meet the conditions above"
+    st.caption(f"Both charts count {whole}; the scale is logarithmic.")
 
 
 def features(task: str, record: Alternatives) -> None:

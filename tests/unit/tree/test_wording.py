@@ -19,6 +19,7 @@ from octcore.tree.wording import (
     path_words,
     raw_plane,
     rules,
+    short_names,
     shorten,
     split_words,
 )
@@ -233,3 +234,19 @@ def test_a_threshold_in_words_parts_the_rows_as_the_tree_does(key, digits):
 def test_columns_of_long_numbers_have_names_of_their_own():
     columns = [EncodedColumn("t", "above", lower=1700000000000.0 + k) for k in (123.5, 124.5)]
     assert [c.name for c in columns] == ["t>1700000000123.5", "t>1700000000124.5"]
+
+
+def test_names_that_differ_in_the_middle_are_cut_where_they_do_not():
+    names = tuple(
+        f"Mean temperature at point {i:02d} of the hall (°C, 24 hours)" for i in range(29)
+    )
+    assert short_names(names, 28)[names[3]] == "Mean temperature at poin…03…"
+    one_word = tuple(f"{'x' * 40}{i}{'y' * 40}" for i in range(3))
+    assert list(short_names(one_word, 12).values()) == [f"{'x' * 9}…{i}…" for i in range(3)]
+    for several in (names, one_word, ("a b", *("a b c " * 9 + end for end in "def"))):
+        for most in (6, 9, 20, 300):
+            assert len(set(short_names(several, most).values())) == len(several)
+    column = EncodedColumn(names[7], "above", lower=20.5)
+    encoding = Encoding("test", (column,), names)
+    words = split_words(Split.on_feature(0), encoding, max_name=28)
+    assert words.test == "Mean temperature at poin…07… <= 20.5"
