@@ -9,10 +9,11 @@ from dashboard.server import jobs
 from dashboard.views.data import column_editor
 from dashboard.views.tune import view
 from dashboard.widgets import inputs
-from dashboard.widgets.frame import draw_title
+from dashboard.widgets.frame import RESULT_FIRST, draw_title
 
 draw_title("Tune")
-left, right = st.columns([2, 3], gap="large")
+with st.container(key=RESULT_FIRST):
+    left, right = st.columns([2, 3], gap="large")
 with right:
     # First: what runs is shown before the form counts the next one.
     view.draw(session.tuning_id())

@@ -178,6 +178,9 @@ def answer_words(found: Summary) -> str:
     if tally.named:
         share = text.percent(tally.found / tally.named, 0).removesuffix(" %")
         right = f"finds {share} of 100 {rows_of(found.focus)} and {right}"
+    if found.guess.right > found.score.right and not found.score.asked:
+        guessed = text.percent(found.guess.share, 0)
+        right += f"; always guessing the largest class is right for {guessed}"
     return f"{tree} {right}."
 
 

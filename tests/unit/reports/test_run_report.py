@@ -18,6 +18,7 @@ from octcore.reports.run_report import report_html
 from octcore.reports.scorer import scorer_html
 from octcore.reports.summary import (
     Score,
+    answer_words,
     headline_words,
     rows_of,
     summary,
@@ -92,6 +93,15 @@ def test_every_number_in_words_is_what_routing_says():
     assert f"Of {named.sum()} no it finds {(named & told).sum()}; of {told.sum()} that" in words
     worst = max(leaf.test.rows - leaf.test.right for leaf in found.leaves)
     assert f"there {worst} of" in words
+
+
+def test_a_tree_that_guessing_beats_says_so_in_its_first_sentence():
+    found = summary(solve(table(), depth=2, test_size=0.3, time_limit=30))
+    assert found is not None
+    rows = found.test.rows
+    beaten = replace(found, guess=Score(rows, rows))
+    assert answer_words(beaten).endswith("; always guessing the largest class is right for 100 %.")
+    assert "guessing" not in answer_words(replace(found, guess=found.test))
 
 
 def test_thresholds_are_told_with_how_far_they_may_move():
