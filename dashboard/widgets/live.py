@@ -65,7 +65,7 @@ def ask(
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
         st.warning(text.markdown(message, 400), icon=":material/error:")
-        again = session.widget_key("again", what)
+        again = session.widget_key("again", *key)
         if not st.button("Try again", icon=":material/refresh:", key=again):
             return None
     if pressed is False:

@@ -200,7 +200,9 @@ def test_every_door_of_a_run_asks_about_its_own_rows(server, iris, monkeypatch):
             app
         )
         assert ":material/database: **iris** · 150 rows" in shown(app)
-    button(app, "Compute").click().run()
+    assert not any(
+        b.label == "Compute" for b in app.button
+    )  # the sizes of a tree come by themselves
     assert set(asked) == {("path", "iris"), ("repeats", "iris"), ("alternatives", "iris")}
     button(app, "Use this tree").click().run()
     assert not app.exception
@@ -229,8 +231,6 @@ def test_the_sizes_of_a_run_are_asked_with_its_own_settings(server, iris, monkey
     run_id = server.store.begin(iris, given, "limited", "me")
     server.store.finish(run_id, StoreState.DONE, solve(iris, **given))
     app = open_page("path", run=run_id)
-    button(app, "Compute").click().run()
-    assert not app.exception
     searched = asked[0]
     assert {name: searched[name] for name in kept} == kept
     assert searched["constraints"] == own

@@ -197,6 +197,7 @@ STATES: dict[str, Show] = {
     "whatif-price": _open("/whatif", "tree", _price),
     "size-empty": _open("/path"),
     "size": _open("/path", "", _sizes),
+    "size-of-run": _open("/path", "tree"),
     "compare-empty": _open("/compare"),
     "compare": _open("/compare", "race"),
     "compare-planes": _open("/compare", "race", _tab("Planes")),

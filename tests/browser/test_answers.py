@@ -160,7 +160,6 @@ def test_a_reload_loses_neither_table_nor_preparations_nor_tree_nor_node(person,
     page.reload()
     chosen.first.wait_for()
     person.watched.go("Understand", "Size")
-    page.get_by_role("button", name="Compute").click()
     use = page.get_by_role("button", name="Use this tree")
     use.wait_for(timeout=SOLVE_MILLISECONDS)
     page.reload()

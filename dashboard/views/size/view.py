@@ -48,16 +48,23 @@ def draw(data: Dataset, view: JobView | None) -> None:
         if task := live.answer(*question, pressed=pressed, draw=lambda _: None, doing=words):
             found[name] = task
     searches = {name: jobs.task(task) for name, task in found.items()}
-    if len(searches) < len(encodings) or not searches:
+    if pressed is None and not encodings:
+        st.info("Choose what splits test.")
+    elif pressed is not None and (len(searches) < len(encodings) or not searches):
         st.info(
             "Press **Compute**: every number of leaves gets its optimal tree, and you see what "
             "another leaf buys."
         )
-    elif live.all_final(searches.values()):
+    elif searches and live.all_final(searches.values()):
         _result(data, settings, searches, view)
 
 
-def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str], bool]:
+def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str], bool | None]:
+    """Draw the form; returns settings, lines, and whether it was pressed.
+
+    None: there is no button, as the page was opened to see the sizes of a tree that was found, and
+    they come while one waits.
+    """
     run = Asked.of({} if view is None else view.settings)
     solved = None if view is None else view.run
     own = ENCODINGS[FIRST_ENCODING] if solved is None else questions.encoding_of(solved)
@@ -94,9 +101,11 @@ def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str
         persist_state="session",
         help="Rows that the search never sees; stratified by class.",
     )
-    pressed = inputs.wide_button(
-        "Compute", "stairs", "path_compute", places[3], disabled=not encodings
-    )
+    pressed = None
+    if solved is None or depth > DEPTH or not start.is_quick(data):
+        pressed = inputs.wide_button(
+            "Compute", "stairs", "path_compute", places[3], disabled=not encodings
+        )
     settings = {
         "depth": int(depth),
         "time_limit": TIME_LIMIT,

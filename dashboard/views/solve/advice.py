@@ -116,17 +116,16 @@ def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
     if better is not None and is_binary(run) and not (run.constraints or run.asked.has_task):
         finer = exactly(run.settings)
         if finer is not None:
-            ended = "" if run.is_proven else " and ended before its proof"
-            others = (LOOK,) if run.is_proven else _after_open(run, info).steps
-            return Advice(
+            words = (
                 f"CART on the numbers is right on {better:.1f} points more: this run could only "
-                f"cut at a few thresholds of each column{ended}. The search on all thresholds has "
-                "no such limit.",
-                (
-                    Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer),
-                    *others,
-                ),
+                "cut at a few thresholds of each column. The search on all thresholds has no such "
+                "limit."
             )
+            step = Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer)
+            if run.is_proven:
+                return Advice(words, (step, LOOK))
+            still = _after_open(run, info)
+            return Advice(f"{still.sentence} {words}", (step, *still.steps))
     if not run.is_proven:
         return _after_open(run, info)
     weighed = ", classes by their weights" * ("class_weight" in run.constraints)
@@ -177,7 +176,8 @@ ENDED = {
 def _after_open(run: Run, info: FormulationInfo) -> Advice:
     if run.objective is not None and run.bound == run.objective:
         return Advice(
-            "This run ended before a proof of its own, but it is proven that no tree is better.",
+            "This run ended before a proof of its own, but it is proven that no tree is better "
+            "among those of its kind and depth.",
             READING,
         )
     settings = dict(run.settings)
