@@ -460,3 +460,15 @@ def drop_pass_through(tree: Tree) -> Tree:
 
     splits, labels = grown(1, part)
     return replace(tree, splits=splits, labels=labels)
+
+
+def join_equal_leaves(tree: Tree, keeps_root: bool) -> Tree:
+    """Collapse splits whose leaves predict the same class; predictions do not change.
+
+    `keeps_root`: whether the split at the root stays, as a required one does.
+    """
+    for node in sorted(tree.splits, reverse=True):
+        label, other = (tree.labels.get(child) for child in (2 * node, 2 * node + 1))
+        if label is not None and label == other and not (node == 1 and keeps_root):
+            tree = tree.collapse(node, label)
+    return tree

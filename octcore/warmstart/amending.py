@@ -21,7 +21,7 @@ from octcore.tree.constraints import (
     parity_cells,
     violations,
 )
-from octcore.tree.tree import Split, Tree, grown, midpoint
+from octcore.tree.tree import Split, Tree, grown, join_equal_leaves, midpoint
 from octcore.warmstart.greedy import greedy_starts
 
 ROUNDS, FRUITLESS, MOST_SHAKEN = 60, 15, 4
@@ -88,7 +88,7 @@ def amended(
 
 
 def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
-    """Replace splits that send all training rows to one side by that side, then tidy.
+    """Replace splits that send all training rows to one side by that side, then join equal leaves.
 
     A required root feature keeps its split.
     """
@@ -105,20 +105,8 @@ def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
             return tree.labels[node]
         return tree.splits[node], *topology.children(node)
 
-    return tidy(Tree(*grown(1, part), tree.n_features, tree.n_classes), problem)
-
-
-def tidy(tree: Tree, problem: Problem) -> Tree:
-    """Collapse splits whose leaves predict the same class; predictions do not change.
-
-    A required root feature keeps its split.
-    """
-    for node in sorted(tree.splits, reverse=True):
-        pair = [tree.labels.get(child) for child in topology.children(node)]
-        kept = node == 1 and problem.constraints.root_feature is not None
-        if pair[0] is not None and pair[0] == pair[1] and not kept:
-            tree = tree.collapse(node, pair[0])
-    return tree
+    tree = Tree(*grown(1, part), tree.n_features, tree.n_classes)
+    return join_equal_leaves(tree, keeps_root=kept_root)
 
 
 def _better(value: Value, than: Value) -> bool:

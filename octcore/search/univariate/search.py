@@ -23,7 +23,7 @@ from octcore.search.univariate.lane_search import LaneSearch, integer_width
 from octcore.search.univariate.question import Answer, Moment, Question, Report, State, Status
 from octcore.search.univariate.table import Inquiry, Table, make_inquiry
 from octcore.search.univariate.tree import PathTree, heap
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, join_equal_leaves
 
 BEAT_SECONDS, POLL_SECONDS = 0.08, 0.05
 """Longest silence of a search, and time between two looks at the clock, about."""
@@ -241,9 +241,4 @@ def to_tree(nested: PathTree, table: Table, question: Question) -> Tree:
     Splits with the same label on both sides are dropped, except for a forced root.
     """
     tree = heap(nested, np.asarray(question.X).shape[1], question.n_classes, table.split)
-    for node in sorted(tree.splits, reverse=True):
-        pair = tree.labels.get(2 * node), tree.labels.get(2 * node + 1)
-        forced = node == 1 and question.roots is not None
-        if pair[0] is not None and pair[0] == pair[1] and not forced:
-            tree = tree.collapse(node, pair[0])
-    return tree
+    return join_equal_leaves(tree, keeps_root=question.roots is not None)

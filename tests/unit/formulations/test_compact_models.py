@@ -20,8 +20,8 @@ from octcore.formulations.shared.univariate import (
 )
 from octcore.program import ENDLESS, Point, SearchState
 from octcore.solving.settings import check_settings
-from octcore.tree.tree import Split, Tree
-from octcore.warmstart.amending import drop_idle_splits, tidy
+from octcore.tree.tree import Split, Tree, join_equal_leaves
+from octcore.warmstart.amending import drop_idle_splits
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
 from tests.brute import every_tree, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import CONSTRAINTS, constrained_problem
@@ -209,7 +209,7 @@ def test_tidy_and_idle_splits():
     slim = drop_idle_splits(tree, problem)
     assert slim.n_splits == 1
     assert (slim.predict_codes(X) == tree.predict_codes(X)).all()
-    assert tidy(tree.with_labels({7: 0}), problem).n_leaves == 1
+    assert join_equal_leaves(tree.with_labels({7: 0}), keeps_root=False).n_leaves == 1
     forced = make_problem(X, np.array([0, 1, 0]), 2, 2, None, {"root_feature": "f1"})
     assert drop_idle_splits(tree, forced).n_splits == 2
 
