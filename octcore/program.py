@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -353,6 +353,12 @@ class PyomoModel:
     """A bound on the objective, in its own terms, that was proven while building."""
     claims: tuple[str, ...] = ()
     """What the certificate says about it."""
+
+    @classmethod
+    def of(cls, model: pyo.ConcreteModel, maker: Any, **others: Any) -> PyomoModel:
+        """A model whose `maker` reads its trees and writes their values."""
+        reads = partial(maker.read_tree, model), partial(maker.start_values, model)
+        return cls(model, *reads, **others)
 
 
 @dataclass(frozen=True, eq=False)

@@ -212,7 +212,7 @@ class BinOCT:
         model.objective = pyo.Objective(
             expr=pyo.quicksum(model.e.values()), sense=pyo.minimize, doc="misclassified rows"
         )
-        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
+        return PyomoModel.of(model, self)
 
     def _variables(self, model: Any) -> None:
         I, B, L, K, J = self.sets.I, self.sets.B, self.sets.L, self.sets.K, self.sets.columns

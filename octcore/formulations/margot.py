@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -499,7 +499,7 @@ class MargotModel:
         if self.family.variant != "margot":
             self._budgets(model, box)
         self._objective(model)
-        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
+        return PyomoModel.of(model, self)
 
     def _variables(self, model: Any, box: float) -> None:
         n, p = self.family.rows.X.shape

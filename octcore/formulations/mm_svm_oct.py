@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -478,7 +478,7 @@ class MMSVMModel:
         self._margins(model, guard, big_m)
         self._routing(model, guard, big_m)
         self._objective(model)
-        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
+        return PyomoModel.of(model, self)
 
     def _variables(self, model: Any, big_m: float, box: float) -> None:
         (n, p), upper = self.judge.rows.X.shape, self.judge.upper

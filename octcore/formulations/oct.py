@@ -190,7 +190,7 @@ class OCT:
             sense=pyo.minimize,
             doc="errors + price of the splits, times L-hat",
         )
-        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
+        return PyomoModel.of(model, self)
 
     def _variables(self, model: Any) -> None:
         I, B, L, J = self.sets.I, self.sets.B, self.sets.L, self.sets.columns

@@ -122,7 +122,7 @@ class OCTBinary:
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
-        return PyomoModel(model, partial(self.read_tree, model), partial(self.start_values, model))
+        return PyomoModel.of(model, self)
 
     def _variables(self, model: Any) -> None:
         I, B, L, F = self.sets.I, self.sets.B, self.sets.L, self.sets.columns

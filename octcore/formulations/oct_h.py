@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -482,17 +482,9 @@ class OCTHModel:
             sense=pyo.minimize,
             doc="errors + price of the features, times L-hat",
         )
-        separators: tuple[Any, ...] = ()
-        if self.problem.params["shattering_cuts"]:
-            X = sets.rows.X[:, sets.columns]
-            cut = oblique.shattering_at_leaves(X, model.z, self.problem.depth, self.mu)
-            separators = (cut,)
-        return PyomoModel(
-            model,
-            partial(self.read_tree, model),
-            partial(self.start_values, model),
-            separators=separators,
-        )
+        X = sets.rows.X[:, sets.columns]
+        cuts = oblique.shattering_at_leaves(X, model.z, self.problem, self.mu)
+        return PyomoModel.of(model, self, separators=cuts)
 
     def _variables(self, model: Any) -> None:
         sets = self.sets

@@ -250,10 +250,9 @@ class SOct:
             rounds=None if self.variant.is_lazy else oblique.ROUNDS,
         )
         chains = self._chains(model, guard)
-        return PyomoModel(
+        return PyomoModel.of(
             model,
-            partial(self.read_tree, model),
-            partial(self.start_values, model),
+            self,
             separators=(separator,) if self.variant.nodes else (),
             branching=LabelsThenRouting(
                 model.c, model.w, len(points), self.sets.L, separator.tension

@@ -366,14 +366,17 @@ def priced_bound(
 
 
 def shattering_at_leaves(
-    X: np.ndarray, routed: Any, depth: int, epsilon: float
-) -> ShatteringSeparator:
-    """Make the separator for a model with one binary per row and leaf.
+    X: np.ndarray, routed: Any, problem: Problem, epsilon: float
+) -> tuple[ShatteringSeparator, ...]:
+    """The separator, if it is asked for, of a model with one binary per row and leaf.
 
     `routed`: ``routed[i, leaf]``, row i ends at a leaf.
     `epsilon`: gap that every split must leave, for weights of 1-norm 1.
     """
-    leaves = topology.terminal_nodes(depth)
+    if not problem.params[SHATTERING.name]:
+        return ()
+    depth = problem.depth
+    leaves, nodes = topology.terminal_nodes(depth), topology.branch_nodes(depth)
 
     def routing(columns: Columns) -> Routing:
         table = columns.of(routed).reshape(len(X), len(leaves))
@@ -382,8 +385,6 @@ def shattering_at_leaves(
             below = topology.terminals_below(child, depth)
             return table[:, below.start - leaves.start : below.stop - leaves.start]
 
-        nodes = topology.branch_nodes(depth)
         return {node: (side(2 * node), side(2 * node + 1)) for node in nodes}
 
-    nodes = topology.branch_nodes(depth)
-    return ShatteringSeparator(X, routing, nodes, epsilon, CUTS_PER_NODE, rounds=ROUNDS)
+    return (ShatteringSeparator(X, routing, nodes, epsilon, CUTS_PER_NODE, rounds=ROUNDS),)

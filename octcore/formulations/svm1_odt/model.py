@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -262,17 +262,9 @@ class SVM1Model:
             self._binary_labels(model, guard)
         if self.problem.params["cuts"]:
             add_class_size_rows(model, sets.rows, len(sets.K), list(sets.L))
-        if self.problem.params["shattering_cuts"]:
-            X = sets.rows.X
-            cut = oblique.shattering_at_leaves(X, model.e, self.problem.depth, SMALLEST_STRIP)
-            separators = (*separators, cut)
+        cuts = oblique.shattering_at_leaves(sets.rows.X, model.e, self.problem, SMALLEST_STRIP)
         self._objective(model)
-        return PyomoModel(
-            model,
-            partial(self.read_tree, model),
-            partial(self.start_values, model),
-            separators=separators,
-        )
+        return PyomoModel.of(model, self, separators=(*separators, *cuts))
 
     def _variables(self, model: Any) -> None:
         sets = self.sets

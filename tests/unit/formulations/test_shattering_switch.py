@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 from octcore.engines.highs import compile_model
 from octcore.formulations.shared.oblique import shattering_at_leaves
 from octcore.program import Point, SearchState
+from tests.brute import make_problem
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 AT = [4, 5, 6, 7]
@@ -23,7 +24,9 @@ def _separate(leaf_of_row):
     table = compiled.columns.of(model.z).reshape(4, 4)
     x[[table[i, AT.index(leaf)] for i, leaf in enumerate(leaf_of_row)]] = 1.0
     state = SearchState(True, True, 0)
-    separator = shattering_at_leaves(CORNERS, model.z, 2, 0.01)
+    asked = {"shattering_cuts": True}
+    problem = make_problem(CORNERS, np.zeros(4, int), 1, 2, asked, formulation="oct-h")
+    (separator,) = shattering_at_leaves(CORNERS, model.z, problem, 0.01)
     return separator.separate(Point(compiled.columns, x), state), x
 
 
