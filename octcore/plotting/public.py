@@ -6,7 +6,7 @@ Every function takes ``theme="light"`` or ``"dark"``, the ground that the figure
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
-from pandas.util import hash_pandas_object
+from pandas.core.util.hashing import hash_pandas_object
 
 from octcore.errors import SettingsError
 from octcore.formulations.base import objective_words

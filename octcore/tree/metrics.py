@@ -18,13 +18,13 @@ from octcore.tree.tree import Split, Tree, midpoint
 
 
 def accuracy(tree: Tree, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Weighted share that is right of the rows that get a class; NaN if none does."""
+    """Weighted share that is right of the rows that get a class; NaN if none of any weight does."""
     codes = tree.predict_codes(X)
-    told = codes < tree.n_targets
+    weights = np.ones(len(y)) if weights is None else weights
+    told = (codes < tree.n_targets) & (weights > 0)
     if not told.any():
         return float("nan")
-    weights = None if weights is None else weights[told]
-    return float(np.average((codes == y)[told], weights=weights))
+    return float(np.average((codes == y)[told], weights=weights[told]))
 
 
 def balanced_accuracy(tree: Tree, X: np.ndarray, y: np.ndarray) -> float:

@@ -99,18 +99,22 @@ class Stopwatch:
         """Seconds on the clock."""
         return max(0.0, time.monotonic() - self.begin)
 
+    @property
+    def runs(self) -> bool:
+        """Whether the worker is ready."""
+        return self._begun is not None
+
     def start(self) -> None:
         """Start the clock, once."""
         self._begun = self._begun or time.monotonic()
 
-    def note(self, event: Event) -> None:
-        """Stand still from the event that announces compiling to the next one."""
+    def note(self, phase: str) -> None:
+        """Stand still from the phase in which kernels are compiled to whatever is told next."""
         self.start()
         now = time.monotonic()
         if self._since is not None:
             self._prepared += min(now - self._since, MOST_PREPARING_SECONDS)
-        is_preparing = event.kind == "phase" and event.source in PREPARING_PHASES
-        self._since = now if is_preparing else None
+        self._since = now if phase in PREPARING_PHASES else None
 
 
 class Job:
@@ -266,10 +270,12 @@ class Job:
             self._phase = WORKING if self.request.task else ""
         elif kind == "warming":
             self._phase = str(message.get("what", ""))
+            if self._watch.runs:  # of a task; before it, the worker has told of its own start
+                self._watch.note(self._phase)
         elif kind in EVENT_KINDS:
             event = Event.from_dict(message["event"])
             with self._lock:
-                self._watch.note(event)
+                self._watch.note(event.source if event.kind == "phase" else "")
                 self._events.append(event)
                 if event.tree is not None:
                     self._incumbent = event

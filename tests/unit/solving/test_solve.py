@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from octcore.errors import SettingsError
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 from octcore.tree import metrics
+from octcore.tree.tree import Split, Tree
 
 IRIS = octcore.load_sample("iris")
 
@@ -227,3 +229,10 @@ def test_class_changes_are_said_not_to_be_all_thresholds():
     assert (run.objective, run.certificate.verified) == (0.9, True)
     assert any("class-change features, not among all" in s for s in run.certificate.statements)
     assert octcore.solve(data, params={"leaf_penalty": 0.0}).objective == 1.0
+
+
+def test_rows_without_weight_have_no_share_that_is_right():
+    X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
+    tree = Tree({1: Split.on_feature(0, 1.5)}, {2: 0, 3: 1}, 1, 2)
+    assert metrics.accuracy(tree, X, y, np.array([0.0, 0.0, 0.0, 2.0])) == 1.0
+    assert math.isnan(metrics.accuracy(tree, X, y, np.zeros(4)))

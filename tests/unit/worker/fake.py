@@ -13,6 +13,7 @@ import sys
 import time
 import zlib
 
+from octcore.numerics.kernels import PREPARING
 from octcore.worker.child import Channel, Inbox, Watch
 from octcore.worker.protocol import PROTOCOL
 
@@ -71,7 +72,7 @@ def write(text: bytes):
 
 
 def prepare(channel: Channel) -> None:
-    channel.send("warming", what="preparing the search")
+    channel.send("warming", what=PREPARING)
     sleep()
 
 
