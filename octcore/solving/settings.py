@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -261,13 +261,19 @@ def question(settings: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"formulation": info.key, **record["params"]}
 
 
+def _able(can: Callable[[FormulationInfo], bool]) -> str:
+    """Name formulations that can do something, the default first; empty if there is none."""
+    able = sorted(filter(can, list_formulations()), key=lambda f: f.key != FORMULATION.default)
+    return few([info.named for info in able])
+
+
 def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:
     for name in sorted(constraints.active - info.constraints):
-        able = [other.named for other in list_formulations() if name in other.constraints]
+        able = _able(lambda other, name=name: name in other.constraints)
         raise SettingsError(
             "CONSTRAINT_NOT_EXPRESSIBLE",
             f"{info.named} cannot express {name}; "
-            + (f"{few(able)} can." if able else "no formulation can yet."),
+            + (f"{able} can." if able else "no formulation can yet."),
             name,
         )
 
@@ -284,19 +290,18 @@ def _check_task(
     if not asked:
         return
     if not info.has_costs:
-        able = [other.named for other in list_formulations() if other.has_costs]
+        able = _able(lambda other: bool(other.has_costs))
         raise SettingsError(
             "COSTS_NOT_EXPRESSIBLE",
-            f"{info.named} counts errors only, so it cannot take {asked[0]}; {few(able)} can.",
+            f"{info.named} counts errors only, so it cannot take {asked[0]}; {able} can.",
             asked[0],
         )
     about_shares = sorted(constraints.active & {"min_recall", *FAIRNESS})
     if about_shares and Capability.THRESHOLD_SEARCH not in info.capabilities:
-        exact = (o for o in list_formulations() if Capability.THRESHOLD_SEARCH in o.capabilities)
+        exact = _able(lambda other: Capability.THRESHOLD_SEARCH in other.capabilities)
         raise SettingsError(
             "COSTS_WITH_SHARES",
-            f"{info.named} cannot keep {about_shares[0]} beside {asked[0]}; "
-            f"{few([other.named for other in exact])} can.",
+            f"{info.named} cannot keep {about_shares[0]} beside {asked[0]}; {exact} can.",
             about_shares[0],
         )
     if "monotone" in constraints.active and checked["refer"] is not None:
@@ -322,13 +327,11 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
             "NO_FEATURES", "There is no feature column left to split on.", "features"
         )
     if info.max_classes is not None and data.n_classes > info.max_classes:
-        able = [
-            f.named for f in list_formulations() if (f.max_classes or math.inf) >= data.n_classes
-        ]
+        able = _able(lambda other: (other.max_classes or math.inf) >= data.n_classes)
         raise SettingsError(
             "TOO_MANY_CLASSES",
             f"{info.named} separates {info.max_classes} classes, the data have {data.n_classes}; "
-            f"use {few(able)}, or group the classes as one against the rest.",
+            f"use {able}, or group the classes as one against the rest.",
             "formulation",
         )
     smallest = settings.constraints.min_samples_leaf

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from octcore.data.findings import percent
-from octcore.engines.events import Event, relative_gap
+from octcore.engines.events import CLOSED, Event, relative_gap
 from octcore.numerics import kernels
 
 SECONDS_BETWEEN = 1.0
@@ -48,6 +48,7 @@ def standing(seconds: float, phase: str, incumbent: float | None, bound: float |
     gap = relative_gap(incumbent, bound)
     shown = {"incumbent": incumbent, "bound": bound}
     parts = [f"{name} {'-' if value is None else f'{value:.6g}'}" for name, value in shown.items()]
+    gap = 0.0 if gap is not None and gap <= CLOSED else gap
     parts.append(f"gap {'-' if gap is None else percent(gap, 2).replace(' ', '')}")
     return "  ".join([f"{seconds:6.1f} s", phase, *parts])
 

@@ -103,7 +103,7 @@ def test_root_bounds_are_distances_from_the_known_optimum():
     assert (record.models, record.instances) == (("flow-oct", "bend-oct"), ("a D=2", "b D=2"))
     assert record.gaps[0] == (pytest.approx(0.1), pytest.approx(0.05))
     assert record.gaps[1] == (None, 0.0)
-    assert record.words.startswith("Mean over 1 instances with all bounds: flow-oct 10.0 %")
+    assert record.words.startswith("Mean over 1 instance with all bounds: flow-oct 10.0 %")
     assert root_bound_figure(record, LIGHT).data[0].text[0] == ["10.0 %", "5.0 %"]
     assert root_bounds([{**blank, "dataset": "a"}]) is None
 

@@ -103,7 +103,7 @@ def test_a_further_task_is_one_small_function() -> None:
         ({"refer": -0.1}, "OUT_OF_RANGE", "refer"),
         ({"refer": 0.1, "formulation": "margot"}, "COSTS_NOT_EXPRESSIBLE", "threshold-search"),
         ({"refer": 0.1, "formulation": "flow-oct", "constraints": {"min_recall": {"a": 0.5}}},
-         "COSTS_WITH_SHARES", "threshold-search can"),
+         "COSTS_WITH_SHARES", "(threshold-search) can"),
         ({"refer": 0.1, "constraints": {"monotone": {"x": "up"}}}, "COSTS_WITH_SHARES", "person"),
     ],
 )  # fmt: skip

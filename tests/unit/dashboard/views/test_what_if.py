@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.what_if import questions as what_if
 from octcore.data.dataset import Dataset
@@ -198,10 +199,10 @@ def test_rows_of_a_run_are_its_training_rows_where_the_history_has_no_others(
     base, iris, monkeypatch
 ):
     view = JobView("x", "x", {}, "done", run=base)
-    monkeypatch.setattr(what_if.jobs, "rows", lambda view: iris)
-    assert what_if.rows_of(view) is iris
-    monkeypatch.setattr(what_if.jobs, "rows", lambda view: None)
-    assert what_if.rows_of(view) is base.train
+    monkeypatch.setattr(jobs, "rows", lambda view: iris)
+    assert jobs.rows_of(view) is iris
+    monkeypatch.setattr(jobs, "rows", lambda view: None)
+    assert jobs.rows_of(view) is base.train
     held = replace(base, n_test=50, settings={**base.settings, "test_size": 0.25})
     assert what_if.base_settings(held, base.train)["test_size"] == 0.0
 
