@@ -200,7 +200,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return joined(self.params, "params", leaf_penalty=self.leaf_penalty)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the tree.
+        """Train the tree; ``run_.verify()`` derives its optimum again by other means.
 
         Parameters
         ----------
@@ -262,6 +262,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             constraints=self._constraints(),
             seed=seed_of(self.random_state),
             sample_weight=weights,
+            verify=False,  # small tables would be fitted many times slower, and grids are of many
             **{name: getattr(self, name) for name in as_given},
         )
 
