@@ -88,6 +88,14 @@ def closing_slack(objective: float, span: float) -> float:
     return (CLOSED + ROUNDING) * (span if math.isfinite(span) else max(1.0, abs(objective)))
 
 
+def is_denied(distance: float, objective: float, allowed: float) -> bool:
+    """Whether a tree is so far beyond a bound, a negative distance from it, that one is wrong.
+
+    A solver's bound misses by its tolerance, and by what is `allowed` otherwise.
+    """
+    return distance < -max(allowed, CLAIM_TOLERANCE * max(1.0, abs(objective)))
+
+
 def finite(value: float | None) -> float | None:
     """Map infinities, solver infinities (1e20 and beyond) and NaN to None."""
     if value is None or not math.isfinite(value) or abs(value) >= 1e20:
@@ -217,7 +225,7 @@ class Recorder:
     def is_closed(self) -> bool:
         """Whether bound and incumbent prove optimality, by equality or by granularity.
 
-        A tree beyond the bound proves nothing: one of both is wrong.
+        A tree beyond the bound proves nothing, see `is_denied`.
         """
         objective, bound = self.state.incumbent, self.state.bound
         if objective is None or bound is None:
@@ -225,7 +233,8 @@ class Recorder:
         distance = bound - objective if self.sense is Sense.MAXIMISE else objective - bound
         slack = closing_slack(objective, self.span)
         allowed = max(slack, self.tolerance * abs(objective))
-        return -allowed <= distance <= max(allowed, self.granularity * (1 - 1e-6) - slack)
+        step = self.granularity * (1 - 1e-6) - slack
+        return not is_denied(distance, objective, allowed) and distance <= max(allowed, step)
 
     def _count(self, nodes: int | None, cuts: int | None) -> None:
         self.state = replace(

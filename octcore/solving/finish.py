@@ -20,6 +20,7 @@ from octcore.engines.events import (
     Event,
     closing_slack,
     finite,
+    is_denied,
     relative_gap,
 )
 from octcore.engines.trace import Trace
@@ -163,7 +164,7 @@ def _snapped(program: Program, bound: float | None, objective: float | None) -> 
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)
-    if distance < -max(slack, program.tolerance * abs(objective)):
+    if is_denied(distance, objective, max(slack, program.tolerance * abs(objective))):
         return None
     # The next better value lies a granularity away, beyond the bound; less counts for sums that
     # are rounded.
