@@ -22,6 +22,7 @@ from octcore.solving.settings import check_against_data, check_settings
 from octcore.tree.constraints import Constraints
 
 SCORE_DIGITS = 12
+"""Of a mean over folds: their order must not part candidates that are as good."""
 CHOICES = ("accuracy", "features", "one-error")
 NEAR_BEST = 0.975
 """The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""
@@ -270,7 +271,6 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
         if any(fit.error for fit in mine):
             continue
         found = [fit.score for fit in mine if fit.score is not None]
-        # To few digits: the order of the folds must not part candidates that are as good.
         mean = round(float(np.mean(found)), SCORE_DIGITS)
         scores[candidate] = (mean, float(np.mean([fit.features for fit in mine])))
         errors[candidate] = float(np.std(found) / np.sqrt(max(1, len(found) - 1)))

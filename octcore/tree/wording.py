@@ -291,7 +291,8 @@ def short_names(names: tuple[str, ...], max_name: int | None = None) -> Mapping[
         groups.setdefault(short, []).append(name)
     for alike in groups.values():
         if len(alike) > 1 and max_name is not None:
-            cut |= dict(zip(alike, _told_apart([clean_text(n) for n in alike], max_name)))  # noqa: B905
+            apart = _told_apart([clean_text(name) for name in alike], max_name)
+            cut |= dict(zip(alike, apart, strict=True))
     return cut
 
 
