@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from octcore.search.univariate import warm_up
 from octcore.search.univariate.bit_table import COUNTER_LIMIT
+from tests.browser.conftest import BROWSER
 from tests.referee import literal_bounds as literal_bounds
 from tests.referee import routing_states as routing_states
 
@@ -44,14 +45,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 kernels.prepare_later(*names)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, with the reason; in CI these may not skip."""
+    """Leave all but every n-th case of a ``sampled(n)`` test to the slow ones.
+
+    What this machine cannot run is skipped, with the reason; in CI these may not skip.
+    """
+    cases = Counter[str]()
+    for item in items:
+        if sampled := item.get_closest_marker("sampled"):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % sampled.args[0]:
+                item.add_marker(pytest.mark.slow)
+            cases[test] += 1
     reference = os.environ.get("OCT_REFERENCE")
-    has_browser = shutil.which("chromium") is not None
     for item in items:
         if item.get_closest_marker("reference") and not reference:
             _leave_out(item, "OCT_REQUIRE_REFERENCE", "OCT_REFERENCE names no reference data")
-        if item.get_closest_marker("browser") and not has_browser:
+        if item.get_closest_marker("browser") and BROWSER is None:
             _leave_out(item, "OCT_REQUIRE_BROWSER", "Chromium is not installed")
 
 

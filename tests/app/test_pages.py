@@ -174,6 +174,7 @@ def test_hostile_names_are_escaped_in_markdown(fake):
     assert "<img src" not in text.replace("\\<", "")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("key", [info.key for info in list_formulations()])
 def test_form_is_drawn_for_every_formulation(fake, key):
     app = open_app("solve")

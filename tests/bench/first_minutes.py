@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -26,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import octcore
 from octcore.data.samples import sample_bytes
 from octcore.store.runs import RunStore, StoreState
-from tests.browser.conftest import ARGUMENTS, running_app
+from tests.browser.conftest import launch, running_app
 
 PATIENCE = 120_000
 MENU = {"Explore": "Understand", "Size": "Understand", "Runs": "Compare", "Tune": "Compare"}
@@ -111,9 +110,7 @@ def visitors() -> Iterator[Callable[[], Visitor]]:
 
     with tempfile.TemporaryDirectory() as folder, running_app(Path(folder)) as address:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=ARGUMENTS
-            )
+            browser = launch(playwright)
             first = Visitor(browser, address)
             first.open()
             first.solve()

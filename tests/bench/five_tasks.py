@@ -8,7 +8,6 @@ table.
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from octcore.data.samples import sample_bytes
-from tests.browser.conftest import ARGUMENTS, SOLVE_MILLISECONDS, running_app
+from tests.browser.conftest import SOLVE_MILLISECONDS, launch, running_app
 
 PATIENCE = 90_000
 SECTIONS = {"Explore": "Understand", "What if": "Understand", "Size": "Understand"} | dict.fromkeys(
@@ -218,9 +217,7 @@ def main() -> None:
     given = nullcontext(addresses[0]) if addresses else address_of_app()
     print("| task | clicks | files | seconds |\n|---|---|---|---|")
     with given as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=ARGUMENTS
-        )
+        browser = launch(playwright)
         for task in chosen:
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             user = User(context.new_page(), address)

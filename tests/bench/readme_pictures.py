@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 import tempfile
 from pathlib import Path
 
 from PIL import Image
 
-from tests.browser.conftest import ARGUMENTS, running_app
+from tests.browser.conftest import launch, running_app
 from tests.browser.states import STATES, at_rest, prepare
 
 FOLDER = Path(__file__).resolve().parents[2] / "dashboard" / "pictures"
@@ -29,9 +28,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as store, running_app(Path(store)) as address:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=ARGUMENTS
-            )
+            browser = launch(playwright)
             prepared = prepare(browser, address)
             for name, (state, height) in PICTURES.items():
                 context = browser.new_context(

@@ -8,14 +8,13 @@ picture of every page and state; no picture is judged here.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.browser.conftest import ARGUMENTS, running_app
+from tests.browser.conftest import launch, running_app
 from tests.browser.states import STATES, Prepared, prepare
 
 HEIGHTS = {1280: 800, 1024: 768, 1920: 1080, 390: 844}
@@ -46,9 +45,7 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as store, running_app(Path(store)) as address:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=ARGUMENTS
-            )
+            browser = launch(playwright)
             prepared = prepare(browser, address)
             for theme in given.themes:
                 for name in given.names or STATES:

@@ -65,6 +65,7 @@ def test_moving_the_distance_changes_the_count(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_required_and_banned_features_and_leaves(visit, solved):
     watched = visit()
     page = opened(watched, solved)
@@ -97,6 +98,7 @@ def test_features_paths_and_rows_are_drawn(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_two_pinned_trees_differ_where_it_is_marked(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")
@@ -109,6 +111,7 @@ def test_two_pinned_trees_differ_where_it_is_marked(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_recall_floor_leaves_fewer_listed_trees(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")
@@ -140,6 +143,7 @@ def test_the_marked_tree_becomes_a_run_with_its_distance(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_smallest_tree_is_one_press(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")
@@ -149,6 +153,7 @@ def test_the_smallest_tree_is_one_press(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_exports_hold_the_listed_trees(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")
@@ -166,6 +171,7 @@ def test_exports_hold_the_listed_trees(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_marked_tree_stands_beside_the_optimum_in_compare(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")

@@ -79,6 +79,7 @@ def upload(user: Counted) -> None:
     user.watched.settle()
 
 
+@pytest.mark.slow
 def test_a_clinic_table_becomes_a_proven_tree_that_says_its_recall(person, record_property):
     page = person.watched.open()
     upload(person)
@@ -101,6 +102,7 @@ def test_a_clinic_table_becomes_a_proven_tree_that_says_its_recall(person, recor
     person.done(record_property, at_most=5)
 
 
+@pytest.mark.slow
 def test_the_right_size_is_named_and_used(person, record_property):
     page = person.watched.open()
     page.get_by_role("combobox", name="Sample data").click()
@@ -118,6 +120,7 @@ def test_the_right_size_is_named_and_used(person, record_property):
     person.done(record_property, at_most=2)
 
 
+@pytest.mark.slow
 def test_the_best_tree_without_a_column_has_its_price(person, solved, record_property):
     page = person.watched.open("/solve" + solved)
     person.click(page.get_by_role("button", name="Explore this tree"))
@@ -138,6 +141,7 @@ def test_a_node_says_why_it_splits_so(person, solved, record_property):
     person.done(record_property, at_most=1)
 
 
+@pytest.mark.slow
 def test_a_reload_loses_neither_table_nor_preparations_nor_tree_nor_node(person, record_property):
     page = person.watched.open()
     upload(person)

@@ -49,6 +49,7 @@ def test_a_race_ends_with_trees_side_by_side(visit):
     second.assert_clean()
 
 
+@pytest.mark.slow
 def test_greedy_against_optimal_at_a_projector_in_the_dark(visit):
     watched = visit(color_scheme="dark", viewport={"width": 1024, "height": 768})
     watched.open("/")
@@ -67,6 +68,7 @@ def test_greedy_against_optimal_at_a_projector_in_the_dark(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_bench_file_becomes_a_profile(visit, tmp_path):
     path = tmp_path / "results.csv"
     header = (

@@ -56,6 +56,7 @@ def test_a_picked_row_is_followed_through_the_tree(explore):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_legend_stays_above_the_plot_when_the_window_grows(explore):
     _, page = explore()
     legend = page.locator(".js-plotly-plot .legend").first
@@ -79,6 +80,7 @@ def test_a_typed_row_changes_its_leaf(explore):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_slice_moves_with_the_values_of_the_other_features(explore):
     watched, page = explore()
     page.get_by_role("combobox", name=re.compile("Across")).click()
@@ -92,6 +94,7 @@ def test_the_slice_moves_with_the_values_of_the_other_features(explore):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_second_file_is_scored_and_saved_with_guarded_cells(explore, tmp_path):
     watched, page = explore("Score a file")
     head = "sepal length (cm),sepal width (cm),petal length (cm),petal width (cm),species,note\n"
@@ -195,6 +198,7 @@ def test_a_finger_on_a_chart_moves_the_page_and_on_a_box_folds_nothing(chromium,
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/path", "/about"])
 def test_size_and_formulations_fit_a_phone(visit, path):
     watched = visit(viewport={"width": 390, "height": 844})
@@ -207,6 +211,7 @@ def test_size_and_formulations_fit_a_phone(visit, path):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_proof_of_a_run_is_made_and_can_be_followed(explore, tmp_path):
     watched, page = explore("Download")
     page.get_by_role("button", name="Make a proof file").click()

@@ -50,6 +50,7 @@ def test_a_click_on_a_node_moves_every_view(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_click_on_a_row_selects_its_leaf(visit, solved):
     watched = visit(viewport={"width": 1280, "height": 1000})
     page = watched.open("/explore" + solved)
@@ -123,6 +124,7 @@ def test_stop_keeps_the_best_tree(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_tree_is_saved_as_svg_in_the_browser(visit, solved, tmp_path):
     watched = visit()
     page = watched.open("/explore" + solved)
@@ -157,6 +159,7 @@ def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
     path = tmp_path / "plants.csv"
     rows = [f"{i % 9},{i * 7 % 13},{'ripe' if i % 9 > 4 else 'raw'}" for i in range(60)]

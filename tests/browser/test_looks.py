@@ -12,6 +12,7 @@ HOSTILE = "<img src=https://evil.example/x onerror=alert(1)>"
 MARKDOWN = "![x](https://evil.example/y) $\\\\frac{1}{0}$ :red[z] <script>alert(2)</script>"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", "/solve", "/explore", "/about"])
 def test_every_page_draws_in_both_themes(visit, solved, scheme, path):
@@ -27,6 +28,7 @@ def test_every_page_draws_in_both_themes(visit, solved, scheme, path):
     watched.assert_clean()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("path", "entry"),
     [
@@ -80,6 +82,7 @@ def test_the_menu_shows_where_the_keyboard_is(visit):
         assert style == "solid", page.evaluate("() => document.activeElement.innerText")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
 def test_narrow_screens_do_not_scroll_sideways(visit, solved, size):
     watched = visit(viewport={"width": size[0], "height": size[1]})

@@ -66,6 +66,7 @@ def test_yes_and_no_lead_to_the_leaf_of_a_row(reader):
     assert page.locator("section:visible").get_attribute("data-node") == "1"
 
 
+@pytest.mark.slow
 def test_numbers_lead_over_a_hyperplane(reader):
     run = solve(points(), "margot", depth=1, time_limit=60)
     page = reader(report_html(run, "margins"))
@@ -80,6 +81,7 @@ def test_numbers_lead_over_a_hyperplane(reader):
         assert said == str(run.predict(run.train.frame.iloc[[row]])[0])
 
 
+@pytest.mark.slow
 def test_an_empty_field_is_asked_for(reader):
     page = reader(report_html(solve(points(), "margot", depth=1, time_limit=60), "margins"))
     page.get_by_role("button", name="Go on").click()
@@ -166,6 +168,7 @@ def test_a_colleague_scores_rows_from_one_file(reader, tmp_path):
         page.get_by_text(said).wait_for()
 
 
+@pytest.mark.slow
 def test_a_colleague_scores_rows_with_titles_dates_and_words_for_gaps(reader, tmp_path):
     wards = ("n/a", "Inner", "inner", "Surgery")
     lines = [
@@ -201,6 +204,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number_format", WRITTEN)
 def test_a_colleague_scores_numbers_however_they_are_written(reader, tmp_path, number_format):
     write = WRITTEN[number_format]

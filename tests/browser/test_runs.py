@@ -97,6 +97,7 @@ def test_exports_and_the_report_needs_no_network(visit, solved, tmp_path):
     assert [url for url in report.foreign if not url.startswith("file:")] == []
 
 
+@pytest.mark.slow
 def test_history_and_links_are_there_after_a_restart_of_the_server(chromium, tmp_path):
     context = chromium.new_context(viewport={"width": 1280, "height": 800})
     with running_app(tmp_path) as address:

@@ -72,6 +72,7 @@ def _assert_text_only(watched) -> None:
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text_on_every_page(visit, tmp_path) -> None:
     watched = visit(viewport={"width": 1280, "height": 900})
     page = watched.open()
@@ -101,6 +102,7 @@ def test_hostile_names_are_text_on_every_page(visit, tmp_path) -> None:
     _assert_text_only(watched)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "query",
     [

@@ -74,6 +74,7 @@ def boundaries(page) -> list[float]:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["Optimal thresholds", "Optimal margins (MARGOT)"])
 def test_the_tree_follows_a_point_while_it_is_dragged(visit, name):
     watched = open_lesson(visit, "?set=drawn&points=200-200-0_300-800-0_700-300-1_800-700-1")
@@ -116,6 +117,7 @@ def test_the_board_works_by_keyboard(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_three_trees_side_by_side_and_a_presentation(visit):
     watched = open_lesson(visit)
     page = watched.page
@@ -149,6 +151,7 @@ def test_a_lesson_link_opens_the_same_points_in_another_browser(visit):
     assert here == there
 
 
+@pytest.mark.slow
 def test_a_presentation_shows_back_and_next_on_every_screen(visit):
     watched = open_lesson(visit, "?present=1&step=guess")
     page = watched.page
@@ -172,6 +175,7 @@ def test_a_presentation_shows_back_and_next_on_every_screen(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_projector_shows_the_page_without_scrolling_sideways(visit, scheme):
     watched = open_lesson(visit, viewport={"width": 1024, "height": 768}, color_scheme=scheme)
@@ -197,6 +201,7 @@ def test_replay_moves_tree_and_chart(visit, modelled):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_all_good_trees_lie_over_the_plane(visit):
     watched = open_lesson(visit)
     page = watched.page

@@ -42,6 +42,7 @@ def task(record_property, request):
     return press
 
 
+@pytest.mark.slow
 def test_another_solver_finds_the_optimum_of_the_model(visit, modelled, task, tmp_path):
     watched = visit()
     page = watched.open("/explore" + modelled)
@@ -160,6 +161,7 @@ def test_a_colleague_gets_a_file_that_scores_rows_and_a_slide(
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_comparison_goes_into_a_paper(visit, solved, modelled):
     watched = visit()
     numbers = ",".join(query.partition("run=")[2].split("&")[0] for query in (modelled, solved))

@@ -37,6 +37,7 @@ def test_tuning_fills_its_table_survives_leaving_and_ends_in_the_solve_form(visi
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_was_tuned(visit):
     watched = visit(color_scheme="dark", viewport={"width": 1024, "height": 768})
     watched.open("/")
@@ -60,6 +61,7 @@ def test_stop_keeps_what_was_tuned(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_comparison_is_taken_away_as_one_file(visit):
     watched = visit()
     watched.open("/")
@@ -78,6 +80,7 @@ def test_a_comparison_is_taken_away_as_one_file(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest_is_offered_and_solved(visit):
     watched = visit()
     watched.open("/")

@@ -29,6 +29,7 @@ def test_what_does_it_cost_to_drop_petal_width(visit, modelled):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_another_leaf_by_clicking_the_chart(visit):
     from playwright.sync_api import expect
 

@@ -96,6 +96,7 @@ def excluded_roots(outcome: Outcome) -> int:
     return fixing["root_features"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("formulation", ["accelerated-bend-oct", "flow-oct"])
 @pytest.mark.parametrize("constraints", SIDE, ids=str)
 def test_the_optimum_survives_in_the_model(constraints, formulation: str):

@@ -343,6 +343,7 @@ def test_editors_know_every_class_with_its_parameters() -> None:
         assert len(names) == len(set(names))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("info", NARROW, ids=lambda info: info.key)
 def test_importances_are_losses_of_the_objective(info: Any) -> None:
     """The column that decides alone has the whole loss, in every formulation's own units."""

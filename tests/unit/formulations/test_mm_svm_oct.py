@@ -32,6 +32,7 @@ def _problem(params=None, depth=2, X=X, y=Y):
     return make_problem(X, y, 2, depth, params, formulation="mm-svm-oct")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("relabel", [False, True])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_starts_are_points_of_the_model(relabel, depth):

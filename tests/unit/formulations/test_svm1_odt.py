@@ -30,6 +30,7 @@ def _problem(params=None, depth=2, X=X, y=Y, categorical=((2, 3, 4),), n_classes
     return replace(problem, categorical=categorical if X.shape[1] == 5 else ())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("labels", ["binary", "published"])
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("categorical", ["subsets", "one-hot"])

@@ -33,6 +33,7 @@ def _problem_of_columns(seed: int, n: int, depth: int, unit: float) -> Assignmen
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("seed", "n", "depth", "n_classes"), [(0, 8, 1, 2), (1, 8, 1, 3), (2, 5, 2, 2), (3, 5, 2, 3)]
 )
@@ -47,6 +48,7 @@ def test_bound_and_cost_are_the_least_of_all_assignments(
     assert bound == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("unit", [0.0, 1.0])
 @pytest.mark.parametrize(
     ("seed", "n", "depth"),

@@ -82,6 +82,7 @@ def test_comparing_finds_the_same_trees(client: Any) -> None:
     assert [[r.tree for r in g] for g in there] == [[r.tree for r in g] for g in here]
 
 
+@pytest.mark.slow
 def test_a_suite_writes_the_same_lines_once_and_resumes(client: Any, tmp_path: Path) -> None:
     kill, output = Kill(client), tmp_path / "there.csv"
     load: Callable[[], Any] = partial(octcore.load_sample, "iris")

@@ -36,6 +36,7 @@ def test_the_best_tree_is_that_of_the_exact_search(iris: NearOptimalTrees) -> No
     assert iris.objective(best) == pytest.approx(iris.optimum, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_counts_agree_with_each_other_and_with_the_trees(iris: NearOptimalTrees) -> None:
     assert iris.count == sum(iris.counts.values()) == sum(iris.by_leaves.values())

@@ -189,7 +189,7 @@ def test_depth_is_refused_only_where_a_model_would_not_fit(info: Any) -> None:
     assert caught.value.setting == "depth"
     if info.key in {"cart", "path-search"}:
         assert info.max_depth >= 20
-        run = octcore.solve(data, info.key, depth=20, time_limit=5.0)
+        run = octcore.solve(data, info.key, depth=20, time_limit=1.0)
         assert run.tree is not None
 
 

@@ -35,6 +35,7 @@ def read(path: Path) -> highspy.Highs:
     return solver
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
 def test_another_solver_finds_the_optimum_and_takes_the_start(
     suffix: str, run: octcore.Run, tmp_path: Path
@@ -58,6 +59,7 @@ def test_another_solver_finds_the_optimum_and_takes_the_start(
     assert reached == pytest.approx(run.objective, abs=1e-6)
 
 
+@pytest.mark.sampled(3)
 def test_what_has_no_whole_model_or_another_place_is_refused(
     run: octcore.Run, tmp_path: Path
 ) -> None:

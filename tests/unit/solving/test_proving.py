@@ -65,6 +65,7 @@ def solved(table: Dataset, **settings: Any) -> octcore.Run:
     return octcore.solve(table, **asked)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_is_proven(case: str, table: Dataset, tmp_path: Path) -> None:
     run = solved(table, **CASES[case])

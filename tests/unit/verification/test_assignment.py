@@ -58,6 +58,7 @@ def checked(data: AssignmentData, steps: Iterable[Any], claimed: float = np.inf)
     return bound
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_the_proof_of_a_search_reaches_the_least_cost_and_no_more(kind: str) -> None:
     _, data, least, steps = case(kind)

@@ -18,7 +18,7 @@ from octcore.tree.tree import Split, Tree
 from octcore.verification import Verification
 from tests.unit.verification.restated import only_bound, restated
 
-N_CASES = 100
+N_CASES = 40
 PRICE = 0.01
 
 

@@ -28,6 +28,7 @@ def solved(n: int, p: int, decimals: int, depth: int = 2) -> Run:
     return octcore.solve(data, depth=depth, verify=False, time_limit=60)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("n", "decimals"), [(20_000, 2), (20_000, 12), (80_000, 12)])
 def test_after_a_solve_of_many_rows(n: int, decimals: int) -> None:
     """Twenty thousand rows on all thresholds are verified by default; more of them cost little."""
@@ -67,6 +68,7 @@ def test_memory_is_announced_before_it_is_taken() -> None:
     assert octcore.verify(solved(200, 2, 1), memory_limit=0.0).verified is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("n", "p", "decimals", "depth"), [(20_000, 4, 2, 2), (2_000, 6, 2, 3), (300, 8, 1, 4)]
 )

@@ -69,6 +69,7 @@ def test_the_optimum_is_that_of_the_referee(key: str) -> None:
     assert infeasible < 30
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
 def test_every_depth_leaf_size_and_leaf_limit(depth: int) -> None:
     rng = np.random.default_rng(depth)

@@ -53,6 +53,7 @@ def enumerated_optimum(problem: RoutingProblem) -> float:
     return best
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("variant", "upper", "last", "alpha"),
     [("hfs", 1, 1, 0.0), ("hfs", 2, 1, 0.0), ("sfs", 1, 1, 0.7), ("sfs", 1, 2, 8.0)],

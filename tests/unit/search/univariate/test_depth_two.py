@@ -136,6 +136,7 @@ def brute_force_scores(X, y, weight, count, n_classes, smallest) -> tuple[np.nda
     return leaf, stump
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 49])
 @pytest.mark.parametrize("heavy", [1, 2**26])
 def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) -> None:

@@ -116,6 +116,7 @@ def check_costs(node: LiteralNode, case: Small) -> None:
                 assert not node.known[a, b] or node.table[a, b] >= min(cost, 1e17) - 1e-9
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("smallest", [1, 7])
 @pytest.mark.parametrize("price", [0.0, 0.15, 0.3, 1.2])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
