@@ -159,7 +159,7 @@ def test_explore_says_how_far_a_threshold_may_move(views):
 def test_the_root_is_marked_among_the_features_where_it_is_one_of_them(views):
     told = "The feature at the root of your tree is green."
     assert told in shown(open_page("whatif", run="base"))
-    run = solve(load_sample("iris"), "s-oct", depth=1, time_limit=5.0)
+    run = solve(load_sample("iris"), "s-oct", depth=1, time_limit=1.0)
     assert not run.tree.splits[1].is_univariate
     views["planes"] = replace(views["base"], id="planes", settings=run.settings, run=run)
     assert told not in shown(open_page("whatif", run="planes"))

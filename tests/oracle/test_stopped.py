@@ -33,6 +33,7 @@ def drawn(key: str, limits: str, rows: int, columns: int, values: int) -> Case:
     return Case(key, named, y, 4, encoding, params, LIMITS[limits])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize("key", ["threshold-search", "path-search"])

@@ -288,6 +288,7 @@ finally:
 """
 
 
+@pytest.mark.long
 def test_from_another_folder_the_app_keeps_its_settings_and_finds_itself(tmp_path: Path) -> None:
     (tmp_path / "dashboard").mkdir()
     (tmp_path / "dashboard" / "__init__.py").write_text("raise SystemExit('of the user')")

@@ -141,6 +141,7 @@ def test_a_program_that_is_not_installed_is_skipped_in_words(monkeypatch):
     assert entry.note == "Absent is not installed; pip install absent."
 
 
+@pytest.mark.slow
 def test_cart_as_a_peer_is_judged_by_our_objective():
     blank = Line("unit", "xor", "none", "sklearn-cart", 2, "", "missing")
     before = {child.pid for child in multiprocessing.active_children()}  # workers of other tests

@@ -87,6 +87,7 @@ def test_gap_limit_is_not_called_optimal(problem):
     assert recorder.best_bound > recorder.objective
 
 
+@pytest.mark.slow
 def test_node_limit(problem):
     X, y = random_rows(np.random.default_rng(7), 60, 10, 4)
     program = get_formulation("flow-oct").build(make_problem(X, y, 4, 2))
@@ -164,6 +165,7 @@ def test_memory_error_while_building_becomes_too_large(problem):
         solve(program, Clock(60.0))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("formulation", ["flow-oct", "oct-binary", "oct", "bin-oct"])
 def test_estimated_size_is_close_to_the_counted_one(formulation):
     X, y = random_rows(np.random.default_rng(7), 80, 9, 3)

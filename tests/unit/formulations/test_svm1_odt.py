@@ -49,6 +49,7 @@ def _random_tree(rng, n_classes, depth):
     return Tree(splits, labels, 2, n_classes)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n_classes", "depth"), [(5, 1), (5, 2), (3, 2), (2, 1)])
 def test_inequalities_on_classes_cut_off_no_tree(n_classes, depth):
     rng = np.random.default_rng(n_classes)

@@ -29,6 +29,7 @@ def random_data(seed: int) -> Dataset:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(
     ("params", "constraints"),

@@ -78,6 +78,7 @@ def proof(request: pytest.FixtureRequest) -> tuple[RoutingProblem, float, list[C
     return problem, result.bound, steps_of(problem, result.bound)
 
 
+@pytest.mark.sampled(2)
 def test_states_prove_the_bound(proof):
     problem, bound, states = proof
     proven = checked(claim_of(problem), states, bound)

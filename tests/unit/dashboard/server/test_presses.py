@@ -59,6 +59,7 @@ def test_old_buttons_and_files_go(files, monkeypatch):
     assert len(files._file_metadata) <= 2 + 3
 
 
+@pytest.mark.slow
 def test_a_process_of_other_work_runs_the_app_file_as_its_parent_did(tmp_path):
     """There is no server then, and so no files of it: `multiprocessing` runs the main file anew."""
     app = Path(dashboard.__file__).parent / "app.py"

@@ -16,6 +16,7 @@ def bound_of(X, y, weights, depth, gap):
     return chain_bound(points.X, points.counts, 2**depth, gap), points
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [*range(5), *later(*range(5, 25))])
 def test_no_tree_gets_more_right(seed):
     rng = np.random.default_rng(seed)

@@ -83,6 +83,7 @@ def test_conflicts_are_patterns_with_several_classes():
     assert sorted(instance.target[group].tolist()) == [0, 1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_projected_rows_hold_at_every_tree(form):
     rng = np.random.default_rng(5)

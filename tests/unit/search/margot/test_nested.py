@@ -58,6 +58,7 @@ def test_bounds_hold_whenever_it_stops(threads: int):
         assert full.bound <= early.objective
 
 
+@pytest.mark.slow
 def test_what_is_closed_is_what_the_node_programs_hold(monkeypatch: pytest.MonkeyPatch):
     """A state that turns out complete may not be the first of its side any longer."""
     finish, held = NestedSearch._finish, []

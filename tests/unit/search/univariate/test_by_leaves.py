@@ -15,6 +15,7 @@ from tests.enumeration import best_by_leaves
 from tests.fuzz.questions import Truth, check_leaves
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 @pytest.mark.parametrize("least", [1, 2])
 def test_equals_enumeration(depth: int, least: int, kernel: str) -> None:
@@ -50,6 +51,7 @@ def test_restrictions_hold_and_may_leave_no_tree(kernel: str) -> None:
         assert optimal_by_leaves(replace(asked, **change)) == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth", [3, 4, 5])
 def test_breakpoints_agree_with_single_searches(depth: int, kernel: str) -> None:
     rng = np.random.default_rng(depth)
