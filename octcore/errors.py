@@ -42,7 +42,7 @@ class OctError(Exception):
 
 
 class DataError(OctError, ValueError):
-    """A file or table cannot be used; `line` counts from 1 with the header as line 1."""
+    """A file or table cannot be used; `line` is one of the file, or a row, counted from 1."""
 
     def __init__(
         self, code: str, message: str, line: int | None = None, column: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
 from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded, spelling
-from octcore.data.text import MISSING_MARKS, clean_text, find_column, normal
+from octcore.data.text import MISSING_MARKS, MISSING_WORDS, clean_text, find_column, normal
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
 
@@ -194,18 +195,20 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     """
     concerned = [c for c in columns if c.aliases or c.source != c.name]
     names = [normal(str(name)) for name in frame.columns] if concerned else []
-    made: dict[str, list[str]] = {}
+    made: dict[str, list[Any]] = {}
     for column in concerned:
         found = next((n for n in (column.name, column.source) if normal(n) in names), None)
         if found is None:
             continue
         place, meant = names.index(normal(found)), {spelling(a): b for a, b in column.aliases}
-        came = [as_text(value) for value in frame.iloc[:, place]]
+        values = frame.iloc[:, place].tolist()
+        came = [as_text(value) for value in values]
         texts = [meant.get(spelling(text), text) for text in came]
         if found != column.name:
             made[column.name] = date_parts(texts, column.number_format)
         elif texts != came:
-            made[str(frame.columns[place])] = texts
+            kept = zip(values, came, texts, strict=True)
+            made[str(frame.columns[place])] = [v if a == b else b for v, a, b in kept]
     return frame.assign(**made) if made else frame
 
 
@@ -239,6 +242,8 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
     else:
         came = [as_text(value) for value in values]
         numbers = parse(came, column.number_format)
+        own = np.array([isinstance(v, Real) and not isinstance(v, bool) for v in values], bool)
+        numbers[own] = [float(v) for v in values[own]]  # 1.234 is not what a file writes so
     refuse_rounded(column.name, came, numbers, column.number_format)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
@@ -249,6 +254,12 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
 def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) -> pd.Series:
     texts = [as_text(value) for value in values]
     missing_allowed = MISSING_LEVEL in column.levels
+    known = {spelling(str(v)): str(v) for v in column.levels if v != MISSING_LEVEL}
+    if all(isinstance(v, float) and format_number(v) == text for v, text in known.items()):
+        # Numbers as names: in a file 1.0 is 1, and a word is a gap.
+        texts = [known.get(spelling(text), text) for text in texts]
+        if missing_allowed and missing_marks is MISSING_MARKS:
+            texts = ["" if text.lower() in MISSING_WORDS else text for text in texts]
     for row, text in enumerate(texts):
         if text in missing_marks and text not in column.levels:
             if not missing_allowed:

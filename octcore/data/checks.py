@@ -188,10 +188,10 @@ def _edges(name: str, values: Numbers, kind: str) -> Iterator[Finding]:
         return
     if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
         return
-    words = (
-        f"has {count(len(distinct), 'distinct value')}, so that {BUCKETS} quantile buckets become "
-        f"{max(1, buckets)}."
-    )
+    why = "one value in so many rows"
+    if len(distinct) <= FEW_NUMBERS:
+        why = f"{count(len(distinct), 'distinct value')}, so"
+    words = f"has {why} that {BUCKETS} quantile buckets become {max(1, buckets)}."
     yield of_column(name, "EDGES_COLLAPSED", words)
 
 

@@ -46,7 +46,7 @@ class Dataset:
     """The class a two-class formulation codes as +1, if the user chose one."""
     findings: tuple[Finding, ...] = ()
     row_lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """Shape ``(n_samples,)``: line of the file each row came from (1 is the header)."""
+    """Shape ``(n_samples,)``: line of the file each row came from, counted from 1."""
     source: Source = field(default_factory=Source)
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ class Finding:
     message: str
     """One or two sentences for the user."""
     line: int | None = None
-    """Of the file, counted from 1 with the header as line 1."""
+    """Of the file, counted from 1."""
     column: str | None = None
 
 

@@ -69,7 +69,7 @@ def find_lines(
         )
     if at + 1 < first:
         many, what = count(first - at - 1, "line"), quote(" ".join(_filled(rows[at + 1])))
-        if first == at + 2:
+        if not wanted.first_row:
             message = f"Line {lines[at + 1]} below the header holds units ({what}); it is left out."
         else:
             message = f"{many} below the header left out ({what})."

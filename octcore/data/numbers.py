@@ -3,8 +3,9 @@
 A column's way of writing is a *number format*, a short text kept with the column so that new rows
 are read in the same way:
 
-``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``dressed``,
-``date:YYYY-MM-DD:dmy`` (days since that date; the last part is the order of 3/4/2026).
+``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``dressed`` (with a sign or
+unit), ``dressed-comma`` (and points that mark thousands), ``date:YYYY-MM-DD:dmy`` (days since that
+date; the last part is the order of 3/4/2026).
 
 A column that is a part of the dates of another one has ``year:dmy:COLUMN``, ``month:dmy:COLUMN``
 or ``weekday:dmy:COLUMN``.
@@ -40,18 +41,23 @@ _COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS}
 _SURE_COMMA = re.compile(r"[+-]?\d+,(?:\d{1,2}|\d{4,})", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
-_SPACED = re.compile("[+-]?[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+(?:[.,]\\d+)?", re.ASCII)
+_SPACES = "[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+"
+_SPACED = re.compile(rf"[+-]?(?:{_SPACES}|\d+(?=,))(?:[.,]\d+)?", re.ASCII)
 MARKED = {
     "decimal-comma": (_COMMA, "."),
     "thousands-comma": (_THOUSANDS, ","),
     "thousands-space": (_SPACED, " '’\u00a0\u202f"),
+    "dressed-comma": (_COMMA, "."),
 }
 """What a marked number of a format looks like, and the marks that go before a comma is a point."""
 
 _SIGN = r"[$€£¥₹%‰°]"
 _MONEY = r"[A-Z]{3}|kr|Kč|zł|Rs\.?|[A-Z]{1,2}\$"
 _UNIT = r"[A-Za-zµ°²³/]{1,6}"
-_NUMBER = rf"(?:{_POINTS}(?=,)|\d{{1,3}}(?:,\d{{3}})+|\d+)?(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+_NUMBER = (
+    rf"(?:{_POINTS}(?=,)|[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}|\d{{1,3}}(?:,\d{{3}})+|{_SPACES}|\d+)?"
+    r"(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+)
 DRESSED = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>{_SIGN}|{_MONEY})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
     rf"\s?(?P<after>{_SIGN}|{_UNIT})?"
@@ -99,7 +105,7 @@ def _plain(text: str, number_format: str) -> str:
         return text.translate(dict.fromkeys(map(ord, marks))).replace(",", ".")
     if PLAIN.fullmatch(text):
         return text
-    return _undress(text) if number_format == "dressed" else "nan"
+    return _undress(text, number_format) if number_format.startswith("dressed") else "nan"
 
 
 def is_marked(text: str, number_format: str) -> bool:
@@ -130,13 +136,14 @@ def has_decimal_commas(texts: Sequence[str]) -> bool:
     return 2 * sum(bool(_SURE_COMMA.fullmatch(text)) for text in some) > len(some)
 
 
-def _undress(text: str) -> str:
+def _undress(text: str, number_format: str) -> str:
     match = DRESSED.fullmatch(text)
     if match is None or not match["number"]:
         return "nan"
-    number = match["number"]
-    marked = "thousands-comma" if _THOUSANDS.fullmatch(number) else "decimal-comma"
-    number = _plain(number, marked) if "," in number else number
+    number, is_usual = match["number"], number_format == "dressed"
+    marked = "thousands-space" if _SPACED.fullmatch(number) else "decimal-comma"
+    marked = "thousands-comma" if is_usual and _THOUSANDS.fullmatch(number) else marked
+    number = number if is_usual and PLAIN.fullmatch(number) else _plain(number, marked)
     if not PLAIN.fullmatch(number):
         return "nan"
     return f"-{number}" if "-" in (match["sign"], match["inner"]) else number
@@ -188,18 +195,26 @@ def refuse_rounded(
         )
 
 
-def _affixes(text: str) -> tuple[str, str] | None:
-    match = DRESSED.fullmatch(text)
-    if match is None or not match["number"]:
+def _dressed_format(texts: Sequence[str], delimiter: str, has_commas: bool) -> str | None:
+    """The one of two formats in which half of the texts at least have the same sign or unit."""
+    plain = [text for text in texts if PLAIN.fullmatch(text)]
+    found = [DRESSED.fullmatch(text) for text in texts if not PLAIN.fullmatch(text)]
+    bare = [match["number"] for match in found if match and match["number"]]
+    same = {(match["before"] or "", match["after"] or "") for match in found if match}
+    if len(bare) < max(len(found), len(plain)) or len(same) != 1:
         return None
-    return match["before"] or "", match["after"] or ""
+    has_commas |= any(_COMMA.fullmatch(n) and not _THOUSANDS.fullmatch(n) for n in bare if "," in n)
+    simple = [number for number in (*plain, *bare) if PLAIN.fullmatch(number)]
+    points = delimiter != "," and points_are_marks(simple, has_commas)
+    return "dressed-comma" if points or any(n.count(".") > 1 for n in bare) else "dressed"
 
 
-def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
+def detect_format(texts: Sequence[str], delimiter: str, has_commas: bool = False) -> str | None:
     """Say in which format all of the texts are numbers, or None.
 
     The texts are distinct, neither missing nor infinite, and at least one of them is not plain.  A
-    comma inside a file that is not separated by commas is first taken as decimal.
+    comma inside a file that is not separated by commas is first taken as decimal.  `has_commas`:
+    whether columns of the table have decimal commas.
     """
     odd = [text for text in texts if not PLAIN.fullmatch(text)]
     grouped = all(_THOUSANDS.fullmatch(text) for text in odd)
@@ -209,10 +224,7 @@ def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
     for number_format in ("decimal-comma", "thousands-space"):
         if all(MARKED[number_format][0].fullmatch(text) for text in odd):
             return number_format
-    dress = {_affixes(text) for text in odd}
-    if len(dress) == 1 and None not in dress and len(odd) >= 0.5 * len(texts):
-        return "dressed"
-    return detect_date(texts)
+    return _dressed_format(texts, delimiter, has_commas) or detect_date(texts)
 
 
 def detect_date(texts: Sequence[str]) -> str | None:

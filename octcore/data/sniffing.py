@@ -165,7 +165,7 @@ def _decode_other(
     broken = text.count("\ufffd")
     if sum(ord(character) > 127 for character in text) - broken > 3 * broken:
         message = (
-            f"{count(broken, 'byte')} are not valid UTF-8, the first in line {line}; they are "
+            f"Not valid UTF-8: {count(broken, 'byte')}, the first in line {line}, "
             "shown as \ufffd. Check the names and labels there."
         )
     else:
@@ -242,7 +242,6 @@ def check_width(text: str, delimiter: str) -> None:
     if columns > MAX_COLUMNS:
         raise refused(
             "TOO_MANY_COLUMNS",
-            f"The first line has {columns:,} columns, at most {MAX_COLUMNS:,} are read; keep the "
-            "columns that matter.",
-            line=1,
+            f"One of the first lines has {columns:,} columns, at most {MAX_COLUMNS:,} are read; "
+            "keep the columns that matter.",
         )

@@ -261,15 +261,15 @@ def _fit_rows(
             message = f"Line {lines[index]} has {fields}, the header has {width}; {hint}"
             raise refused("RAGGED", message, lines[index])
     if long:
-        rows = "Every row ends" if len(long) == len(body) else f"{count(len(long), 'row')} end"
+        rows = "every row" if len(long) == len(body) else count(len(long), "row")
         message = (
-            f"{rows} with a separator more than the header (first in line {lines[long[0]]}); "
+            f"One separator more than in the header ends {rows} (first in line {lines[long[0]]}); "
             "the empty extra field was left out and every column keeps its own name."
         )
         findings.append(warning("SHIFTED_COLUMNS", message, line=lines[long[0]]))
     if short:
         message = (
-            f"{count(len(short), 'row')} have fewer fields than the header's {width} (line "
+            f"Fewer fields than the header's {width} in {count(len(short), 'row')} (line "
             f"{lines[short[0]]} has {len(body[short[0]])}); the fields at the end count as missing."
         )
         findings.append(warning("SHORT_ROWS", message, line=lines[short[0]]))

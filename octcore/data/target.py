@@ -184,8 +184,8 @@ def _is_numeric(column: RawColumn, delimiter: str) -> bool:
     present = _present(column)
     if all(PLAIN.fullmatch(value) for value in present):
         return bool(present)
-    found = detect_format(present, delimiter)
-    return found in MARKED or (found == "dressed" and not any(v[0].isalpha() for v in present))
+    found = detect_format(present, delimiter) or ""
+    return found in MARKED if "dressed" not in found else not any(v[0].isalpha() for v in present)
 
 
 def _in_any_format(texts: Sequence[str], delimiter: str) -> npt.NDArray[np.float64] | None:

@@ -122,7 +122,7 @@ def type_column(
         strays = [i for i in texts if not _has_digit(values[i])]
         rest = sorted({*present.tolist()}.difference(words, strays))
         if len(strays) < len(texts):
-            found = detect_format([values[index] for index in rest], delimiter)
+            found = detect_format([values[index] for index in rest], delimiter, has_commas)
             read = np.nan if found is None else parse([values[index] for index in rest], found)
             if found is None or np.isnan(read).any():
                 return _mixed_or_text(raw, numbers, missing, texts, words, lines, wanted)
@@ -154,7 +154,7 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
         line = int(lines[rows[0]])
         message = (
             f"has {count(len(rows), 'infinite value')} (line {line}: "
-            f"{quote(column.raw.texts()[rows[0]])}), which count as missing."
+            f"{quote(column.raw.texts()[rows[0]])}), counted as missing."
         )
         findings.append(of_column(column.name, "INFINITE", message, line=line))
         numbers = np.where(infinite, np.nan, numbers)
@@ -178,6 +178,7 @@ _FORMATS = {
         "categorical to keep the texts.",
     ),
 }
+_FORMATS["dressed-comma"] = _FORMATS["dressed"]
 
 
 def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
@@ -208,7 +209,8 @@ def _mixed_or_text(
     first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
     are_words = not any(_has_digit(raw.values[i]) for i in texts)
     has_order = len(np.unique(numbers[np.isfinite(numbers)])) >= ORDERED
-    are_few = share >= MOSTLY_NUMBERS and number_format != "dressed"  # 10 mg, 20 mg, placebo
+    are_bare = not number_format.startswith("dressed")  # 10 mg, 20 mg, placebo
+    are_few = share >= MOSTLY_NUMBERS and are_bare
     is_wanted = wanted == "numeric" and are_words
     if not has_order or not (are_few or is_wanted):
         findings = _words_kept(raw)

@@ -25,10 +25,12 @@
   const plain = (text, format) => {
     const [shape, marks] = MARKED[format] || [];
     if (shape && whole(shape, text)) return [...text].filter((c) => !marks.includes(c)).join("").replace(",", ".");
-    const { number, sign, inner } = (format === "dressed" && whole(DRESSED, text)?.groups) || {};
+    const { number, sign, inner } = (format.startsWith("dressed") && whole(DRESSED, text)?.groups) || {};
     if (!number) return text;
-    const commas = whole(MARKED["thousands-comma"][0], number) ? "thousands-comma" : "decimal-comma";
-    return (sign + inner).replace("+", "") + (number.includes(",") ? plain(number, commas) : number);
+    const usual = format === "dressed"; // elsewhere points mark thousands
+    const is = (kind) => whole(MARKED[kind][0], number) && kind;
+    const marked = (usual && is("thousands-comma")) || is("thousands-space") || "decimal-comma";
+    return (sign + inner).replace("+", "") + (usual && Number.isFinite(Number(number)) ? number : plain(number, marked));
   };
   const value = (cell, isText, mark, format) => {
     const text = cell.trim();

@@ -196,7 +196,8 @@ def _judged(
     found = [name for name in frame.columns if normal(str(name)) == normal(model.target)]
     if len(found) != 1:
         return None, None
-    code_of = {str(label): code for code, label in enumerate(model.classes)}
+    texts = [str(label) for label in model.classes]
+    code_of = {text: code for write in (normal, str) for code, text in enumerate(map(write, texts))}
     truth = np.array([code_of.get(_label(value, code_of), -1) for value in frame[found[0]]])
     right = np.where(codes < model.tree.n_targets, truth == codes, -2)
     right = np.where(truth < 0, -1, right).astype(np.int8)
@@ -205,7 +206,7 @@ def _judged(
 
 def _label(value: object, known: Mapping[str, int]) -> str:
     """Write a label as the classes are written; 1.0 in a file is the class 1."""
-    text = normal(str(value))
+    text = str(value) if str(value) in known else normal(str(value))
     if text not in known and _WHOLE.fullmatch(text):
         return str(int(text.split(".")[0]))
     return text

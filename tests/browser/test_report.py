@@ -197,7 +197,8 @@ def test_a_colleague_scores_rows_with_titles_dates_and_words_for_gaps(reader, tm
 
 
 WRITTEN = {
-    "dressed": lambda i: f"€ {1 + i % 3}.{200 + i},50" if i % 2 else f"€ {i},25",
+    "dressed": lambda i: f"€ {1 + i % 3} {200 + i},50" if i % 2 else f"€ {i},25",
+    "dressed-comma": lambda i: f"{1 + i % 3}.{200 + i} €" if i % 4 else f"{900 + i} €",
     "decimal-comma": lambda i: f"{1 + i % 4}.{300 + i},75" if i % 5 else f"{1 + i % 4}.{400 + i}",
     "thousands-space": lambda i: f"{1 + i % 5} {100 + i},5",
     "points": lambda i: f"{1 + i % 3}.{200 + i}" if i % 4 else f"{900 + i}",

@@ -108,6 +108,7 @@ def test_another_line_is_the_header_where_the_user_says_so():
     later = read_csv(blob, target="y", header=3, first_row=6)
     assert later.n_samples == 14
     assert "2 lines below the header left out" in said(later)["UNITS_LINE"]
+    assert "units" not in said(read_csv(blob, target="y", header=3, first_row=5))["UNITS_LINE"]
 
 
 def test_the_separator_is_looked_for_from_a_chosen_header_on():
@@ -154,3 +155,8 @@ def test_a_first_row_that_comes_again_below_is_said_to_look_like_data():
     assert "NO_HEADER" in codes
     named = {finding.code for finding in read_csv(("2019,2020,y\n" + rows).encode()).findings}
     assert "NO_HEADER" not in named
+
+
+def test_the_width_of_a_line_below_titles_is_said_of_one_of_the_first_lines():
+    with pytest.raises(UnusableTableError, match="One of the first lines has 6,000 columns"):
+        read_table(f"Report\n{',' * 5999}\n".encode())

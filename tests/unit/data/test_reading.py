@@ -305,6 +305,14 @@ def test_default_kinds_and_the_users_word():
         assert caught.value.code == code
 
 
+def test_why_quantile_buckets_collapse():
+    cells = ["0"] * 80 + [*map(str, range(1, 41))]
+    data = read_csv(table([f"{c},{i % 3},{'ab'[i % 2]}" for i, c in enumerate(cells)]), target="y")
+    of_values, of_few = (f.message for f in data.findings if f.code == "EDGES_COLLAPSED")
+    assert "one value in so many rows that 5 quantile buckets become 2" in of_values
+    assert "has 3 distinct values, so that 5 quantile buckets become 3" in of_few
+
+
 def test_lines_of_titles_and_units_around_the_header_are_left_out():
     rows = [f"{i}.5;{i % 3};{'ab'[i % 2]}" for i in range(20)]
     text = ["Export of the clinic;;", ";;", "width;count;y", "[mm];;", *rows]
@@ -686,12 +694,22 @@ def test_a_target_is_neither_dropped_nor_numeric(wrong, code):
         (("0.250", "950,5", "12.5"), (0.25, 950.5, 12.5)),
         (("€ 1.200,50", "€ 950", "€ 1,5"), (1200.5, 950, 1.5)),
         (("$ 1,200.50", "$ 950", "$ 2,300"), (1200.5, 950, 2300)),
+        (("1.200 €", "950 €", "12.500 €"), (1200, 950, 12500)),
+        (("€ 1.200,50", "€ 1.200", "950"), (1200.5, 1200, 950)),
+        (("1.200.000 kg", "950 kg", "2.500 kg"), (1200000, 950, 2500)),
+        (("1.25 kg", "950 kg", "2.500 kg"), (1.25, 950, 2.5)),
+        (("1\u202f633,14", "714,66", "950"), (1633.14, 714.66, 950)),
+        (("1 633,14 €", "714,66 €", "12 000 €"), (1633.14, 714.66, 12000)),
     ],
 )
 def test_points_and_commas_mean_what_the_column_shows(texts, numbers):
     rows = "".join(f"{text};{label}\n" for text in texts for label in "ab")
-    frame = read_csv(f"v;y\n{rows}".encode(), target="y").frame
-    assert tuple(frame["v"].unique()) == numbers
+    data = read_csv(f"v;y\n{rows}".encode(), target="y")
+    assert tuple(data.frame["v"].unique()) == numbers
+    assert tuple(data.prepare(pd.DataFrame({"v": texts}))["v"]) == numbers
+    # Numbers that came as such are no texts of the file.
+    as_objects = pd.DataFrame({"v": [1.251, *texts]}, dtype=object)
+    assert tuple(data.prepare(as_objects)["v"]) == (1.251, *numbers)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from octcore.data.reading import read_csv, read_table
 from octcore.data.samples import load_sample
 from octcore.errors import DataError
 from octcore.solving.solve import solve
@@ -139,3 +140,23 @@ def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finche
     rows.loc[7, "wing length (mm)"] = "6o.5"
     with pytest.raises(DataError, match=r"Row 8 .*6o\.5"):
         score(model, rows, skip_incomplete=True)
+
+
+def test_labels_are_known_as_the_file_writes_them():
+    rows = (f"{i},{'very  good' if i < 9 else 'cafe' + chr(0x301)}\n" for i in range(18))
+    content = f"x,y\n{''.join(rows)}".encode()
+    run = solve(read_csv(content, target="y"), "cart", depth=1)
+    scored = score(load_model(model_to_dict(run)), read_table(content).frame())
+    assert scored.accuracy == 1.0
+    assert scored.findings == ()
+
+
+def test_numbers_that_are_names_are_read_as_in_training():
+    codes = ("1.0", "2", "3.0", "NA")
+    content = ("x,y\n" + "".join(f"{c},{'ab'[c < '3']}\n" for c in codes * 9)).encode()
+    data = read_csv(content, target="y", kinds={"x": "categorical"}, missing="category")
+    assert data.column("x").levels == ("(missing)", "1", "2", "3")
+    model = load_model(model_to_dict(solve(data, "cart", depth=3)))
+    scored = score(model, read_table(content).frame())
+    assert scored.accuracy == 1.0
+    assert scored.findings == ()
