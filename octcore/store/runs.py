@@ -35,6 +35,7 @@ SILENCE_SECONDS = 30.0
 """After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
 
 INTERRUPTED = "The program ended during this solve; the tree is the last incumbent."
+NEVER_BEGUN = "The program ended before this solve had a tree."
 INFO_COLUMNS = (
     "id, name, session, state, created, finished, settings, summary, rows_hash, "
     "(SELECT length(body) FROM rows WHERE hash = rows_hash), error"
@@ -454,7 +455,7 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
     row = connection.execute(
         "SELECT body FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
     ).fetchone()
-    summary = {}
+    summary, words = {}, NEVER_BEGUN if row is None else INTERRUPTED
     if row is not None:
         # An event that cannot be read is said by whoever opens the run, not by the whole history.
         with contextlib.suppress(ModelFileError), _broken_in_words(run_id):
@@ -467,9 +468,10 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
                 "gap": relative_gap(event.incumbent, event.bound),
                 "seconds": event.seconds,
             }
+            words = NEVER_BEGUN if event.incumbent is None else words
     connection.execute(
         "UPDATE run SET state = 'interrupted', finished = ?, summary = ?, error = ? WHERE id = ?",
-        (heartbeat, _json(summary), INTERRUPTED, run_id),
+        (heartbeat, _json(summary), words, run_id),
     )
 
 

@@ -169,6 +169,7 @@ def test_runs_of_another_machine_are_dead_after_a_silence(store):
     connection.close()
     assert store.sweep() == 1
     assert store.info(run_id).state is StoreState.INTERRUPTED
+    assert store.info(run_id).error == "The program ended before this solve had a tree."
 
 
 def test_the_place_of_the_file(monkeypatch, tmp_path):
