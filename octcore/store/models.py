@@ -134,9 +134,10 @@ def leaf_shares(
             counts = np.bincount(data.codes[here], minlength=data.n_classes).astype(float)
         if not here.any():
             counts[label] = 1.0
-        if label < data.n_classes and counts[label] >= counts.max() * (1.0 - TIE):
-            counts[label] = np.nextafter(counts.max(), np.inf)
-        shares[leaf] = counts / counts.sum()
+        own = shares[leaf] = counts / counts.sum()
+        others = own[np.arange(len(own)) != label].max(initial=0.0)
+        if label < data.n_classes and own[label] >= others * (1.0 - TIE):
+            own[label] = max(own[label], np.nextafter(others, np.inf))
     return shares
 
 

@@ -18,7 +18,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError
 from octcore.solving.run import COST_FIELDS, Certificate
-from octcore.store.models import load_model, model_to_dict
+from octcore.store.models import leaf_shares, load_model, model_to_dict
 from octcore.tree.tree import Split, Tree
 
 SCHEMA = json.loads((Path(octcore.__file__).parent / "store/model.schema.json").read_text())
@@ -102,6 +102,18 @@ def test_shares_of_classes_come_with_the_file(run: Any, table: Dataset) -> None:
     for wrong in ({"2": [1, 0]}, {**given, "2": [0.5]}, {**given, "2": [2, -1]}):
         with pytest.raises(ModelFileError, match="its shares of classes"):
             load_model({**record, "shares": wrong})
+
+
+def test_of_classes_that_share_a_leaf_alike_the_label_has_the_largest_share() -> None:
+    # Of 37 rows 14, 14 and 9: a count that is larger by a rounding gives the same share.
+    y = np.repeat([1, 0, 2], [14, 14, 9])
+    data = Dataset.from_arrays(np.arange(37.0)[:, None], y)
+    run = octcore.solve(data, "cart", depth=1, params={"leaf_penalty": 0.9})
+    tree = run.final_tree.with_labels({1: 1})
+    assert tree.n_leaves == 1
+    (shares,) = leaf_shares(replace(run, tree=tree), data, None).values()
+    assert shares.argmax() == 1
+    np.testing.assert_allclose(shares, [14 / 37, 14 / 37, 9 / 37])
 
 
 def test_the_file_keeps_to_its_schema(run: Any) -> None:
