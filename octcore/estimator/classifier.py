@@ -377,7 +377,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             return super().score(X, y, sample_weight)
         task = task_of(COSTS.check(self.costs), REFER.check(self.refer), self.classes_.tolist())
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
-        unknown = set(np.asarray(y).tolist()) - set(place)
+        labels = np.ravel(y).tolist()
+        unknown = set(labels) - set(place)
         if unknown:
             raise SettingsError(
                 "UNKNOWN_CLASS",
@@ -385,7 +386,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
                 "fit on all classes.",
                 "costs",
             )
-        codes = np.array([place[label] for label in np.asarray(y).tolist()])
+        codes = np.array([place[label] for label in labels])
         of_rows = task.matrix[codes, self.tree_.predict_codes(self._encoded(X))]
         return float(1.0 - np.average(of_rows, weights=sample_weight))
 

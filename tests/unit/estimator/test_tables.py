@@ -267,6 +267,13 @@ def test_dates_and_objects_are_warned_about() -> None:
     assert model.score(frame, y) == 1.0
 
 
+def test_labels_in_a_column_have_costs() -> None:
+    X, y = np.arange(8.0)[:, None], pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 0, 1]})
+    model = octcore.OptimalTreeClassifier("cart", max_depth=1, costs={0: {1: 2.0}})
+    model.fit(X, y["y"])
+    assert model.score(X, y) == model.score(X, y["y"]) < 1.0
+
+
 def test_what_there_is_no_tree_for_is_refused_in_words() -> None:
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     with pytest.raises(SettingsError, match="how deep"):
