@@ -399,8 +399,8 @@ def _refuse_large(
         allowed = f" or {time_limit:,.0f} s" if timed else ""
         raise TooLargeError(
             "PROOF_TOO_LARGE",
-            f"The proof would take about {n_bytes / 1e6:,.0f} MB{duration}, more than the "
-            f"{limit / 1e6:,.0f} MB{allowed} allowed; raise the size limit"
+            f"The proof would take about {n_bytes / 1e6:,.6g} MB{duration}, more than the "
+            f"{limit / 1e6:,.6g} MB{allowed} allowed; raise the size limit"
             f"{' or the time limit' if timed else ''}, or take a smaller depth.",
             {"bytes": float(n_bytes), "seconds": seconds},
         )
