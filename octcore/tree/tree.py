@@ -89,8 +89,10 @@ class Split:
         X = X if rows is None else X[rows]
         if not self.weights:
             return np.zeros(len(X))
-        columns = list(self.features)
-        return X[:, columns] @ np.array([value for _, value in self.weights])
+        weights = np.array([[value] for _, value in self.weights])
+        terms = np.multiply(X.T[list(self.features)], weights, order="C")
+        # Column by column, as exported code adds: BLAS sums a row otherwise beside other rows.
+        return np.add.reduce(terms) if len(X) > 1 else np.add.accumulate(terms)[-1]
 
     @property
     def norm(self) -> float:

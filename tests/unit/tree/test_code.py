@@ -10,6 +10,8 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -274,6 +276,15 @@ def test_a_gap_gets_no_class_or_is_a_category_of_its_own(
     ]
     said = runner(run, rows, tmp_path)
     assert list(said) == ["n", "y" if planes else "z", "y", None if {"a"} <= asked(run) else "y"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_row_has_the_score_of_exported_code_alone_and_beside_others(order: Any) -> None:
+    X = np.asarray(np.random.default_rng(1).normal(size=(50, 40)), order=order)
+    split = Split(tuple((j, 1.0 / (3 + j)) for j in range(0, 40, 2)), 0.0)
+    added = [reduce(add, (row[j] * weight for j, weight in split.weights)) for row in X.tolist()]
+    np.testing.assert_array_equal(split.project(X), added)
+    np.testing.assert_array_equal([split.project(X[[i]])[0] for i in range(50)], added)
 
 
 def test_a_formula_that_no_spreadsheet_takes_is_refused(run: octcore.Run) -> None:
