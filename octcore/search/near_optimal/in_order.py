@@ -204,7 +204,7 @@ class _Variants:
 def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
     """All columns and values that part the rows as a threshold does; whether the other way round.
 
-    Sums of random numbers of the rows on the left tell thresholds apart.
+    Sums of random numbers of the rows on the left find them; then the rows are compared.
     """
     question, known = instance.question, instance.thresholds
     X = np.asarray(question.X, float)
@@ -214,8 +214,9 @@ def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
         values, below = _sums(X[:, j], key)
         here = known.column == j
         own[here] = below[np.searchsorted(values, known.value[here], "right") - 1]
-    order = np.argsort(own)
-    own = own[order]
+    with_sum: dict[int, list[int]] = {}
+    for k, total in enumerate(own.tolist()):
+        with_sum.setdefault(total, []).append(k)
     same: list[list[tuple[int, float, bool]]] = [[] for _ in own]
     for j in range(X.shape[1] if len(own) else 0):
         if question.forbidden is not None and question.forbidden[j]:
@@ -223,9 +224,12 @@ def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
         values, below = _sums(X[:, j], key)
         middle = midpoints(values)
         for is_mirrored, ends in ((False, below[:-1]), (True, everything - below[:-1])):
-            at = np.minimum(np.searchsorted(own, ends), len(own) - 1)
-            for t in np.flatnonzero(own[at] == ends).tolist():
-                same[order[at[t]]].append((j, float(middle[t]), is_mirrored))
+            for t in np.flatnonzero(np.isin(ends, own)).tolist():
+                left = X[:, j] <= values[t]
+                for k in with_sum[int(ends[t])]:
+                    there = X[:, known.column[k]] <= known.value[k]
+                    if ((left != there) == is_mirrored).all():
+                        same[k].append((j, float(middle[t]), is_mirrored))
     return same
 
 

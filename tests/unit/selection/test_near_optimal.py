@@ -6,7 +6,9 @@ import json
 import math
 import pickle
 import re
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,9 @@ from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError, TooLargeError
 from octcore.search.near_optimal import ground
+from octcore.search.near_optimal.in_order import _same_thresholds
+from octcore.search.near_optimal.instance import make_instance
+from octcore.search.univariate.question import Question
 from octcore.selection.alternatives import alternatives, model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
@@ -277,6 +282,21 @@ def test_trees_as_good_as_the_optimum_are_no_rounding_error_away() -> None:
     nearly = next(entry for entry in shown if entry.loss == min(others))
     points = float(found.run_of(nearly.tree).badge.split()[1])
     assert points == pytest.approx(100 * min(others), rel=0.05)
+
+
+def test_thresholds_that_only_their_keys_call_equal_are_not_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 3, (9, 3)).astype(float)
+    X[:, 2] = 2 - X[:, 0]
+    question = Question(X, rng.integers(0, 2, 9), 2, 2, 0.0)
+    instance = make_instance(question, Fraction(0), Fraction(0))
+    expected = _same_thresholds(instance)
+    ones = SimpleNamespace(integers=lambda low, high, size, dtype: np.ones(size, dtype))
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: ones)
+    assert _same_thresholds(instance) == expected
+    assert max(map(len, expected)) > 1
 
 
 def test_a_refusal_names_the_largest_tolerance_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     X, y = instance.is_one[hits], instance.target[hits]
     generator = np.random.default_rng(1)
     keys = generator.integers(1, 2**63, X.shape[1], dtype=np.uint64)
-    # Rows are told apart by sums of random numbers: a chance of 2**-63 for a pair to be mistaken.
+    # Sums of random numbers tell rows apart; of what they call equal, columns are compared.
     whole = (X * keys).sum(axis=1, dtype=np.uint64)
     split_sets: list[tuple[int, ...]] = []
     parts: list[list[np.ndarray]] = []
@@ -107,6 +107,8 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
         end = np.append(start[1:], len(order))
         for g in np.flatnonzero(varies):
             group = order[start[g] : end[g]]
+            if (X[group] != X[group[0]]).any(axis=0).sum() > len(split_set):
+                continue
             split_sets.append(split_set)
             parts.append([hits[group[y[group] == k]] for k in np.unique(y[group])])
         if len(parts) >= MOST_SETS:

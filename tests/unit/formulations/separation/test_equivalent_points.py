@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -74,6 +75,18 @@ def test_sets_follow_the_definition():
         for j in range(len(sets)):
             for group in sets.groups(j):
                 assert len(np.unique(instance.target[group])) == 1
+
+
+def test_rows_that_only_their_keys_call_equal_are_no_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    instances = [random_instance(rng, n=12) for _ in range(4)]
+    ones = SimpleNamespace(integers=lambda low, high, size, dtype: np.ones(size, dtype))
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: ones)
+    for instance in instances:
+        sets = find_sets(instance, 2)
+        for j, split_set in enumerate(sets.split_sets):
+            rows = instance.is_one[np.concatenate(sets.groups(j))]
+            assert set(np.flatnonzero(np.ptp(rows.astype(int), axis=0))) == set(split_set)
 
 
 def test_conflicts_are_patterns_with_several_classes():
