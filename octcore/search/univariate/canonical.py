@@ -15,6 +15,7 @@ subtree with penalty ``leaf_penalty`` per leaf on the scale of the weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -22,9 +23,6 @@ from octcore.search.univariate.bit_table import make_rows, reduce_columns
 from octcore.search.univariate.pairs import Pairs, Rows, make_pairs, pair_scores
 from octcore.search.univariate.table import integer_weights
 from octcore.search.univariate.tree import Branch, Leaf, PathTree, map_features, predict
-
-TIE = 1e-9
-"""Values closer than this share of the total weight are equal (integers below 1e9 stay exact)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,19 +66,17 @@ class DepthTwo:
         reduced, every = self.X[:, self._kept], np.ones(len(self.y), np.int64)
         self._order, self._rows = make_rows(reduced, self.y, self._weights, every, n_classes, 1)
         self._pairs = make_pairs(self._rows)
-        self._slack = TIE * max(1.0, float(self._weights.sum()))
+        # Exact: of values that only nearly tie, a part and the whole could choose different ones.
+        self._price = Fraction(self.leaf_penalty) / Fraction(self._unit)
 
     def solve(self, mask: np.ndarray, depth: int = 2) -> BestSubtree:
         """Return the canonical optimum on the rows of a boolean mask of shape (n_samples,)."""
         subset = np.flatnonzero(mask[self._order])
-        penalty = self.leaf_penalty / self._unit
-        value, reduced = canonical_tree(
-            self._rows, self._pairs, subset, penalty, self._slack, depth
-        )
+        value, reduced = canonical_tree(self._rows, self._pairs, subset, self._price, 0, depth)
         tree = map_features(reduced, lambda f: int(self._kept[f]))
         rows = np.flatnonzero(mask & (self._weights > 0))
         wrong = rows[predict(tree, self.X[rows]) != self.y[rows]]
-        return BestSubtree(value * self._unit, tree, wrong)
+        return BestSubtree(float(value) * self._unit, tree, wrong)
 
     def values_by_root(self, mask: np.ndarray, depth: int = 2) -> np.ndarray:
         """Return the best value with every feature at the root.
@@ -112,11 +108,11 @@ def canonical_tree(
     rows: Rows,
     pairs: Pairs,
     subset: np.ndarray,
-    penalty: float,
+    penalty: Fraction | float,
     slack: float,
     max_depth: int = 2,
     max_leaves: int = 4,
-) -> tuple[float, PathTree]:
+) -> tuple[Fraction | float, PathTree]:
     """Return the canonical optimum of depth at most ``max_depth`` (0, 1, 2) on kernel rows.
 
     `pairs`: scratch made for ``rows``.

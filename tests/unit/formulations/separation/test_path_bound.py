@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,19 @@ def test_random_ties_cut_off_what_canonical_ties_keep():
     (rows,) = cuts.rows([TreePath.root(instance)])
     assert (slack(rows, flat_point(first, layout, instance)) > -1e-9).all()
     assert slack(rows, flat_point(second, layout, instance)).min() < -0.5
+
+
+def test_near_ties_cut_off_no_optimal_tree() -> None:
+    """Two splits that each gain next to nothing, and together more: parts agree with the whole."""
+    X = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 1]], np.uint8)
+    instance = replace(
+        instance_of(X, np.array([0, 1, 1, 0]), 2), weight=np.array([5e5, 1000.0006, 5e5, 1000.0006])
+    )
+    layout, cache = instance.layout(3), cache_of(instance, 1000.0)
+    tree = Branch(0, Branch(1, Leaf(0), Leaf(1)), Branch(2, Leaf(1), Leaf(0)))
+    cuts = PathBoundCuts(layout, instance, cache.subtree, 1000.0, PUBLISHED)
+    (rows,) = cuts.rows(all_paths(instance, layout))
+    assert (slack(rows, flat_point(tree, layout, instance)) > -1e-9).all()
 
 
 def test_separation_finds_only_violated_paths():
