@@ -118,8 +118,8 @@ class Alternative:
     """On the held-out rows."""
     features: tuple[str, ...]
     """Raw features tested, in the order of the data."""
-    recalls: tuple[float, ...]
-    """Share of the training rows of every class that get their class."""
+    recalls: tuple[float | None, ...]
+    """Share of the training rows of every class that get their class; None where there are none."""
     parity_gap: float | None = None
     """Largest difference of the shares of positive predictions between groups."""
 
@@ -266,7 +266,7 @@ class _Judge:
             test_accuracy,
             tuple(found.encoding.raw_features[f] for f in used),
             tuple(
-                float(hit[context.y == k].mean()) if (context.y == k).any() else 0.0
+                float(hit[context.y == k].mean()) if (context.y == k).any() else None
                 for k in range(len(context.classes))
             ),
             max(rates) - min(rates) if rates else None,

@@ -276,7 +276,8 @@ def _filters(context: Context) -> list[Alternative]:
         share = entry.accuracy if entry.test_accuracy is None else entry.test_accuracy
         if least is not None and share < least / 100 - 1e-12:
             continue
-        if label is not None and entry.recalls[classes.index(label)] < floor / 100 - 1e-12:
+        recall = None if label is None else entry.recalls[classes.index(label)]
+        if label is not None and (recall is None or recall < floor / 100 - 1e-12):
             continue
         gap = entry.parity_gap
         if most is not None and gap is not None and gap > most / 100 + 1e-12:

@@ -284,6 +284,13 @@ def test_trees_as_good_as_the_optimum_are_no_rounding_error_away() -> None:
     assert points == pytest.approx(100 * min(others), rel=0.05)
 
 
+def test_a_class_without_training_rows_has_no_recall() -> None:
+    rows = pd.DataFrame({"a": [0, 1, 2, 3] * 5})
+    data = Dataset.from_arrays(rows, [*"aabb"] * 4 + [*"aabc"]).subset(np.arange(19))
+    found = octcore.near_optimal(data, depth=1, tolerance=0.1)
+    assert {entry.recalls for entry in alternatives(found).trees} == {(1.0, 1.0, None)}
+
+
 def test_thresholds_that_only_their_keys_call_equal_are_not_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
