@@ -88,12 +88,20 @@ def closing_slack(objective: float, span: float) -> float:
     return (CLOSED + ROUNDING) * (span if math.isfinite(span) else max(1.0, abs(objective)))
 
 
-def is_denied(distance: float, objective: float, allowed: float) -> bool:
+def claim_slack(objective: float, span: float) -> float:
+    """By how much a solver's claim may miss; no larger share of what errors may cost.
+
+    `span`: as for `closing_slack`.
+    """
+    return CLAIM_TOLERANCE * min(max(1.0, abs(objective)), span)
+
+
+def is_denied(distance: float, objective: float, allowed: float, span: float) -> bool:
     """Whether a tree is so far beyond a bound, a negative distance from it, that one is wrong.
 
     A solver's bound misses by its tolerance, and by what is `allowed` otherwise.
     """
-    return distance < -max(allowed, CLAIM_TOLERANCE * max(1.0, abs(objective)))
+    return distance < -max(allowed, claim_slack(objective, span))
 
 
 def finite(value: float | None) -> float | None:
@@ -131,7 +139,7 @@ class Recorder:
     """Keeps incumbent and bound monotone and turns them into events.
 
     `granularity`: smallest positive difference of two objective values; bounds are rounded to it.
-    `tolerance`: relative gap that counts as closed.
+    `tolerance`: relative gap that counts as closed, if that is more than `closing_slack`.
     `span`: as for `closing_slack`.
     """
 
@@ -147,7 +155,7 @@ class Recorder:
         span: float = math.inf,
     ) -> None:
         self.sense, self.clock, self.granularity, self.span = sense, clock, granularity, span
-        self.tolerance = max(tolerance, CLOSED)
+        self.tolerance = tolerance
         self._emit = emit
         self.state = Event(0.0, "phase")
         self._last_progress = -math.inf
@@ -234,7 +242,8 @@ class Recorder:
         slack = closing_slack(objective, self.span)
         allowed = max(slack, self.tolerance * abs(objective))
         step = self.granularity * (1 - 1e-6) - slack
-        return not is_denied(distance, objective, allowed) and distance <= max(allowed, step)
+        is_wrong = is_denied(distance, objective, allowed, self.span)
+        return not is_wrong and distance <= max(allowed, step)
 
     def _count(self, nodes: int | None, cuts: int | None) -> None:
         self.state = replace(

@@ -6,6 +6,7 @@ goes in as it stands; solutions can be injected while it runs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -24,6 +25,9 @@ from octcore.engines.events import finite
 from octcore.errors import EngineError
 from octcore.numerics.linear import add_rows, linear_program, new_solver, run
 from octcore.program import Cuts, ModelSize, Sense
+
+SMALL_COSTS = 1e-3
+"""Where no cost is larger, the tolerance of HiGHS for duals, 1e-7, would be no small share."""
 
 
 class InfeasibleModelError(Exception):
@@ -88,11 +92,16 @@ class CompiledModel:
             point[positions[known]] = np.asarray(array, dtype=np.float64).ravel()[known]
         return point
 
+    @property
+    def unit(self) -> float:
+        """Power of two in which HiGHS gets the costs."""
+        largest = float(np.abs(self.cost).max(initial=0.0))
+        return 2.0 ** math.floor(math.log2(largest)) if 0.0 < largest < SMALL_COSTS else 1.0
+
     def linear(self, sign: float = 1.0) -> highspy.HighsLp:
-        """Minimisation of `sign` times the objective, without its constant and integrality."""
-        return linear_program(
-            sign * self.cost, self.lower, self.upper, self.matrix, self.row_lower, self.row_upper
-        )
+        """Minimisation of `sign` times the objective in units, without constant and integrality."""
+        cost, box = sign / self.unit * self.cost, (self.lower, self.upper)
+        return linear_program(cost, *box, self.matrix, self.row_lower, self.row_upper)
 
 
 def compile_model(model: pyo.ConcreteModel) -> CompiledModel:
@@ -215,6 +224,7 @@ class HighsModel:
     def __init__(self, compiled: CompiledModel, relaxed: bool = False) -> None:
         self._highs = new_solver()
         self._is_mip = bool(compiled.integer.any()) and not relaxed
+        self._unit = compiled.unit
         if self._highs.passModel(_highs_lp(compiled, relaxed)) == highspy.HighsStatus.kError:
             raise EngineError("SOLVER_REFUSED", "HiGHS refused the model; please report the data.")
 
@@ -227,7 +237,7 @@ class HighsModel:
         self._apply(settings)
         relay = None
         if hooks is not None:
-            relay = _Relay(hooks, self._is_mip)
+            relay = _Relay(hooks, self._is_mip, self._unit)
             self._highs.setCallback(relay, None)
             for kind in relay.kinds:
                 self._highs.startCallback(kind)
@@ -247,7 +257,7 @@ class HighsModel:
         self._set("mip_feasibility_tolerance", settings.feasibility)
         self._set("primal_feasibility_tolerance", min(1e-7, settings.feasibility))
         self._set("mip_rel_gap", settings.relative_gap)
-        self._set("mip_abs_gap", settings.absolute_gap)
+        self._set("mip_abs_gap", settings.absolute_gap / self._unit)
         if settings.node_limit is not None:
             self._set("mip_max_nodes", settings.node_limit)
 
@@ -259,8 +269,8 @@ class HighsModel:
             info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         )
         point = np.array(solution.col_value) if has_point else None
-        objective = finite(info.objective_function_value) if has_point else None
-        bound = finite(info.mip_dual_bound) if self._is_mip else None
+        objective = finite(info.objective_function_value * self._unit) if has_point else None
+        bound = finite(info.mip_dual_bound * self._unit) if self._is_mip else None
         if not self._is_mip and status is SolverStatus.OPTIMAL:
             bound = objective
         nodes = max(0, int(info.mip_node_count)) if self._is_mip else 0
@@ -270,8 +280,8 @@ class HighsModel:
 class _Relay:
     """Turns HiGHS callbacks into hooks; an exception stops the run and is raised after it."""
 
-    def __init__(self, hooks: SolverHooks, is_mip: bool) -> None:
-        self.hooks = hooks
+    def __init__(self, hooks: SolverHooks, is_mip: bool, unit: float) -> None:
+        self.hooks, self.unit = hooks, unit
         self.failure: BaseException | None = None
         self._stop = False
         self._looked = 0.0
@@ -296,14 +306,15 @@ class _Relay:
     def _handle(self, kind, out, answer) -> None:
         kinds = cb.HighsCallbackType
         if kind == kinds.kCallbackMipSolution:
-            self.hooks.on_solution(np.array(out.mip_solution), float(out.objective_function_value))
+            value = float(out.objective_function_value) * self.unit
+            self.hooks.on_solution(np.array(out.mip_solution), value)
         elif kind == kinds.kCallbackMipUserSolution:
             point = self.hooks.inject()
             if point is not None:
                 answer.setSolution(point)
         elif kind == kinds.kCallbackMipInterrupt:
             if self._is_due():
-                bound = finite(out.mip_dual_bound)
+                bound = finite(out.mip_dual_bound * self.unit)
                 self._stop = self.hooks.on_progress(bound, max(0, int(out.mip_node_count)))
         elif self._is_due():  # inside an LP: no bound of the MIP is at hand
             self._stop = self.hooks.on_progress(None, None)
@@ -323,7 +334,7 @@ def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
         if compiled.sense is Sense.MAXIMISE
         else highspy.ObjSense.kMinimize
     )
-    lp.offset_ = compiled.offset
+    lp.offset_ = compiled.offset / compiled.unit
     if compiled.integer.any() and not relaxed:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(flag)] for flag in compiled.integer]

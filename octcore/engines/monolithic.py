@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.events import CLAIM_TOLERANCE
+from octcore.engines.events import CLAIM_TOLERANCE, claim_slack
 from octcore.engines.highs import (
     HighsModel,
     SolverHooks,
@@ -119,7 +119,7 @@ class _MonolithicRun(ModelRun):
             time_limit=time_limit,
             # the relative gap of the model is ours only where the constant is nil
             relative_gap=self.gap if program.shift == 0 else 0.0,
-            absolute_gap=max(1e-9, 0.99 * step),
+            absolute_gap=max(1e-9 * self.compiled.unit, 0.99 * step),
             node_limit=self.node_limit,
             threads=self.threads,
             seed=self.seed,
@@ -147,7 +147,7 @@ class _MonolithicRun(ModelRun):
             self._queued.append(point)
 
     def _exceeds(self, claimed: float, value: float) -> bool:
-        slack = CLAIM_TOLERANCE * max(1.0, abs(value))
+        slack = claim_slack(value, self.program.span)
         sign = 1.0 if self.program.sense.better(1.0, 0.0) else -1.0
         return sign * (claimed - value) > slack
 
@@ -245,7 +245,7 @@ class _MonolithicRun(ModelRun):
             return
         proven = result.status is SolverStatus.OPTIMAL
         # Solvers prune what gains the tolerance itself; routing adds its rounding.
-        allowed = (CLAIM_TOLERANCE + ROUNDING) * max(1.0, abs(objective))
+        allowed = (1 + ROUNDING / CLAIM_TOLERANCE) * claim_slack(objective, self.program.span)
         if self._is_tiny(objective):
             allowed = ROUNDING
         close = abs(bound - objective) <= allowed

@@ -16,7 +16,7 @@ from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
 from octcore.engines.base import Attempt, Outcome, StopReason
-from octcore.engines.events import CLAIM_TOLERANCE, finite
+from octcore.engines.events import claim_slack, finite
 from octcore.engines.highs import CompiledColumns
 from octcore.engines.model_run import ModelRun
 from octcore.errors import SettingsError
@@ -146,7 +146,7 @@ class _Run(ModelRun):
     def _conclude(self, results: Results, claimed: float | None) -> Outcome:
         objective, bound = self.recorder.objective, self.recorder.best_bound
         if objective is not None and bound is not None:
-            close = abs(objective - bound) <= CLAIM_TOLERANCE * max(1.0, abs(objective))
+            close = abs(objective - bound) <= claim_slack(objective, self.program.span)
             if close or self.recorder.is_closed:
                 self.prove(objective)
                 return self.outcome(StopReason.OPTIMAL)

@@ -164,7 +164,8 @@ def _snapped(program: Program, bound: float | None, objective: float | None) -> 
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)
-    if is_denied(distance, objective, max(slack, program.tolerance * abs(objective))):
+    allowed = max(slack, program.tolerance * abs(objective))
+    if is_denied(distance, objective, allowed, program.span):
         return None
     # The next better value lies a granularity away, beyond the bound; less counts for sums that
     # are rounded.

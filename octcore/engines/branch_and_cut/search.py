@@ -513,6 +513,6 @@ def relax(compiled: CompiledModel, program: Program) -> Relaxation:
         compiled.linear(sign),
         compiled.columns,
         np.flatnonzero(compiled.integer),
-        program.scale * sign,
+        program.scale * sign * compiled.unit,
         program.scale * compiled.offset + program.shift,
     )

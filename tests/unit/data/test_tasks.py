@@ -48,6 +48,17 @@ def drawn_task(rng: np.random.Generator) -> Task:
     return task_of(costs, None if rng.random() < 0.5 else 0.1, CLASSES)
 
 
+@pytest.mark.parametrize("formulation", ["flow-oct", "bend-oct"])
+def test_costs_below_the_tolerance_of_a_solver_count(formulation: str) -> None:
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 3)
+    data = Dataset.from_arrays(pd.DataFrame(X, columns=["f", "g"]), (X[:, 0] ^ X[:, 1]).tolist())
+    costs, free = {k: {1 - k: 1e-8} for k in (0, 1)}, {"leaf_penalty": 0.0}
+    asked = {"depth": 2, "params": free, "costs": costs, "warm_start": "none"}
+    run = octcore.solve(data, formulation, "none", **asked)
+    assert run.is_optimal
+    assert run.accuracy == 1.0
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_copies_that_are_right_weigh_what_the_answers_save(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -39,3 +39,12 @@ def test_a_distance_of_one_step_or_more_is_open(sense: Sense) -> None:
         assert not recorder.is_closed
         recorder.bound(sign * (3.0 + 0.2 * steps))
         assert recorder.is_closed is is_closed
+
+
+def test_small_costs_are_told_apart() -> None:
+    """Nothing is closed, or forgiven, by a share of an objective that errors hardly change."""
+    for bound, is_closed in ((1.0, False), (1.0 - 5e-10, True), (1.0 - 1e-9, False)):
+        recorder = Recorder(Sense.MAXIMISE, Clock(9.0), lambda event: None, span=1e-9)
+        recorder.incumbent(1.0 - 5e-10, ONE_LEAF, "test")
+        recorder.bound(bound)
+        assert recorder.is_closed is is_closed
