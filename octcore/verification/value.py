@@ -75,7 +75,8 @@ def value_of_gains(claim: Claim) -> Value:
 
 def slack(claim: Claim, objective: float) -> float:
     """Tolerance of the searches: a share of the total weight, in the objective."""
-    return TOLERANCE / ROUNDING * rounding(claim, objective)
+    of_weight = TOLERANCE * claim.span * abs(value_of(claim).per_error)
+    return of_weight + rounding(claim, objective)
 
 
 def rounding(claim: Claim, objective: float) -> float:

@@ -313,3 +313,14 @@ def test_a_defect_of_the_check_does_not_cost_the_run(caplog: pytest.LogCaptureFi
     assert found.certificate.verification is not None
     assert "the check itself failed" in found.certificate.verification.statement
     assert "A verification failed." in caplog.text
+
+
+def test_one_row_counts_however_little_it_costs() -> None:
+    y = np.arange(12) // 11
+    data, costs = Dataset.from_arrays(y[:, None], y), {k: {1 - k: 1e-8} for k in (0, 1)}
+    asked = {"depth": 1, "params": {"leaf_penalty": 0.0}, "costs": costs, "verify": False}
+    run = octcore.solve(data, "path-search", "none", **asked)
+    assert run.verify().status == "confirmed"
+    worth = 1 - 1e-8 / 12
+    forged = restated(run, tree=Tree.leaf(0, 1, 2), objective=worth, bound=worth)
+    assert forged.verify().status == "refuted"
