@@ -209,21 +209,21 @@ class ShapeLine:
     loss: float
     leaves: int
     accuracy: float
-    """`loss`, `leaves`, `accuracy`: of its best tree; distance from the optimum, and weighted."""
+    """`loss`, `leaves`, `accuracy`: of its best tree, with its distance from the optimum."""
     thresholds: tuple[str, ...]
     """By column and place: the thresholds that its trees have."""
 
 
 def shape_lines(found: NearOptimalTrees) -> tuple[int, tuple[ShapeLine, ...]]:
     """Number of shapes of a set, and its best ones with their thresholds."""
-    shapes = found.shapes()
+    shapes, context = found.shapes(), found.prepared.problem.context
     lines = [
         ShapeLine(
             shape.words,
             shape.count,
             max(0.0, found.optimum - shape.objective),
             shape.leaves,
-            shape.objective + found.leaf_penalty * shape.leaves,
+            metrics.accuracy(shape.tree, context.X, context.y),
             tuple(part.words(found.encoding) for part in shape.ranges),
         )
         for shape in shapes[:LISTED_SHAPES]

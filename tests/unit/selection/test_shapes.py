@@ -11,6 +11,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.selection.alternatives import shape_lines
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.tree.tree import Tree
 
@@ -109,3 +110,10 @@ def test_the_first_that_passes(good: NearOptimalTrees) -> None:
     short = good.first(lambda tree: False, most=3)
     assert short.tree is None
     assert short.bound == pytest.approx(good.objective(trees[3]))
+
+
+def test_a_shape_says_how_many_rows_its_best_tree_has_right_whatever_errors_cost() -> None:
+    data, dear = octcore.load_sample("iris"), {"virginica": {"versicolor": 3.0}}
+    good = octcore.near_optimal(data, depth=2, costs=dear, tolerance=0.01)
+    wrong = good.shapes()[0].tree.is_wrong(good.encoding.transform(data.frame), data.codes)
+    assert shape_lines(good)[1][0].accuracy == pytest.approx(1 - wrong.mean())
