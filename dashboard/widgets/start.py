@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import list_formulations
+from octcore.plotting import text
 from octcore.solving.settings import FORMULATION
 
 HELD_OUT = 0.25
@@ -77,9 +78,15 @@ def start_button(
 
     `data`: the rows; by default what is loaded.
     """
-    is_ready = data is not None or session.is_ready()
-    words = None if is_ready else "Say first on the Data page what is predicted."
-    look: dict[str, Any] = {"disabled": not is_ready, "help": words}
+    rows = session.dataset() if data is None else data
+    settings, words = given or {}, "Say first on the Data page what is predicted."
+    if data is not None or session.is_ready():
+        settings = given or first_settings(rows)
+        estimate = cached.size_estimate(rows, settings)
+        words = estimate if isinstance(estimate, str) else ""
+        if words:
+            inputs.say(words)
+    look: dict[str, Any] = {"disabled": bool(words), "help": text.markdown(words, 300) or None}
     pressed = inputs.wide_button(label, "play_arrow", key, is_first=is_first, **look)
-    if pressed and start(given or first_settings(data or session.dataset()), data):
+    if pressed and start(settings, data):
         session.open_page("solve")

@@ -112,6 +112,12 @@ def test_one_click_leads_to_a_tree(fake):
     )
 
 
+def test_what_no_tree_can_be_made_of_is_said_before_the_press(fake):
+    app = upload(open_app(), b"a,class\n1,x\n2,y\n")
+    assert button(app, "Find an optimal tree").disabled
+    assert "no row can be held out" in app.error[0].value
+
+
 def test_what_now_goes_on_with_the_rows_of_the_run(fake):
     app = open_app()
     button(app, "Find an optimal tree").click().run()
