@@ -52,6 +52,8 @@ def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
         return None
     if not questions.is_searchable(run) or not questions.has_values(run):
         return None
+    if run.depth > questions.MOST_DEPTH:  # trees made like it would be other trees
+        return None
     if not set(run.constraints) <= BY_SUBTREE:
         return None
     return of_search(questions.search_settings(run, data, 0.0), data)

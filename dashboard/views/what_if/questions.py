@@ -24,6 +24,7 @@ from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 
 MOST_DEPTH = 5
+"""Deeper runs are asked about at this depth, and told so."""
 TIME_LIMIT = 60.0  # a person waits for the answer
 REFERENCE_TIME_LIMIT = 30.0
 """Of the values of all root features; those that are not exact by then are bounds."""
@@ -76,7 +77,7 @@ def is_searchable(run: Run) -> bool:
 
 def is_comparable(run: Run, encoding: str = "") -> bool:
     """Whether the run is a proven optimum that prices count from, of trees on an encoding."""
-    is_proven = run.is_proven and has_values(run)
+    is_proven = run.is_proven and has_values(run) and run.depth <= MOST_DEPTH
     return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
 
 
@@ -127,10 +128,12 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
         if has_values(run) and not run.is_optimal:
             why = "not proven optimal"
+        if run.depth > MOST_DEPTH:
+            why = f"of depth {run.depth}"
         right = "" if run.asked.has_task else f", {text.percent(before.accuracy)} right"
         first = (
-            f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
-            f"depth{right} ({_proof(before)})"
+            f"Your tree is {why}, so the price counts from the best tree of thresholds of depth "
+            f"{before.depth}{right} ({_proof(before)})"
         )
     words = f"{first} and the best tree under the condition ({_proof(after)})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked}

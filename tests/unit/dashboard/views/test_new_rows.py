@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
-from dashboard.views.solve.new_rows import comparison_words, right_size_words
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from dashboard.views.solve.new_rows import asked, comparison_words, right_size_words
+from octcore.data.samples import load_sample
 from octcore.selection.repeated_splits import Size, Split, Tally
+from octcore.solving.solve import solve
 
 
 @pytest.mark.parametrize(
@@ -38,3 +45,13 @@ def test_splits_on_which_cart_is_better_are_counted_too():
         "On 4 splits of the rows it is better than CART on 1, as good on 1, worse on 2."
     )
     assert comparison_words(splits[:1]).endswith("better than CART on 1.")
+
+
+def test_trees_on_other_splits_are_made_like_the_run_or_not_made(monkeypatch):
+    server = SimpleNamespace(family=lambda run_id: None)
+    monkeypatch.setattr(jobs, "supervisor", lambda: server)
+    data = load_sample("iris")
+    run = solve(data, depth=2).needed
+    view = JobView("a", "", run.settings, "done", data=data, run=run)
+    assert asked(view, run) is not None
+    assert asked(view, replace(run, settings={**run.settings, "depth": 6})) is None
