@@ -178,10 +178,18 @@ def tunings(owner: str, others: Iterable[str]) -> tuple[Standing, ...]:
     return tuple(standing_of(job) for job in found if job.task == TASK)
 
 
+GONE = StoreError("GONE", "This is not kept any more; start it again.")
+
+
 def task(task_id: str) -> JobView:
     """How a task stands; one that is not kept any more has failed."""
-    gone = StoreError("GONE", "This is not kept any more; start it again.")
-    return supervisor().get(task_id) or JobView(task_id, "", {}, "failed", error=gone)
+    return supervisor().get(task_id) or JobView(task_id, "", {}, "failed", error=GONE)
+
+
+def follower(key: tuple[str, str]) -> str | None:
+    """The task of a question; None where there is none, or none that is kept."""
+    known = followers().get(key)
+    return None if known is None or task(known).error is GONE else known
 
 
 def once(
@@ -194,7 +202,7 @@ def once(
     run: Run | None = None,
 ) -> str:
     """The task of a question: the one that goes on or has its result, else a new one."""
-    if key not in followers() or failure(key):
+    if follower(key) is None or failure(key):
         if run is not None:  # its by-products may be large, and are not asked about
             settings = {**settings, "run": {**run.to_dict(), "values": {}}}
         followers()[key] = supervisor().submit_task(owner, data, what, settings, what, seconds)
@@ -203,7 +211,7 @@ def once(
 
 def failure(key: tuple[str, str]) -> str:
     """Why the task of a question has no result; empty while it goes on or has one."""
-    known = followers().get(key)
+    known = follower(key)
     return "" if known is None else task(known).message
 
 

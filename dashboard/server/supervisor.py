@@ -35,7 +35,8 @@ QUEUED_ALTOGETHER = 100
 KEPT = 16
 """Finished jobs kept in memory; older ones are read back from the history."""
 KEPT_TASKS = 64
-"""Finished tasks kept in memory; they are not in the history."""
+"""Finished tasks of a kind kept in memory; they are not in the history.  A tuning of an hour is not
+forgotten for the nodes of a tree that somebody looked at."""
 TICK_SECONDS = 0.5
 DRAIN_SECONDS = 2.0
 VERIFY_TASK = "verify"
@@ -379,9 +380,10 @@ class Supervisor:
             self._writer.finish(entry.known.id, StoreState(state.value), run, message)
 
     def _forget_old(self) -> None:
-        for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):
-            known = [entry.known for entry in self._entries.values() if entry.is_final]
-            final = [job for job in known if bool(job.task) == is_task]
+        known = [entry.known for entry in self._entries.values() if entry.is_final]
+        for task in {job.task for job in known}:
+            final = [job for job in known if job.task == task]
+            kept = KEPT_TASKS if task else KEPT
             for job in sorted(final, key=lambda job: job.finished or 0.0)[:-kept]:
                 # One that the history lacks is nowhere else.
                 if not self._writer.is_waiting(job.id):

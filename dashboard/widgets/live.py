@@ -65,11 +65,10 @@ def ask(
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
         st.warning(text.markdown(message, 400), icon=":material/error:")
-        again = session.widget_key("again", *key)
-        if not st.button("Try again", icon=":material/refresh:", key=again):
+        if not _again(*key):
             return None
     if pressed is False:
-        return jobs.followers().get(key)
+        return jobs.follower(key)
     limit = settings["time_limit"] + GRACE_SECONDS if seconds is None else seconds
     return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, limit, run))
 
@@ -145,9 +144,21 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: bo
     until(lambda: jobs.task(key).is_final, part)
 
 
-def no_result(job: JobView, otherwise: str) -> None:
-    """Say why a job that has ended has no result; `otherwise` where it does not know."""
+def no_result(job: JobView, otherwise: str, forget: Callable[[], object] | None = None) -> None:
+    """Say why a job that has ended has no result; `otherwise` where it does not know.
+
+    `forget`: has the page ask for it anew; the reader decides whether.
+    """
     st.warning(text.markdown(job.error.message if job.error else otherwise, 500))
+    if forget is not None and _again(job.id):
+        forget()
+        st.rerun()
+
+
+def _again(*parts: object) -> bool:
+    """Draw the button that tries once more; returns whether it was pressed."""
+    key = session.widget_key("again", *parts)
+    return st.button("Try again", icon=":material/refresh:", key=key)
 
 
 def stop(*stopped: JobView, words: str = "", width: Any = "content") -> None:

@@ -128,19 +128,21 @@ def _empty() -> None:
 
 
 def test_where_no_tree_meets_the_conditions_the_best_one_is_told_and_proven(monkeypatch) -> None:
-    solved = {}
+    solved, followers = {}, {}
 
     def submit(owner, data, settings, title=""):
-        run = solve(data, **settings)
-        solved["b"] = JobView("b", title, settings, "done", data=data, run=run)
-        return "b"
+        key = f"b{len(solved)}"
+        run = solve(data, **settings) if solved else None  # the first worker died
+        solved[key] = JobView(key, title, settings, "done" if run else "failed", run=run)
+        return key
 
-    monkeypatch.setattr(jobs, "followers", dict)
+    monkeypatch.setattr(jobs, "followers", lambda: followers)
     monkeypatch.setattr(jobs, "submit", submit)
     monkeypatch.setattr(jobs, "view", solved.get)
     app = AppTest.from_function(_empty, default_timeout=120)
     app.session_state["without"] = ("petal length (cm)", "petal width (cm)")
     app.run()
+    app.button[0].click().run()
     assert not app.exception
     data, penalty = load_sample("iris"), {"leaf_penalty": 0.01}
     sepals = Dataset.from_arrays(data.frame.iloc[:, :2].to_numpy(), data.codes)

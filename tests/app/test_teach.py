@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from streamlit.testing.v1 import AppTest
 import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import Supervisor
 from dashboard.teaching import lessons
 from dashboard.views.teach import bar as lesson_bar
+from octcore.errors import EngineError
 from octcore.numerics import kernels
 from octcore.search.univariate.warm_up import lane_sets
 from octcore.selection.tasks import TASKS
@@ -107,6 +110,35 @@ def test_growing_and_stepping_through_all_trees(solver):
     assert [m.value for m in app.metric if m.label == "Right"] == rights
     assert len(solver) == 3
     press(app, "Back")
+
+
+def test_a_tree_whose_worker_died_can_be_grown_once_more(solver):
+    app = press(open_lesson(show="cart"), "Grow the trees")
+    died = EngineError("WORKER_DIED", "The worker was ended by signal SIGKILL.")
+    solver["run-0"] = replace(solver["run-0"], run=None, state="failed", error=died)
+    assert "SIGKILL" in shown(app.run())
+    press(app, "Try again")
+    assert "Right" in {m.label for m in app.metric}
+
+
+def test_points_that_come_back_are_solved_anew_where_others_had_stopped_them(solver, monkeypatch):
+    def submit(owner, data, settings, title=""):
+        key = f"run-{len(solver)}"
+        solver[key] = JobView(key, key, settings, "running", data=data)
+        return key
+
+    def stop(_, key):
+        solver[key] = replace(solver[key], state="stopped")
+
+    monkeypatch.setattr(jobs, "submit", submit)
+    monkeypatch.setattr(Supervisor, "stop", stop)
+    app = open_lesson(show="margot")
+    app.session_state["lesson_live:margot"] = "margot"
+    app.run()
+    for n in (60, 108):
+        next(s for s in app.slider if "Number of points" in s.label).set_value(n).run()
+    assert not app.exception
+    assert [view.state for view in solver.values()] == ["stopped", "stopped", "running"]
 
 
 def test_thresholds_that_were_open_stand_below_their_tree(solver):

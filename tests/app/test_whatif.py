@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
+from octcore.errors import EngineError
 from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve
 from tests.app.history_case import button, open_page, shown
@@ -102,6 +103,31 @@ def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(view
     assert "Both keep to what your run asked for: using at most 1 feature" in shown(app)
     before = views[jobs.followers()["base", "limited"]].run
     assert f"{100 * before.accuracy:.1f} % becomes" in shown(app)
+
+
+def test_columns_that_no_tree_may_begin_with_are_not_late(views):
+    forbidden = {"forbidden_features": ["petal width (cm)"]}
+    run = solve(load_sample("iris"), "path-search", depth=1, constraints=forbidden)
+    views["base"] = replace(views["base"], settings=run.settings, run=run)
+    told = shown(open_page("whatif", run="base"))
+    assert "Value of every root feature" in told
+    assert "no value was proven" not in told
+
+
+def test_an_optimum_to_count_from_whose_worker_died_is_solved_once_more(views):
+    run = solve(load_sample("iris"), "path-columns", depth=1, constraints={"max_features": 1})
+    run = replace(run, status="feasible")
+    views["base"] = replace(views["base"], settings=run.settings, run=run)
+    app = open_page("whatif", run="base")
+    next(m for m in app.multiselect if m.label == "Drop features").select("petal width (cm)").run()
+    button(app, "What does it cost?").click().run()
+    key = jobs.followers()["base", "base"]
+    died = EngineError("WORKER_DIED", "The worker was ended by signal SIGKILL.")
+    views[key] = replace(views[key], run=None, state="failed", error=died)
+    assert "SIGKILL" in shown(app.run())
+    button(app, "Try again").click().run()
+    assert not app.exception
+    assert "Dropping petal width (cm)" in shown(app)
 
 
 def test_class_weights_of_one_s_own(views):

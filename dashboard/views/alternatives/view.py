@@ -51,6 +51,7 @@ def draw(view: JobView, run: Run) -> None:
 
 def _form(run: Run, data: Dataset) -> Conditions:
     """Draw the conditions; they hold for every view below."""
+    measure = "1 - mean cost" if run.asked.has_task else "accuracy"
     places = st.columns([5, 4, 4, 2, 3], vertical_alignment="bottom")
     points = places[0].select_slider(
         "Within so many points of the optimum",
@@ -59,7 +60,7 @@ def _form(run: Run, data: Dataset) -> Conditions:
         format_func=lambda v: f"{v:g}",
         key="alternatives_points",
         persist_state="session",
-        help="In the objective: accuracy minus the price of the leaves. A tree exactly on the "
+        help=f"In the objective: {measure} minus the price of the leaves. A tree exactly on the "
         "border is in.",
     )
     names = list(run.encoding.raw_features)
@@ -151,7 +152,8 @@ def _none(
     if not settings["constraints"]:
         return
     words = condition_words(settings["constraints"])
-    started = live.solve(f"best:{json.dumps(settings, default=str)}", run_id, data, settings)
+    question = f"best:{json.dumps(settings, default=str)}"
+    started = live.solve(question, run_id, data, settings)
     if started is None:
         return
     key = started.id
@@ -161,7 +163,8 @@ def _none(
         if view is None or not view.is_final:
             st.caption(f"Searching the best tree {text.markdown(words, 200)} …")
         elif (run := view.solved) is None or run.objective is None:
-            live.no_result(view, "No such tree was found in the time.")
+            forget = partial(jobs.followers().pop, (question, run_id), None)
+            live.no_result(view, "No such tree was found in the time.", forget)
         else:
             loss = record.optimum - run.objective
             below = points_words(max(loss, 0.0))
@@ -195,6 +198,10 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
         notes.append(
             f"Your tree {own}; counted are trees of one column per split on "
             f"{questions.columns_words(search['encoding'])}, and their optimum is that of these."
+        )
+    if run.depth > search["depth"]:
+        notes.append(
+            f"Your tree may have depth {run.depth}; counted are those of {search['depth']}."
         )
     missing = sorted(questions.left_out(run))
     if missing:

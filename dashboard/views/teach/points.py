@@ -210,6 +210,9 @@ def _live_tree(lesson: Lesson, shown: Lesson) -> tuple[SolvedRun | None, JobView
         before = jobs.view(session.state().live_run or None)
         if before is not None and not before.is_final:
             jobs.supervisor().stop(before.id)  # its points have changed
+            # Points that come back get their whole tree.
+            runs = session.state().lesson_runs.items()
+            session.state().lesson_runs = {k: run for k, run in runs if run != before.id}
         if lesson_trees.grow(lesson, (key,)):
             known = lesson_trees.run_view(lesson, key)
             session.state().live_run = known.id if known else ""
@@ -258,3 +261,5 @@ def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
         )
     elif view is not None and not view.is_final:
         live.wait(view)
+    elif view is not None:
+        lesson_trees.no_tree(lesson, str(st.session_state[_live_key(lesson)]), view)

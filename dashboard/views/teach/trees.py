@@ -1,6 +1,7 @@
 """The trees of a lesson: one at a time with its text, or all side by side."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -61,7 +62,7 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
 def grow_button(lesson: Lesson) -> None:
     """Draw the button beside the points that starts what is missing, or say that all is there."""
     if all(run_view(lesson, key) is not None for key in lesson.formulations):
-        st.caption(":material/check: The trees of these points are grown; press Next.")
+        st.caption(":material/check: The trees of these points were started; press Next.")
         return
     inputs.wide_button("Grow the trees", "park", "grow", on_click=_grow_and_step)
 
@@ -151,7 +152,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         return
     run = view.solved
     if run is None:
-        live.no_result(view, "This ended without a tree.")
+        no_tree(lesson, key, view)
         return
     palette = session.palette()
     record = lesson_plane(run.tree, run.encoding, run.train, run.formulation)
@@ -163,6 +164,12 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
     )
     show_plane(figure, session.widget_key("lesson_plane", key, height), words, height)
+
+
+def no_tree(lesson: Lesson, key: str, view: JobView) -> None:
+    """Say why a tree did not grow, and offer to try once more."""
+    forget = partial(session.state().lesson_runs.pop, lessons.run_key(lesson, key), None)
+    live.no_result(view, "This ended without a tree.", forget)
 
 
 def _band_words(run: SolvedRun) -> None:

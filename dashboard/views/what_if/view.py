@@ -1,6 +1,7 @@
 """A what-if: its conditions, root values, the price, and both trees with their differences."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -31,7 +32,12 @@ from octcore.plotting.difference import (
     price_words,
 )
 from octcore.plotting.row_path import used_columns
-from octcore.plotting.thresholds import RootValue, root_values_data, root_values_figure
+from octcore.plotting.thresholds import (
+    MOST_FEATURES,
+    RootValue,
+    root_values_data,
+    root_values_figure,
+)
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 from octcore.solving.threshold_span import ordered_columns
@@ -162,18 +168,16 @@ def _values(run_id: str, run: SolvedRun) -> None:
             icon=":material/filter_alt_off:",
         )
     elif not values:
-        live.no_result(reference, "No value was proven in the time.")
-        if st.button("Search again", icon=":material/refresh:", key=f"again:{reference.id}"):
-            jobs.followers().pop(("reference", run_id), None)
-            st.rerun()
+        forget = partial(jobs.followers().pop, ("reference", run_id), None)
+        live.no_result(reference, "No value was proven in the time.", forget)
         return
     else:
-        _root_values(reference.id, run, values)
+        _root_values(reference, run, values)
     if what_if.has_values(run):
         _curve(run_id, run)
 
 
-def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...]) -> None:
+def _root_values(reference: JobView, run: SolvedRun, values: tuple[RootValue, ...]) -> None:
     root = run.tree.splits.get(1) if run.tree is not None else None
     chosen = None
     if root is not None and root.is_univariate:
@@ -181,13 +185,17 @@ def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...
     best = values[0]
     chart.show(
         root_values_figure(values, session.palette(), chosen, has_costs=run.asked.has_task),
-        key=session.widget_key("root_values", reference_id),
+        key=session.widget_key("root_values", reference.id),
         alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
     )
-    words = "The feature at the root of your tree is green." if chosen else ""
-    without = len(set(run.encoding.raw_features) - {entry.feature for entry in values})
-    if without:
-        words += f" Of {text.count(without, 'further column')} no value was proven in the time."
+    found, searched = [entry.feature for entry in values], reference.run
+    drawn = found[:MOST_FEATURES]
+    words = "The feature at the root of your tree is green." if chosen in drawn else ""
+    assert searched is not None
+    told = zip(searched.encoding.columns, searched.extras["root_values"], strict=True)
+    # With those that have not even a bound no tree may begin.
+    if late := {column.raw for column, value in told if value is not None} - {*found}:
+        words += f" Of {text.count(len(late), 'further column')} no value was proven in the time."
     st.caption(words)
 
 
@@ -222,13 +230,20 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     base = _follower(what, run_id) if what else None
     before = base.solved if base is not None and base.is_final else None if what else run
     if answer.run is not None and answer.run.status == "infeasible":
-        st.error("No tree of this depth can keep to these conditions; this is proven.")
+        words = f"No tree of depth {answer.run.depth} can keep to these conditions; this is proven."
+        st.error(words)
         return
     if after is None:
         live.no_result(answer, "There is no tree to compare with yet.")
         return
     if before is None:
-        st.warning("There is no optimum under your run's own constraints to count the price from.")
+        words = "There is no optimum under your run's own constraints to count the price from."
+        if base is None:
+            st.warning(words)
+        else:
+            # That of the root values has its own way to try again, below.
+            forget = partial(jobs.followers().pop, (what, run_id), None)
+            live.no_result(base, words, forget if what == "base" else None)
         return
     given = Asked.of(answer.settings).constraints
     changed = {name: value for name, value in given.items() if value != run.constraints.get(name)}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.testing.v1 import AppTest
+
+from dashboard.server import jobs
+from octcore.data.samples import load_sample
 
 
 def page() -> None:
@@ -57,3 +62,13 @@ def test_a_press_at_the_moment_of_the_end_is_not_lost():
     assert not app.exception
     assert app.session_state["used"]
     assert len(app.session_state["runs"]) == 3  # the page is drawn once more, as it has ended
+
+
+def test_what_is_not_kept_any_more_is_asked_anew_without_a_word(monkeypatch):
+    server = SimpleNamespace(get=lambda task: None, submit_task=lambda *asked: "new")
+    known = {("question", "run"): "old"}
+    monkeypatch.setattr(jobs, "supervisor", lambda: server)
+    monkeypatch.setattr(jobs, "followers", lambda: known)
+    assert jobs.failure(("question", "run")) == ""
+    data = load_sample("iris")
+    assert jobs.once(("question", "run"), "me", data, "values", {}, 1.0) == "new"

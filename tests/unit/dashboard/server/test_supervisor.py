@@ -13,7 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.server.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
+from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import (
+    KEPT_TASKS,
+    QUEUED_PER_SESSION,
+    Entry,
+    Supervisor,
+    fair_order,
+)
 from octcore.errors import SettingsError, StoreError
 from octcore.store.runs import RunStore, StoreState
 from octcore.worker.client import WorkerPool
@@ -189,6 +196,15 @@ def test_close_leaves_no_process(supervisor):
 class Waiting:
     session: str
     number: int
+
+
+def test_a_task_is_not_forgotten_for_many_of_another_kind(supervisor):
+    for k in range(KEPT_TASKS + 2):
+        kind = "values" if k else "tune"
+        ended = JobView(str(k), "", {}, "done", task=kind, started=0.0, finished=float(k))
+        supervisor._entries[ended.id] = Entry(ended)
+    supervisor._forget_old()
+    assert [k for k in range(KEPT_TASKS + 2) if supervisor.get(str(k)) is None] == [1]
 
 
 def test_the_fair_order_alternates_between_sessions():
