@@ -24,7 +24,7 @@ STOP_WORDS = {
     "gap_limit": "stopped at the gap that was asked for or that rounding leaves",
     "time_limit": "stopped at the time limit",
     "node_limit": "stopped at the node limit",
-    "cancelled": "stopped by you; the best tree so far is kept",
+    "cancelled": "stopped early; the best tree so far is kept",
     "infeasible": "no tree satisfies the constraints, this is proven",
     "error": "ended by an error",
 }
@@ -76,7 +76,7 @@ def proof(run: Run, more: Callable[[], None] | None = None) -> None:
     """Fold away what is proven, by what, and the numbers of the solver."""
     entries = (
         ("Objective", text.number(run.objective), "Of the formulation, recomputed by routing "
-         "all rows through the tree."),
+         "the training rows through the tree."),
         ("Bound", text.number(run.bound), "No tree can have a better objective than this."),
         ("Gap", text.gap(run.gap), "|bound - objective| / |objective|; 0 is a proof."),
         ("Engine", str(run.settings.get("engine", "–")), "What solved it."),

@@ -78,22 +78,25 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
     if not points:
         st.caption(f"No tree may split by this column at {place}.")
         return
-    best = max(points, key=lambda point: point.value or -1e300)
+    exact = [point for point in points if point.is_exact]
+    best = max(exact, key=lambda point: point.value or 0.0, default=None)
+    which = " of those that were searched" * (len(exact) < len(points))
     chosen, span = threshold_at(run, column, node), span_at(run, column, node, points)
-    words = f"Best between {best.low:.4g} and {best.high:.4g}."
+    words = "No threshold was searched to its end."
+    if best is not None:
+        words = f"Best{which} between {best.low:.4g} and {best.high:.4g}."
     if span is not None:
         words += (
             f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
             f"{lost_words(run)}, what is below searched again; a band in the tree shows it."
         )
-    if open_points := sum(not point.is_exact for point in points):
-        words += f" {open_points} dotted values are upper bounds: the time was over."
+    if which:
+        words += f" {len(points) - len(exact)} dotted values are upper bounds: the time was over."
     st.caption(words)
     chart.show(
         curve_figure(points, column, session.palette(), chosen, span, place),
         key=session.widget_key("curve", job.id),
-        alt=f"Best objective of a tree by the threshold of {column} at {place}; the best is "
-        f"{best.value:.4g} between {best.low:.4g} and {best.high:.4g}",
+        alt=f"Best objective of a tree by the threshold of {column} at {place}. {words}",
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from dashboard.server.families import Family
 from octcore.data.samples import load_sample
 from octcore.solving.solve import solve
 from octcore.store.runs import StoreState
@@ -149,3 +151,47 @@ def test_the_replay_shows_which_thresholds_were_still_open(server):
     moments.set_value(len(moments.options) - 1).run()
     assert not app.exception
     assert "can begin a better tree any more" in shown(app)
+
+
+def test_a_tree_of_selected_rows_is_none_of_all_rows(server):
+    data = load_sample("iris")
+    run = server.submit("me", data, {"formulation": "cart", "depth": 1})
+    assert "All rows were used for training" in shown(open_page("explore", run=run))
+    server.supervisor.keep_family(Family(data, (run,), n_selected=50))
+    assert "All rows were used for training" not in shown(open_page("explore", run=run))
+
+
+def test_a_single_leaf_scores_any_file(server):
+    data = load_sample("iris")
+    leaf = solve(data, depth=1, params={"leaf_penalty": 0.9})
+    run = server.supervisor.keep("me", data, leaf, "a leaf")
+    app = score_tab(run, b"any,class\n1,setosa\n2,virginica\n")
+    assert "Any CSV file, since the tree tests no column" in shown(app)
+    assert {m.label: m.value for m in app.metric}["Rows"] == "2"
+
+
+def _thresholds() -> None:
+    """What thresholds of one column are worth; runs as a script of its own."""
+    import streamlit as st
+
+    from dashboard.server.job_view import JobView
+    from dashboard.widgets import thresholds
+    from octcore.data.samples import load_sample
+    from octcore.solving.solve import solve
+
+    run, result = solve(load_sample("iris"), depth=1).needed, {"points": st.session_state["points"]}
+    thresholds._drawn(run, "petal length (cm)", 1, JobView("c", "", {}, "done", result=result))
+
+
+def test_the_best_threshold_is_one_that_was_searched():
+    names = ("low", "high", "value", "is_exact")
+    app = AppTest.from_function(_thresholds, default_timeout=120)
+    app.session_state["points"] = [
+        dict(zip(names, point, strict=True)) for point in ((1, 2, -0.5, True), (2, 3, 0.0, True))
+    ]
+    assert "Best between 2 and 3." in shown(app.run())
+    app.session_state["points"].append(dict(zip(names, (3, 4, 0.9, False), strict=True)))
+    assert "Best of those that were searched between 2 and 3." in shown(app.run())
+    app.session_state["points"] = app.session_state["points"][2:]
+    assert "No threshold was searched to its end." in shown(app.run())
+    assert not app.exception

@@ -118,7 +118,7 @@ def test_stop_keeps_the_best_tree(visit):
     page.locator("g.node").first.wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Explore this tree").wait_for(timeout=60_000)
-    page.locator(".badge", has_text="stopped by you").first.wait_for()
+    page.locator(".badge", has_text="stopped early").first.wait_for()
     page.get_by_role("button", name="Prove it with exact search").wait_for()
     assert page.get_by_role("tree").first.locator("g.node").count() >= 1
     watched.assert_clean()

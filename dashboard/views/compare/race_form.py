@@ -57,7 +57,7 @@ def draw(data: Dataset) -> None:
     if inputs.wide_button(label, "play_arrow", "race_start", start, disabled=is_wrong):
         start_race(data, entrants)
     cores = jobs.supervisor().cores
-    words = "There is a core for each: none waits for another."
+    words = "There is a core for each; none waits unless other solves go on."
     if len(entrants) > cores:
         waiting = text.count(len(entrants) - cores, "run")
         words = (

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.server import jobs
 from dashboard.views.solve import new_rows
 from dashboard.widgets import chart, proofs, run_summary
 from octcore.data.tasks import ASK
@@ -14,7 +15,7 @@ from octcore.solving.run import SolvedRun
 from octcore.tree.wording import rules
 
 
-def draw(run: SolvedRun) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw accuracy and confusion of training and held-out rows."""
     told = (run.accuracy, run.balanced_accuracy, run.mean_cost, run.referred)
     parts = [("training rows", run.train, told)]
@@ -40,7 +41,7 @@ def draw(run: SolvedRun) -> None:
                 key=session.widget_key("confusion", name),
                 alt=f"Confusion of {name}: {record.n_errors} errors",
             )
-    if run.test is None:
+    if run.test is None and jobs.supervisor().family(run_id) is None:
         st.caption(
             "All rows were used for training. Hold some out on the Solve page to see how the tree "
             "does on rows it has not seen."

@@ -69,7 +69,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
             is_moving = session.state().playing.get(run_id) is not None
             position = inputs.moment(title, words, _slider_key(run_id), disabled=is_moving)
     else:
-        st.caption("The first tree was already the last one; only the bound moved.")
+        st.caption("The first tree was already the last one.")
     frame = found[position]
     st.markdown(
         f"**Tree {position + 1} of {len(found)}**, {frame.source}, after "
@@ -153,7 +153,7 @@ def convergence(run_id: str, run: Run) -> None:
     optimum, by = known_optimum(run_id, run)
     record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     if not absolute and not any(g is not None for g in record.gap):
-        st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")
+        st.caption("This run told no bound on its way, so there is no gap to draw.")
         absolute = True
     chart.show(
         convergence_figure(record, session.palette(), absolute),

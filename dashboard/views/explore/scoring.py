@@ -25,9 +25,10 @@ def draw(run_id: str, run: SolvedRun) -> None:
         lambda: (load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)),
     )
     named = dict.fromkeys(column.source for column in model.needed)
-    names = text.few([text.markdown(name, 40) for name in named], 12) or "of yours"
+    names = text.few([text.markdown(name, 40) for name in named], 12)
+    what = f"A CSV file with the columns that the tree tests: {names}. Others do no harm"
     st.caption(
-        f"A CSV file with the columns that the tree tests: {names}. Others do no harm; with "
+        f"{what if named else 'Any CSV file, since the tree tests no column'}; with "
         f"{text.markdown(model.target or 'the target')} in it you also see how many are right."
     )
     upload = st.file_uploader(

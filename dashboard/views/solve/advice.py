@@ -378,4 +378,5 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
                 (Step("Use exact search", ":material/bolt:", settings=better),),
             )
     steps = _shallower(settings) if depth > 1 else ()
-    return Advice(sentence + "A smaller depth or fewer rows can be proven.", steps)
+    smaller = "A smaller depth or fewer" if depth > 1 else "Fewer"
+    return Advice(f"{sentence}{smaller} rows can be proven.", steps)

@@ -47,8 +47,8 @@ def draw(run_id: str | None) -> None:
     if view is None:
         if run_id is not None:
             st.warning(
-                "This link names a run that this server does not have; it may have been started "
-                "before the server was restarted. Solve again."
+                "This link names a run that this server does not have; it may have been deleted, "
+                "or made elsewhere. Solve again."
             )
         else:
             st.info(
