@@ -640,7 +640,7 @@ def _graph(instance: Instance, clock: _Clock) -> TreeGraph | None:
     clock.report("optimum", 0)
     known = None
     if not instance.finds_optimum:
-        found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
+        found = answer(instance.inquiry, cancel=clock.cancel, time_limit=clock.time_limit)
         clock.guard(found.subtrees)
         if found.tree is None:
             return None

@@ -20,7 +20,7 @@ import numpy as np
 from octcore.errors import SettingsError
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import suits_bits
-from octcore.search.univariate.table import Table, make_inquiry
+from octcore.search.univariate.table import Inquiry, Table, make_inquiry
 from octcore.tree.tree import Tree, midpoints
 
 LARGEST_COST = 1 << 58
@@ -65,8 +65,8 @@ class Thresholds:
 class Instance:
     """Rows by rank, and what a tree costs.
 
-    `question`: as it was asked, with whole-number weights.
-    `table`: its distinct rows and columns; weights in integer units.
+    `inquiry`: the question as it was asked, with whole-number weights, and its distinct rows.
+    `table`: the same with weights in integer units.
     `by_bits`: whether columns have so few thresholds that least costs are found on rows as bits.
     `least`: rows a leaf needs, as the table counts them.
     `roots`: (n_thresholds,) bool, which thresholds may be the root.
@@ -77,7 +77,7 @@ class Instance:
         no weight was rounded.
     """
 
-    question: Question
+    inquiry: Inquiry
     table: Table
     thresholds: Thresholds
     by_bits: bool
@@ -89,6 +89,11 @@ class Instance:
     unit: int
     price: int
     lost: np.ndarray | None
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self.inquiry.question
 
     @property
     def whole(self) -> Fraction:
@@ -163,12 +168,11 @@ def make_instance(
         lost = in_parts - whole
     question = replace(question, leaf_penalty=float(leaf_penalty), weights=whole.astype(float))
     inquiry = make_inquiry(question)
-    table = inquiry.table
-    in_units = np.rint(table.weight * table.unit).astype(np.int64)
-    table = replace(table, weight=in_units, unit=1.0)
+    in_units = np.rint(inquiry.table.weight * inquiry.table.unit).astype(np.int64)
+    table = replace(inquiry.table, weight=in_units, unit=1.0)
     thresholds = find_thresholds(table, inquiry.roots)
     instance = Instance(
-        question=question,
+        inquiry=inquiry,
         table=table,
         thresholds=thresholds,
         by_bits=len(thresholds.place) > 0 and suits_bits(table),

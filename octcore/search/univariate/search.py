@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -38,18 +39,20 @@ BITS_EACH, MOST_BITS = 12, 1000
 
 
 def answer(
-    question: Question,
+    asked: Question | Inquiry,
     on_report: Callable[[Report], None] | None = None,
     cancel: Callable[[], bool] | None = None,
     time_limit: float | None = None,
 ) -> Answer:
     """Find the optimal tree and prove it, or return the best tree and a valid bound.
 
+    `asked`: the question, or its inquiry where that was made already.
     `on_report`: receives every `Report` on the calling thread.
     `cancel`: polled about every 50 ms on the calling thread; True ends the search.
     `time_limit`: seconds of wall-clock time, without those that compile kernels.
     """
-    search = _Search(question, on_report or (lambda report: None))
+    inquiry = asked if isinstance(asked, Inquiry) else make_inquiry(asked)
+    search = _Search(inquiry, on_report or (lambda report: None))
     return search.run(cancel or (lambda: False), np.inf if time_limit is None else time_limit)
 
 
@@ -77,9 +80,9 @@ def suits_bits(table: Table) -> bool:
 class _Search:
     """One run: the table, what is known so far, and the reports."""
 
-    def __init__(self, question: Question, on_report: Callable[[Report], None]) -> None:
-        self.question, self.on_report = question, on_report
-        self.inquiry = inquiry = make_inquiry(question)
+    def __init__(self, asked: Inquiry, on_report: Callable[[Report], None]) -> None:
+        self.question, self.on_report = asked.question, on_report
+        self.inquiry = inquiry = replace(asked, stop=np.zeros(1, np.uint8))  # it may be asked again
         self.table, self.total = inquiry.table, inquiry.table.total
         self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
         self.tree: Tree | None = None
