@@ -63,10 +63,10 @@ class Proven:
     """How it was derived, in a few words."""
     is_optimum: bool = False
     """Whether a tree reaches the bound."""
-    by_root: Callable[[np.ndarray], np.ndarray] | None = None
-    """``by_root(said)``: optimum with each encoded column at the root, NaN where there is no tree;
-    one that is worse than what is said by more than the tolerance of a search is some value
-    between.  None if it cannot be derived."""
+    by_root: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    """``by_root(said, is_sought)``: optimum with each encoded column at the root, NaN where there
+    is no tree; one that is worse than what is said, where it is sought by more than the tolerance
+    of a search, is some value between.  None if it cannot be derived."""
 
 
 class WrongError(Exception):

@@ -35,6 +35,8 @@ ROUNDING = 1e-12
 """Share of all weight and prices by which costs may differ and count as equal."""
 LANE_CELLS, FEWEST_LANES, MOST_LANES = 400_000, 24, 128
 """Rows times columns times lanes of one pass about, and fewest and most lanes."""
+CUTS_EACH, FEWEST_SETS, MOST_SETS = 8, 8, 32
+"""Sets of rows whose trees of depth two are found at once: lanes of each, fewest and most sets."""
 PASS_SECONDS, CALL_SECONDS = 1e-9, 1.5e-3
 """Measured: of a row, column and lane; and of a node."""
 LANES_EACH, SIDES_EACH = 3.0, 1.2
@@ -59,8 +61,11 @@ class Task:
     guard: Guard
     group: Array | None = None
     """Raw feature of every encoded column, where one may be tested once at most on a path."""
+    whole: Sheet | None = None
     known: dict[tuple[bytes, int, int, int], tuple[float, float]] = field(default_factory=dict)
     """Lower and upper bound by rows, depth, leaves and leaf size."""
+    nodes: dict[tuple[int, int], list[_Node]] = field(default_factory=dict)
+    """By depth and leaves, those of all rows and columns, which later targets go on with."""
 
 
 def least_cost(
@@ -113,12 +118,26 @@ def by_column(
     has its shape.
     `roots`: columns that the root may test; all by default.
     """
+    target = np.array(cutoff, float)
+    nodes = task.nodes.get((depth, leaves)) if roots is None and sheet is task.whole else None
+    if nodes is None:
+        nodes = _nodes(task, sheet, depth, leaves, roots, relaxed)
+        if roots is None and sheet is task.whole:
+            task.nodes[depth, leaves] = nodes = list(nodes)
+    for node in nodes:
+        target = node.close(target)
+    return target
+
+
+def _nodes(
+    task: Task, sheet: Sheet, depth: int, leaves: int, roots: Array | None, relaxed: bool
+) -> Iterator[_Node]:
+    """Ways to share the leaves, and to choose a feature for the root where that is told."""
     cuts = sheet.cuts
     allowed = np.ones(len(cuts), bool) if roots is None else np.isin(cuts.column, roots)
     if task.least > 1 and not relaxed:
         n_rows = sheet.counts.sum()
         allowed &= (cuts.rows >= task.least) & (n_rows - cuts.rows >= task.least)
-    target = np.array(cutoff, float)
     if task.group is None:
         parts = [(sheet, np.flatnonzero(allowed))]
     else:
@@ -131,9 +150,7 @@ def by_column(
     for below, chosen in parts:
         for left in range(max(1, leaves - most), min(most, leaves - 1) + 1):
             shares = left, min(most, leaves - left)
-            node = _Node(task, sheet, below, chosen, depth - 1, shares, relaxed)
-            target = node.close(target)
-    return target
+            yield _Node(task, sheet, below, chosen, depth - 1, shares, relaxed)
 
 
 class _Node:
@@ -152,32 +169,57 @@ class _Node:
         depth: int,
         shares: tuple[int, int],
         relaxed: bool,
+        lanes: Array | None = None,
     ) -> None:
-        self.task, self.sheet, self.below, self.cuts = task, sheet, below, cuts
+        self.task, self.sheet, self.below = task, sheet, below
         self.depths = [min(share - 1, depth) for share in shares]
         self.shares, self.relaxed = shares, relaxed or task.least == 1
-        every, total = sheet.cuts, sheet.by_class
-        self.column, self.chain = every.column[cuts], every.chain[cuts]
-        left, conflicts = every.left[cuts], every.conflicts[cuts]
-        self.passed = left.sum(axis=1)
-        self.leaf = [_errors(left) + task.price, _errors(total - left) + task.price]
-        floors = conflicts, sheet.of_conflicts.sum() - conflicts
+        every = sheet.cuts
+        each = np.column_stack([sheet.weights, sheet.of_conflicts])
+        if lanes is None:
+            self.lanes, self.lane = None, np.zeros(len(cuts), int)
+            left = np.column_stack([every.left, every.conflicts])[cuts]
+            total, self.column, self.chain = each.sum(axis=0), every.column[cuts], every.chain[cuts]
+        else:
+            # What is asked about each is a target, and its cuts are chains, of their own.
+            sums, total, self.lanes = sheet.left_of(lanes, each), lanes @ each, lanes
+            passed = sums[:, :, :-1].sum(axis=2)
+            parts = (passed > 0) & (passed < total[:, :-1].sum(axis=1)[:, None])
+            parts[:, 1:] &= (np.diff(every.chain) != 0) | (np.diff(passed) != 0)
+            self.lane, cuts = np.nonzero(parts)
+            left, total, self.column = sums[self.lane, cuts], total[self.lane], self.lane
+            self.chain = every.chain[cuts] + self.lane * (every.chain.max(initial=0) + 1)
+        right = total - left
+        left, right, floors = left[:, :-1], right[:, :-1], (left[:, -1], right[:, -1])
+        self.passed, self.is_right_heavy = left.sum(axis=1), left.sum(axis=1) < right.sum(axis=1)
+        self.leaf = [_errors(left) + task.price, _errors(right) + task.price]
         self.low = [
-            leaf if depth < 1 else np.minimum(leaf, floor + 2 * task.price)
-            for leaf, floor, depth in zip(self.leaf, floors, self.depths, strict=True)
+            np.minimum(leaf, _floor(held, floor, share, task.price)) if depth else leaf
+            for leaf, held, floor, share, depth in zip(
+                self.leaf, (left, right), floors, shares, self.depths, strict=True
+            )
         ]
-        self.is_done = np.zeros(len(cuts), bool)
+        own = cuts, self.column, self.chain, self.passed, self.lane, self.is_right_heavy
+        self.all = [*own, *self.leaf, *self.low]
+        self.place, self.is_done = np.arange(len(cuts)), np.zeros(len(cuts), bool)
 
     def close(self, target: Array) -> Array:
-        """Solve cuts until none is open; returns the targets, lowered where a tree costs less."""
+        """Solve cuts until none is open; returns the targets, lowered where a tree costs less.
+
+        What is known by then serves the next targets.
+        """
+        self._keep(np.arange(len(self.all[0])), np.zeros(len(self.all[0]), bool))
+        solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
+        n_sets = min(LANE_CELLS // (2 * CUTS_EACH * self._cells), MOST_SETS)
+        if max(self.depths) == 2 and self.relaxed and n_sets >= FEWEST_SETS:
+            solve = partial(self._solve_sets, n_sets)
         while True:
             self.task.guard()
             is_open = ~self.is_done & (sum(self.low) < self._limit(target))
             if not is_open.any():
                 return target
             if not is_open.all():
-                self._keep(is_open)
-            solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
+                self._keep(self.place[is_open], self.is_done[is_open])
             target = solve(target)
             most = float(self.sheet.by_class.sum()) + self.task.price
             self.low = swept(self.low, self.chain, self.passed, most)
@@ -186,12 +228,14 @@ class _Node:
         """Cost at which cuts are closed."""
         return (target[self.column] if target.ndim else target) - self.task.tolerance
 
-    def _keep(self, kept: Array) -> None:
-        self.cuts, self.column, self.chain, self.passed = (
-            own[kept] for own in (self.cuts, self.column, self.chain, self.passed)
-        )
-        self.leaf, self.low = ([own[kept] for own in sides] for sides in (self.leaf, self.low))
-        self.is_done = self.is_done[kept]
+    def _keep(self, place: Array, is_done: Array) -> None:
+        """Go on with some of all cuts."""
+        for known, own in zip(self.all[-2:], self.low, strict=True):
+            known[self.place] = own
+        self.place, self.is_done = place, is_done
+        own = [known[place] for known in self.all]
+        self.cuts, self.column, self.chain, self.passed, self.lane, self.is_right_heavy = own[:-4]
+        self.leaf, self.low = own[-4:-2], own[-2:]
 
     def _solved(self, target: Array, chosen: Array, cost: Array) -> Array:
         """Take over what trees with some cuts at the root cost at least, and exactly if too little.
@@ -211,11 +255,10 @@ class _Node:
 
     def _solve_many(self, target: Array) -> Array:
         """Solve cuts whose sides are a leaf or a single split."""
-        cells = self.below.order.size + self.below.bits.size // PRODUCTS
-        n_open, room = len(self.cuts), LANE_CELLS // max(1, cells)
-        room = min(max(room, FEWEST_LANES), MOST_LANES)
-        n = min(n_open, room)
-        chosen = (2 * np.arange(n) + 1) * n_open // (2 * n)
+        room = min(max(LANE_CELLS // self._cells, FEWEST_LANES), MOST_LANES)
+        if self.lanes is not None:
+            room = max(room, CUTS_EACH * len(self.lanes))
+        chosen = _spread(len(self.cuts), room)
         left, limit = self.sheet.sides(self.cuts[chosen]), self._limit(target)
         limit = limit[chosen] if target.ndim else limit
         cost = np.stack([low[chosen] for low in self.low])
@@ -234,7 +277,7 @@ class _Node:
         The heavier side comes first; where it costs enough already, the other one is left out.
         """
         leaf = np.stack([own[chosen] for own in self.leaf])
-        heavy = np.asarray(2 * self.passed[chosen] < self.sheet.by_class.sum()).astype(int)
+        heavy = self.is_right_heavy[chosen].astype(int)
         every = np.arange(len(chosen))
         for side in (heavy, 1 - heavy):
             may_split = np.array(self.depths)[side] >= 1
@@ -242,8 +285,44 @@ class _Node:
             todo = np.flatnonzero(is_open & (cost[side, every] < leaf[side, every]))
             if len(todo):
                 lanes = left[todo] ^ (side[todo] == 1)[:, None]
+                lanes &= True if self.lanes is None else self.lanes[self.lane[chosen[todo]]]
                 split = self.below.best_splits(lanes, least) + 2 * self.task.price
                 cost[side[todo], todo] = np.minimum(leaf[side[todo], todo], split)
+
+    @property
+    def _cells(self) -> int:
+        """Work on one lane."""
+        return max(1, self.below.order.size + self.below.bits.size // PRODUCTS)
+
+    def _solve_sets(self, n_sets: int, target: Array) -> Array:
+        """Solve the cuts in the middle of some runs of open ones, without a leaf size."""
+        first = np.append(True, (np.diff(self.cuts) != 1) | (np.diff(self.chain) != 0))
+        begin, end = np.flatnonzero(first), np.flatnonzero(np.append(first[1:], True))
+        runs = _spread(len(begin), n_sets)
+        begin, end = begin[runs], end[runs]
+        chosen, limit = (begin + end) // 2, self._limit(target)
+        limit = (limit[chosen] if target.ndim else limit) + self.task.tolerance
+        left, is_long = self.sheet.sides(self.cuts[chosen]), end - begin + 1 >= LONG_RUN
+        for side in (0, 1):
+            # So far that all to one end of the run is closed, where it is long enough to pay.
+            far = np.where(is_long, begin if side else end, chosen)
+            lanes, own = left ^ (side == 1), self.low[side]
+            reach = limit - self.low[1 - side][far]
+            own[chosen] = np.maximum(own[chosen], self._sets(lanes, side, reach))
+        return self._solved(target, chosen, self.low[0][chosen] + self.low[1][chosen])
+
+    def _sets(self, lanes: Array, side: int, reach: Array) -> Array:
+        """Least costs of one side each of several cuts, or what they reach."""
+        task, depth, leaves = self.task, self.depths[side], self.shares[side]
+        target = np.minimum(_errors(lanes @ self.below.weights) + task.price, reach)
+        if depth == 1:
+            split = self.below.best_splits(lanes, 1) + 2 * task.price
+            return np.minimum(target, split)
+        for share in range(max(1, leaves - 2), min(2, leaves - 1) + 1) if depth else ():
+            shares, none = (share, min(2, leaves - share)), np.zeros(0, int)
+            node = _Node(task, self.below, self.below, none, 1, shares, True, lanes)
+            target = node.close(target)
+        return target
 
     def _solve_one(self, target: Array) -> Array:
         """Solve the cut in the middle, by weight, of the first run of open ones."""
@@ -302,8 +381,20 @@ def swept(low: list[Array], chain: Array, passed: Array, most: float) -> list[Ar
     return [np.maximum(own, new - rounding) for own, new in zip(low, (left, right), strict=True)]
 
 
+def _spread(n: int, most: int) -> Array:
+    """So many numbers below n at most, evenly."""
+    return (2 * np.arange(min(n, most)) + 1) * n // (2 * min(n, most))
+
+
 def _errors(by_class: Array) -> Array:
     return by_class.sum(axis=1) - by_class.max(axis=1)
+
+
+def _floor(by_class: Array, conflicts: Array, leaves: int, price: float) -> Array:
+    """Least cost of trees of two leaves and more: with so many answers the others are missed."""
+    lost = by_class.sum(axis=1, keepdims=True) - np.cumsum(np.sort(by_class)[:, ::-1], axis=1)
+    lost = np.maximum(lost[:, 1:leaves], conflicts[:, None])
+    return (lost + price * np.arange(2, 2 + lost.shape[1])).min(axis=1, initial=np.inf)
 
 
 def expected_seconds(sheet: Sheet, depth: int) -> float:
@@ -401,11 +492,14 @@ def _by_root(
     return by_column(task, sheet, depth, min(claim.leaf_limit, 2**depth), cutoff, roots)
 
 
-def _root_optima(claim: Claim, value: Value, task: Task, sheet: Sheet, said: Array) -> Array:
+def _root_optima(
+    claim: Claim, value: Value, task: Task, sheet: Sheet, said: Array, is_sought: Array
+) -> Array:
     """`Proven.by_root`, with what the task knows already."""
     task.guard.expects(task.guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
-    cutoff += 4 * TOLERANCE * (claim.span + value.price + np.abs(said / value.per_error))
+    room = 4 * TOLERANCE * (claim.span + value.price + np.abs(said / value.per_error))
+    cutoff += np.where(is_sought, room, 0.0)
     found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
     rows = sheet.cuts.rows
     enough = (rows >= task.least) & (sheet.counts.sum() - rows >= task.least)
@@ -420,7 +514,7 @@ def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Tas
     tolerance = ROUNDING * (claim.span + value.price)
     once = claim.limits.get("feature_once_per_path")
     group = claim.group if once else None
-    return Task(value.price, claim.least_rows, tolerance, guard, group), sheet
+    return Task(value.price, claim.least_rows, tolerance, guard, group, sheet), sheet
 
 
 def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:

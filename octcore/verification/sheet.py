@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -21,12 +22,14 @@ FEW_CUTS = 12
 """Cuts of a column up to which a product is quicker than a pass."""
 EXACT_IN_SINGLE = 2**24
 """Whole numbers up to here are exact in single precision."""
-FIELDS = ((4, np.uint16, 2**15), (2, np.uint32, 2**31))
+FIELDS = ((8, np.uint8, 2**7), (4, np.uint16, 2**15), (2, np.uint32, 2**31))
 """Sums in one word: how many, their type, and what the whole may weigh at most."""
 BLOCK_BYTES = 1_000_000
 """Of a part of the passes, so that it stays near the processor."""
 MANY_BYTES, CUT_NUMBERS = 30.0, 20
 """Bytes of a cell of a column of many values, and numbers that are kept of a cut, at most."""
+MOST_PAIRED = 3
+"""Classes up to which sums for pairs, of which passes fold the ends, are quicker than for each."""
 FOLDED = 16
 """Entries below which numpy's own reduction is quicker than halving."""
 
@@ -103,11 +106,8 @@ class Sheet:
     def cuts(self) -> Cuts:
         """All cuts, those of columns of few values first."""
         each = np.column_stack([self.weights, self.counts, self.of_conflicts])
-        kind = np.float32 if _whole_sum(each) < EXACT_IN_SINGLE else np.float64
-        left = each.sum(axis=0) - (each.T.astype(kind) @ self.bits).T.astype(float)
         place, at = np.nonzero(self.ends)
-        passed = np.stack([np.cumsum(own[self.order], axis=1)[place, at] for own in each.T], axis=1)
-        sums = np.concatenate([left, passed])
+        sums = self.left_of(np.ones((1, len(each)), bool), each)[0]
         return Cuts(
             np.concatenate([self.bit_column, self.column[place]]),
             np.concatenate([self.bit_code, self.codes[place, self.order[place, at]]]),
@@ -116,6 +116,17 @@ class Sheet:
             sums[:, -2],
             sums[:, -1],
         )
+
+    def left_of(self, lanes: Array, each: Array) -> Array:
+        """What subsets of the rows add up left of every cut, ``(n_lanes, n_cuts, n_sums)``.
+
+        `each`: what the rows have, shape ``(n_rows, n_sums)``.
+        """
+        kind = np.float32 if _whole_sum(each) < EXACT_IN_SINGLE else np.float64
+        own = lanes * each.T[:, None]
+        left = own.sum(axis=2)[:, :, None] - (own.astype(kind) @ self.bits).astype(float)
+        passed = np.cumsum(own[:, :, self.order], axis=3)[:, :, self.ends]
+        return np.concatenate([left, passed], axis=2).transpose(1, 2, 0)
 
     def sides(self, chosen: Array) -> Array:
         """Which rows are left of some cuts, shape ``(n_chosen, n_rows)``."""
@@ -169,23 +180,23 @@ class Sheet:
         `least`: rows on either side.  With 1 a side may also be empty.
         """
         n_lanes, weights = len(lanes), self.weights.T
-        if len(weights) == 2 and least <= 1:
-            each = [weights[0] - weights[1]]
+        pairs = list(combinations(weights, 2))
+        if pairs and least <= 1 and len(weights) <= (MOST_PAIRED if len(self.column) else 2):
+            each, both = [a - b for a, b in pairs], [a + b for a, b in pairs]
         else:
-            each = [*weights, *([self.counts] if least > 1 else [])]
+            each, both = [*weights, *([self.counts] if least > 1 else [])], []
         of_lanes = lanes.astype(float)
-        size, *whole = (of_lanes @ own for own in (weights.sum(axis=0), *each))
+        size, *whole = (of_lanes @ own for own in (weights.sum(axis=0), *both, *each))
         correct, is_split = np.zeros(n_lanes), np.full(n_lanes, least <= 1)
         for sums in self._by_bits(lanes, each):
-            right, enough = _right(sums, [w[:, None] for w in whole], size[:, None], least)
+            right, enough = _right(sums, [w[:, None] for w in whole], least)
             correct = np.maximum(correct, right.max(axis=1))
             is_split |= False if enough is None else enough.any(axis=1)
-        for sums in self._by_passes(lanes, each):
+        for sums in self._by_passes(lanes, each, bool(both)):
             shape = len(sums[0]), 1, sums[0].shape[2]
-            filled = np.zeros((len(whole) + 1, shape[0] * shape[2]), sums[0].dtype)
-            filled[:, :n_lanes] = *whole, size
-            *of_all, rest = filled.reshape(-1, *shape)
-            right, enough = _right(sums, of_all, rest, least)
+            filled = np.zeros((len(whole), shape[0] * shape[2]), sums[0].dtype)
+            filled[:, :n_lanes] = whole
+            right, enough = _right(sums, list(filled.reshape(-1, *shape)), least)
             correct = np.maximum(correct, _folded(np.maximum, right).ravel()[:n_lanes])
             is_split |= False if enough is None else enough.any(axis=1).ravel()[:n_lanes]
         return np.where(is_split, size - correct, np.inf)
@@ -196,10 +207,10 @@ class Sheet:
             kind = self.bits.dtype
             yield [((lanes * own.astype(kind)) @ self.bits).astype(float) for own in each]
 
-    def _by_passes(self, lanes: Array, each: list[Array]) -> Iterator[list[Array]]:
+    def _by_passes(self, lanes: Array, each: list[Array], of_pairs: bool) -> Iterator[list[Array]]:
         """Yield sums left of cuts of many values, ``(n_words, n_cuts, n_fields)``, in parts.
 
-        Of a difference of two classes only the largest and the smallest sum are of interest.
+        Of differences of two classes only the largest and the smallest sum are of interest.
         """
         n_fields, kind = self._fields
         n_words, n_rows = -(-len(lanes) // n_fields), len(self.number)
@@ -209,7 +220,7 @@ class Sheet:
         own = np.array(each).astype(np.int64 if n_fields > 1 else float)
         filled = filled.reshape(n_words, n_fields, n_rows).transpose(0, 2, 1)
         words = np.ascontiguousarray(filled, kind).view(own.dtype)[:, :, 0] * own[:, None]
-        bias = 2 ** (8 * np.dtype(kind).itemsize - 1) if n_fields > 1 and len(each) == 1 else 0
+        bias = 2 ** (8 * np.dtype(kind).itemsize - 1) if n_fields > 1 and of_pairs else 0
         biases = sum(bias << (64 // n_fields * i) for i in range(n_fields))
         biases = np.array(biases, np.uint64).astype(np.int64)
         step = max(1, BLOCK_BYTES // (8 * n_words * n_rows))
@@ -224,10 +235,11 @@ class Sheet:
                 cells[:, :, 0] += biases.astype(cells.dtype)
                 np.cumsum(cells, axis=2, out=cells)
                 cells = np.take(cells.reshape(n_words, -1), ends, axis=1, mode="clip")
-                sums.append(cells.view(kind).reshape(n_words, len(ends), n_fields))
-            if len(each) == 1:
-                ends_of = [_folded(op, sums[0]).astype(float) for op in (np.maximum, np.minimum)]
-                sums = [np.stack(ends_of, axis=1) - bias]
+                found = cells.view(kind).reshape(n_words, len(ends), n_fields)
+                if of_pairs:
+                    both = [_folded(op, found).astype(float) for op in (np.maximum, np.minimum)]
+                    found = np.stack(both, axis=1) - bias
+                sums.append(found)
             yield sums
 
     @cached_property
@@ -243,12 +255,15 @@ def _whole_sum(numbers: Array) -> float:
     return float(numbers.sum()) if (numbers == np.round(numbers)).all() else np.inf
 
 
-def _right(
-    sums: list[Array], whole: list[Array], size: Array, least: int
-) -> tuple[Array, Array | None]:
-    """Weight that splits get right at most, and which leave enough rows on both sides."""
-    if len(sums) == 1:
-        return (size + np.abs(2 * sums[0] - whole[0])) / 2, None
+def _right(sums: list[Array], whole: list[Array], least: int) -> tuple[Array, Array | None]:
+    """Weight that splits get right at most, and which leave enough rows on both sides.
+
+    `whole`: sums over the whole lanes; before them, where `sums` are differences of two classes,
+    those of both together: leaves of two classes are right where one has more than the other.
+    """
+    if len(whole) > len(sums):
+        parts = zip(sums, whole[: len(sums)], whole[len(sums) :], strict=True)
+        return np.maximum.reduce([(b + np.abs(2 * own - w)) / 2 for own, b, w in parts]), None
     classes = list(zip(sums, whole, strict=True))
     held, of_all = classes.pop() if least > 1 else (None, None)
     right = np.maximum.reduce([own for own, _ in classes])

@@ -334,8 +334,12 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
         raise WrongError("values of other root columns are stated")
     if proven.by_root is None:
         raise NotProvenError("it cannot judge root_values")
+    # Of the column that the tree begins with, its own objective tells that there is such a tree.
+    sought, first = np.array(exact, bool), stated.run.tree and stated.run.tree.splits.get(1)
+    if first and stated.worth is not None and said[j := first.weights[0][0]] is not None:
+        sought[j] &= _better(stated, said[j], stated.worth)
     try:
-        optima = proven.by_root(np.array([np.nan if v is None else v for v in said]))
+        optima = proven.by_root(np.array([np.nan if v is None else v for v in said]), sought)
     except NotProvenError as error:
         raise NotProvenError("the values by root column are not verified") from error
     for j, (value, is_exact, found) in enumerate(zip(said, exact, optima, strict=True)):

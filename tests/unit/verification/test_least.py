@@ -152,6 +152,24 @@ def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
                 assert asked.found(truth + apart) == pytest.approx(truth, abs=room), asked
 
 
+def test_later_targets_go_on_with_what_earlier_ones_told() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        asked = draw(rng)
+        group = np.zeros(asked.X.shape[1]) if asked.group is None else asked.group
+        sheet, _ = make_sheet(asked.X, asked.gains, asked.columns, group, Guard(60.0))
+        fresh, kept = (
+            Task(asked.price, asked.least, asked.tolerance, Guard(60.0), asked.group, whole)
+            for whole in (None, sheet)
+        )
+        depth = min(asked.depth, asked.leaves - 1)
+        total = float(asked.gains.sum()) + asked.price * asked.leaves
+        for target in (0.3 * total, 2.0 * total) if depth else ():
+            asking = sheet, depth, min(asked.leaves, 2**depth), np.full(len(group), target)
+            found, truth = by_column(kept, *asking), by_column(fresh, *asking)
+            assert found == pytest.approx(truth, abs=8 * asked.tolerance), asked
+
+
 def sheet_of(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Sheet:
     every, one = np.arange(X.shape[1]), np.zeros(X.shape[1])
     gains = weights[:, None] * (y[:, None] == np.arange(y.max() + 1))
