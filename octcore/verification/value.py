@@ -170,7 +170,9 @@ def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
     for column in X.T:
         guard()
         values, number = np.unique(column, return_inverse=True)
-        _, group = np.unique(group * len(values) + number, return_inverse=True)
+        if group.any():  # else the first column that tells rows apart has numbered them
+            _, number = np.unique(group * len(values) + number, return_inverse=True)
+        group = number
     return group
 
 
