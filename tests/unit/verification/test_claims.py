@@ -324,3 +324,12 @@ def test_one_row_counts_however_little_it_costs() -> None:
     worth = 1 - 1e-8 / 12
     forged = restated(run, tree=Tree.leaf(0, 1, 2), objective=worth, bound=worth)
     assert forged.verify().status == "refuted"
+
+
+def test_the_column_that_the_tree_begins_with_is_worth_no_more_than_the_tree() -> None:
+    run = octcore.solve(octcore.load_sample("iris"), "path-search", depth=2, verify=False)
+    values = list(run.extras["root_values"])
+    values[run.tree.splits[1].weights[0][0]] += 0.01
+    forged = replace(run, extras={**run.extras, "root_values": values})
+    assert octcore.verify(run).status == "confirmed"
+    assert octcore.verify(forged).status == "refuted"
