@@ -516,7 +516,8 @@ float or None
     ) -> Run:
         """Read a run back; rows and trace are kept apart from it and given here.
 
-        `ModelFileError` if the record is no run, or of another version.
+        `ModelFileError` if the record is no run, or of another version; `KeyError`, `TypeError` or
+        `ValueError` where a part of it is missing or damaged.
         """
         if record.get("format") != "octcore-run" or record.get("version") != 1:
             raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")

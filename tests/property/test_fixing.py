@@ -69,6 +69,17 @@ class Bounds:
         return SimpleNamespace(setub=lambda bound: self.zero.add(at))
 
 
+@pytest.mark.parametrize(
+    ("constraints", "is_exact"),
+    [(None, True), ({"min_samples_leaf": 2}, True), ({"max_leaves": 2}, False)],
+    ids=str,
+)
+def test_only_what_keeps_every_constraint_is_called_exact(constraints, is_exact: bool):
+    problem = make(20, 2, constraints, search_start=True)
+    record = RootValues(problem, UnivariateObjective(problem), lambda: None).record
+    assert any(record["root_values_exact"]) == is_exact
+
+
 @pytest.mark.parametrize("constraints", SIDE, ids=str)
 def test_only_worse_trees_are_excluded(constraints):
     excluded = 0
