@@ -119,6 +119,7 @@ def test_a_second_file_is_scored_and_saved_with_guarded_cells(explore, tmp_path)
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_replay_plays_to_the_last_tree_by_itself(visit):
     watched = visit(viewport={"width": 1280, "height": 1300})
     page = watched.open()

@@ -93,6 +93,7 @@ def test_keyboard_moves_selects_and_folds(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_reload_and_a_second_session_find_the_run(visit, solved):
     for path in ("/explore", "/solve"):
         watched = visit()
@@ -142,6 +143,7 @@ def test_tree_is_saved_as_svg_in_the_browser(visit, solved, tmp_path):
     assert "script" not in {element.tag.rsplit("}", 1)[-1] for element in root.iter()}
 
 
+@pytest.mark.slow
 def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
     path = tmp_path / "fruit.csv"
     rows = [

@@ -40,6 +40,7 @@ def tick_two(watched) -> None:
     watched.until(page.get_by_text("2 runs selected"), lambda: click(1))
 
 
+@pytest.mark.slow
 def test_history_survives_the_session_and_compares_and_deletes(visit):
     watched = visit()
     solve_two(watched)

@@ -74,7 +74,7 @@ def boundaries(page) -> list[float]:
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Optimal thresholds", "Optimal margins (MARGOT)"])
 def test_the_tree_follows_a_point_while_it_is_dragged(visit, name):
     watched = open_lesson(visit, "?set=drawn&points=200-200-0_300-800-0_700-300-1_800-700-1")

@@ -11,6 +11,7 @@ from tests.browser.conftest import SOLVE_MILLISECONDS
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
+@pytest.mark.slow
 def test_tuning_fills_its_table_survives_leaving_and_ends_in_the_solve_form(visit):
     watched = visit()
     watched.open("/")
