@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard import cached, session
+from dashboard import session
 from dashboard.server import jobs
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
+from octcore.errors import OctError
 from octcore.formulations.base import list_formulations
 from octcore.plotting import text
+from octcore.solving.prepare import rows_to_hold_out
 from octcore.solving.settings import FORMULATION
 
 HELD_OUT = 0.25
@@ -81,10 +83,12 @@ def start_button(
     rows = session.dataset() if data is None else data
     settings, words = given or {}, "Say first on the Data page what is predicted."
     if data is not None or session.is_ready():
-        settings = given or first_settings(rows)
-        estimate = cached.size_estimate(rows, settings)
-        words = estimate if isinstance(estimate, str) else ""
-        if words:
+        settings, words = given or first_settings(rows), ""
+        try:
+            if settings["test_size"]:
+                rows_to_hold_out(rows, settings["test_size"])
+        except OctError as error:
+            words = error.message
             inputs.say(words)
     look: dict[str, Any] = {"disabled": bool(words), "help": text.markdown(words, 300) or None}
     pressed = inputs.wide_button(label, "play_arrow", key, is_first=is_first, **look)

@@ -223,6 +223,21 @@ def split_rows(
     """
     if test_size == 0.0:
         return data, None, ()
+    movable, n_test = rows_to_hold_out(data, test_size)
+    n_classes = len(np.unique(data.codes[movable]))
+    stratify = data.codes[movable] if min(n_test, len(movable) - n_test) >= n_classes else None
+    # Not above: scikit-learn takes a second to import, and most solves hold nothing out.
+    from sklearn.model_selection import train_test_split
+
+    _, held = train_test_split(movable, test_size=n_test, random_state=seed, stratify=stratify)
+    mask = np.zeros(data.n_samples, dtype=bool)
+    mask[held] = True
+    findings = () if stratify is not None else ("The held-out part is too small to be stratified.",)
+    return data.subset(~mask), data.subset(mask), findings
+
+
+def rows_to_hold_out(data: Dataset, test_size: float) -> tuple[np.ndarray, int]:
+    """Rows that may be held out, and how many are; `SettingsError` if none can be."""
     n_test = int(np.ceil(test_size * data.n_samples))
     if n_test >= data.n_samples:
         raise SettingsError(
@@ -237,16 +252,7 @@ def split_rows(
         raise SettingsError(
             "NO_TEST_ROWS", "Every class has one row only; no row can be held out.", "test_size"
         )
-    n_classes = len(np.unique(data.codes[movable]))
-    stratify = data.codes[movable] if min(n_test, len(movable) - n_test) >= n_classes else None
-    # Not above: scikit-learn takes a second to import, and most solves hold nothing out.
-    from sklearn.model_selection import train_test_split
-
-    _, held = train_test_split(movable, test_size=n_test, random_state=seed, stratify=stratify)
-    mask = np.zeros(data.n_samples, dtype=bool)
-    mask[held] = True
-    findings = () if stratify is not None else ("The held-out part is too small to be stratified.",)
-    return data.subset(~mask), data.subset(mask), findings
+    return movable, n_test
 
 
 def named_columns(constraints: Constraints, train: Dataset) -> dict[str, np.ndarray]:

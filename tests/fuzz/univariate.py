@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 import octcore
+from octcore.formulations.base import get_formulation
+from octcore.parameters import Choice, Flag
 from tests.fuzz.adapter import answered_by, without_kernels
 from tests.fuzz.case import KERNELS, NEIGHBOURS, STOPPED, Case
 from tests.fuzz.claims import check_verification
@@ -602,9 +604,15 @@ def draw_params(rng: np.random.Generator, key: str, step: float) -> dict[str, An
         params = {"split_weight": float(rng.choice([0.0, 0.1, 0.5, 0.9]))}
     if key == "path-search" and rng.random() < 0.4:
         params["exact_root_values"] = True
-    if key == "accelerated-bend-oct" and rng.random() < 0.5:
+    if key not in SEARCHES:
         # A polished start is the optimum of most small cases, and hides what the search cuts off.
-        params["solution_polishing"] = False
+        share = {"solution_polishing": 0.5}
+        for known in get_formulation(key).info.hyperparameters:
+            if isinstance(known, Flag | Choice) and rng.random() < share.get(known.name, 0.2):
+                options = known.options if isinstance(known, Choice) else (not known.default,)
+                drawn = options[int(rng.integers(len(options)))]
+                if drawn != "on":  # which is refused beside some side constraints
+                    params[known.name] = drawn
     return params
 
 

@@ -204,7 +204,8 @@ class _Variants:
 def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
     """All columns and values that part the rows as a threshold does; whether the other way round.
 
-    Sums of random numbers of the rows on the left find them; then the rows are compared.
+    Sums of random numbers of the rows on the left find them; then rows are compared, but where a
+    threshold has found itself, as nearly all do.
     """
     question, known = instance.question, instance.thresholds
     X = np.asarray(question.X, float)
@@ -214,22 +215,24 @@ def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
         values, below = _sums(X[:, j], key)
         here = known.column == j
         own[here] = below[np.searchsorted(values, known.value[here], "right") - 1]
-    with_sum: dict[int, list[int]] = {}
+    with_sum: dict[int, list[tuple[int, int, float]]] = {}
     for k, total in enumerate(own.tolist()):
-        with_sum.setdefault(total, []).append(k)
+        about = k, int(known.column[k]), float(known.value[k])
+        with_sum.setdefault(total, []).append(about)
     same: list[list[tuple[int, float, bool]]] = [[] for _ in own]
     for j in range(X.shape[1] if len(own) else 0):
         if question.forbidden is not None and question.forbidden[j]:
             continue
         values, below = _sums(X[:, j], key)
-        middle = midpoints(values)
+        middle = midpoints(values).tolist()
         for is_mirrored, ends in ((False, below[:-1]), (True, everything - below[:-1])):
-            for t in np.flatnonzero(np.isin(ends, own)).tolist():
-                left = X[:, j] <= values[t]
-                for k in with_sum[int(ends[t])]:
-                    there = X[:, known.column[k]] <= known.value[k]
-                    if ((left != there) == is_mirrored).all():
-                        same[k].append((j, float(middle[t]), is_mirrored))
+            for end, place in zip(ends.tolist(), middle, strict=True):
+                for k, column, value in with_sum.get(end, ()):
+                    if (column, value, False) != (j, place, is_mirrored):
+                        differs = (X[:, j] <= place) != (X[:, column] <= value)
+                        if not (differs == is_mirrored).all():
+                            continue
+                    same[k].append((j, place, is_mirrored))
     return same
 
 
