@@ -85,7 +85,9 @@ def closing_slack(objective: float, span: float) -> float:
     `span`: objective of the weight of all rows, of which searches keep a share as their tolerance;
     infinite where it counts no rows.
     """
-    return (CLOSED + ROUNDING) * (span if math.isfinite(span) else max(1.0, abs(objective)))
+    share = (CLOSED + ROUNDING) * (span if math.isfinite(span) else max(1.0, abs(objective)))
+    # Where errors cost next to nothing, the numbers themselves are no finer.
+    return max(share, 4 * math.ulp(objective))
 
 
 def claim_slack(objective: float, span: float) -> float:

@@ -52,6 +52,9 @@ REGULARISERS = (LEAF_PENALTY, SPLIT_WEIGHT)
 
 INTEGER_TOLERANCE = 1e-9
 """Counts below a million are exact in double precision far beyond this."""
+SMALLEST_STEP = 1e-9
+"""Share of an objective; of a smaller step its rounding, 1e-16, is so much that a bound one step
+away could look nearer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +151,11 @@ class UnivariateObjective:
 
     @property
     def granularity(self) -> float:
-        """Smallest positive difference of two objective values; 0 when there is none."""
+        """Smallest positive difference of two objective values; 0 when there is none to rely on."""
         offsets = [self.penalty * extra for extra in range(2**self.problem.depth)]
-        return self.scale * smallest_step(weight_unit(self.problem.weights), offsets)
+        step = self.scale * smallest_step(weight_unit(self.problem.weights), offsets)
+        size = abs(self.shift) + self.scale * self.weight_right
+        return step if step > SMALLEST_STEP * size else 0.0
 
     @cached_property
     def reach(self) -> float:
