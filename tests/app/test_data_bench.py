@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.history_case import open_page, shown
@@ -94,6 +95,7 @@ def test_a_file_that_cannot_be_read_offers_its_lines(server):
     assert not prose.radio
 
 
+@pytest.mark.slow
 def test_every_step_is_a_press_and_has_its_way_back_and_the_copied_code_has_them_all(server):
     app = upload(TABLE)
     press(app, "Read n/a in ward as missing (10 rows)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.history_case import APP, PATIENCE, open_page, shown
@@ -59,6 +60,7 @@ def test_a_form_that_was_not_solved_survives_a_reload(server):
     assert "cannot be read" in shown(broken.run())
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest_survives_a_reload_with_its_weights(server):
     app = open_page("solve")
     next(s for s in app.selectbox if s.label == "Formulation").set_value("margot").run()

@@ -47,6 +47,7 @@ def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(fi
     assert not app.exception
 
 
+@pytest.mark.slow
 def test_a_typed_row_starts_as_the_picked_one_and_follows_its_inputs(finches):
     app = open_row(finches)
     source = next(b for b in app.button_group if "Typed row" in b.options)
@@ -63,6 +64,7 @@ def test_a_typed_row_starts_as_the_picked_one_and_follows_its_inputs(finches):
     assert len(leaves | {before}) >= 2
 
 
+@pytest.mark.slow
 def test_values_of_the_other_features_are_prefilled_and_can_be_chosen(finches):
     app = open_page("explore", run=finches)
     across = next(s for s in app.selectbox if s.label == "Across")
@@ -86,6 +88,7 @@ def score_tab(run, content: bytes):
     return app
 
 
+@pytest.mark.slow
 def test_a_second_file_is_scored(finches):
     row = load_sample("finches").frame.iloc[:4].to_csv(index=False).encode()
     app = score_tab(finches, row)
@@ -96,12 +99,14 @@ def test_a_second_file_is_scored(finches):
     assert any(d.value.columns[0] == "prediction" for d in app.dataframe)
 
 
+@pytest.mark.slow
 def test_wrong_columns_are_one_sentence(finches):
     app = score_tab(finches, b"beak length (mm),wing\n14.1,70\n15,71\n")
     assert len(app.error) == 1
     assert "lack 2 columns that the tree tests" in app.error[0].value.replace("\\", "")
 
 
+@pytest.mark.slow
 def test_extra_columns_and_labels_are_said(finches):
     frame = load_sample("finches").frame.iloc[:5].copy()
     data = load_sample("finches")
@@ -113,6 +118,7 @@ def test_extra_columns_and_labels_are_said(finches):
     assert "Right" in {m.label for m in app.metric}
 
 
+@pytest.mark.slow
 def test_optimum_that_another_run_proved_is_drawn_for_one_that_did_not(server):
     data = load_sample("monks-1")
     proven = solve(data, "path-search", depth=2)
@@ -153,6 +159,7 @@ def test_the_replay_shows_which_thresholds_were_still_open(server):
     assert "can begin a better tree any more" in shown(app)
 
 
+@pytest.mark.slow
 def test_a_tree_of_selected_rows_is_none_of_all_rows(server):
     data = load_sample("iris")
     run = server.submit("me", data, {"formulation": "cart", "depth": 1})

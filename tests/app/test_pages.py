@@ -86,6 +86,7 @@ def test_opens_with_a_sample_and_one_button(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "150"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "page", ["solve", "compare", "tune", "path", "explore", "alternatives", "whatif", "runs"]
 )
@@ -154,6 +155,7 @@ def test_upload_is_read_and_another_target_can_be_chosen(fake):
     assert next(s for s in app.selectbox if s.label == "What is predicted").value == "b"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "content", [b"", b"\x89PNG\r\n\x1a\n", b"<html><body>no</body></html>", b"a,a\n1,2\n"]
 )
@@ -180,7 +182,7 @@ def test_hostile_names_are_escaped_in_markdown(fake):
     assert "<img src" not in text.replace("\\<", "")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("key", [info.key for info in list_formulations()])
 def test_form_is_drawn_for_every_formulation(fake, key):
     app = open_app("solve")

@@ -59,6 +59,7 @@ def test_storage_is_shown(server, iris):
     assert "on disk" in shown(app)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     table = read_sample_table("balance-scale")
     kinds = dict.fromkeys(table.names[:-1], "categorical")  # as versions before had them
@@ -178,6 +179,7 @@ def test_a_run_that_was_checked_later_is_read_again(server):
     assert after.run.certificate.verified is False
 
 
+@pytest.mark.slow
 def test_every_door_of_a_run_asks_about_its_own_rows(server, iris, monkeypatch):
     path = penalty_path(iris, depth=1, encoding="raw", test_size=0.25).to_dict()
     ended = JobView("path", "", {}, "done", result={"path": path})

@@ -95,6 +95,7 @@ def test_a_wrong_link_is_one_sentence_and_a_lesson_still_opens(solver, query):
     assert "108 points" in shown(app)
 
 
+@pytest.mark.slow
 def test_growing_and_stepping_through_all_trees(solver):
     app = press(open_lesson(), "Grow the trees")
     assert [view.settings["formulation"] for view in solver.values()] == [
@@ -239,6 +240,7 @@ def lesson_bar_step(app: AppTest, step: str) -> None:
     assert not app.exception
 
 
+@pytest.mark.slow
 def test_every_cut_is_excluded_by_an_argument(solver, monkeypatch):
     done = {}
 

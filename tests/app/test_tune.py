@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
@@ -93,6 +94,7 @@ def test_a_link_to_a_model_selection_that_is_gone(server):
     assert "does not keep any more" in shown(open_page("tune", tuning="gone"))
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest_and_one_tree_for_every_class(server):
     app = open_page("solve")
     next(s for s in app.selectbox if s.label == "Formulation").select("margot").run()

@@ -114,6 +114,7 @@ def test_columns_that_no_tree_may_begin_with_are_not_late(views):
     assert "no value was proven" not in told
 
 
+@pytest.mark.slow
 def test_an_optimum_to_count_from_whose_worker_died_is_solved_once_more(views):
     run = solve(load_sample("iris"), "path-columns", depth=1, constraints={"max_features": 1})
     run = replace(run, status="feasible")
@@ -182,6 +183,7 @@ def test_explore_says_how_far_a_threshold_may_move(views):
     assert ends in shown(app)
 
 
+@pytest.mark.slow
 def test_the_root_is_marked_among_the_features_where_it_is_one_of_them(views):
     told = "The feature at the root of your tree is green."
     assert told in shown(open_page("whatif", run="base"))

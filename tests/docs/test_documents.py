@@ -58,6 +58,7 @@ def _pages() -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("info", _pages())
 def test_the_page_of_a_formulation_is_complete_and_its_example_runs(
     info: base.FormulationInfo, capsys: pytest.CaptureFixture[str]

@@ -33,6 +33,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", [SHORT, *later(1)])
 @pytest.mark.parametrize("subject", FIXED)
 def test_fixed_cases(subject: str, part: int) -> None:

@@ -11,6 +11,7 @@ WIDE = {"sums-beyond-sixteen-bits", "sums-of-fifty-bits"}
 """Cases for which kernels are compiled that others do without."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.long if n in WIDE else ()) for n in CASES]
 )

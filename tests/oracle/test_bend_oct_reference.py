@@ -63,6 +63,7 @@ def solve(row: dict[str, str], formulation: str, params: dict, seconds: float):
     return outcome.stop_reason
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.reference
 @pytest.mark.parametrize("row", chosen(shallow=True))
 def test_shallow_rows_are_proven(row):

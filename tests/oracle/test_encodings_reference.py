@@ -98,6 +98,7 @@ def _typed(name: str, raw: pd.DataFrame) -> tuple[pd.DataFrame, list[Column], np
     return pd.DataFrame(frame), columns, codes
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "scheme"), CASES)
 def test_published_encoding_is_reproduced(name: str, scheme: str) -> None:
     suffix = f"_{scheme}_5" if scheme else ""

@@ -34,7 +34,7 @@ def _greedy(frame: pd.DataFrame, depth: int, penalty: float) -> float:
     return max(t.fit(X, y).score(X, y) - penalty * t.get_n_leaves() for t in trees)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("depth", [2, 3])
 @pytest.mark.parametrize("seed", range(26))
 def test_a_proven_tree_is_never_below_cart(seed: int, depth: int) -> None:

@@ -56,6 +56,7 @@ def test_counts(row: dict[str, str]) -> None:
     assert sum(query.cells[cell] for cell in best) == int(row["optimal_trees"])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.reference
 @pytest.mark.skipif(REFERENCE is None, reason="OCT_REFERENCE is not set: no reference counts here")
 @pytest.mark.parametrize(

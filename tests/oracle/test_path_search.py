@@ -46,6 +46,7 @@ def name_of(row: dict[str, str]) -> str:
     return f"{row['dataset']}-{row['encoding']}-D{row['depth']}-{row['lambda']}"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.reference
 @pytest.mark.skipif(REFERENCE is None, reason="OCT_REFERENCE is not set: no published optima here")
 @pytest.mark.parametrize("row", published(), ids=name_of)

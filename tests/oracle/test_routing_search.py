@@ -67,6 +67,7 @@ def with_slow_ones() -> list[object]:
     return [title if title in SMALL else pytest.param(title, marks=slow) for title in FILES]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.reference
 @pytest.mark.parametrize("title", with_slow_ones())
 def test_local_svm_of_hfs(reference: Path, title: str):
@@ -78,6 +79,7 @@ def test_local_svm_of_hfs(reference: Path, title: str):
     assert (np.count_nonzero(planes.weights, axis=1) <= problem.budgets()).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.reference
 @pytest.mark.parametrize("title", with_slow_ones())
 def test_local_svm_of_sfs_is_at_most_the_published(reference: Path, title: str):

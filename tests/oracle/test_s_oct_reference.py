@@ -53,6 +53,7 @@ def test_starts_attain_the_conflict_bound_and_the_published_optimum(reference, n
     assert closed.incumbent.round().eq(value).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.005, *later(1e-5)])
 def test_iris_is_proven_by_cuts(reference, epsilon):
     problem, program = program_of(reference, "iris", 2, epsilon=epsilon, start_seconds=2.0)

@@ -48,6 +48,7 @@ def _categories(name: str) -> Dataset:
     return make_dataset(table, target, kinds=kinds)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "depth", "penalty", "optimum"), PUBLISHED + COUNTED)
 def test_exact_search_attains_the_optimum(
     name: str, depth: int, penalty: float, optimum: float
@@ -64,6 +65,7 @@ def test_exact_search_attains_the_optimum(
     assert run.bound == pytest.approx(optimum, abs=ROUNDING)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "depth", "penalty", "optimum"),
     [

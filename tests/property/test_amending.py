@@ -248,7 +248,7 @@ def test_a_change_is_worth_what_it_is_taken_for(kind: str) -> None:
         assert not kept or found[2] == pytest.approx(min(kept), abs=1e-7), (number, kept)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_keep_everything_and_rise(kind: str) -> None:
     """Up to depth 5, from trees that break what they can; rarely far from the best of depth 2."""
@@ -343,7 +343,7 @@ def test_time_without_a_tree_is_limited(
     assert share * limit <= limit - clock.seconds < share * limit * 1.1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "share"), [(4.0, 0.25), (400.0, 0.005)])
 def test_time_with_a_tree_is_limited(
     limit: float, share: float, monkeypatch: pytest.MonkeyPatch

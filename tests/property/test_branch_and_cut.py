@@ -158,7 +158,7 @@ def program_of(lazy: Lazy, rng: np.random.Generator) -> Program:
     )  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, CASES, PER_TEST))
 def test_optima_and_bounds_are_those_of_all_points(first: int) -> None:
     for number in range(first, first + PER_TEST):

@@ -80,6 +80,7 @@ def test_only_what_keeps_every_constraint_is_called_exact(constraints, is_exact:
     assert any(record["root_values_exact"]) == is_exact
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("constraints", SIDE, ids=str)
 def test_only_worse_trees_are_excluded(constraints):
     excluded = 0
@@ -107,7 +108,7 @@ def excluded_roots(outcome: Outcome) -> int:
     return fixing["root_features"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("formulation", ["accelerated-bend-oct", "flow-oct"])
 @pytest.mark.parametrize("constraints", SIDE, ids=str)
 def test_the_optimum_survives_in_the_model(constraints, formulation: str):

@@ -76,6 +76,7 @@ def check(blob: bytes, rng: random.Random) -> bool:
     return True
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_mutated_files_give_a_dataset_or_a_clear_error(seed):
     rng = random.Random(seed)

@@ -273,6 +273,7 @@ def test_margin_lines_lie_where_the_score_is_plus_or_minus_one(seed: int, depth:
             np.testing.assert_allclose(found, score, atol=1e-8)
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES, NAMES)
 def test_any_name_can_be_worded_and_drawn(column: str, level: str, label: str) -> None:
     assume(len({level, "a", "b"}) == 3)

@@ -153,6 +153,7 @@ def test_constraints_that_admit_no_tree_exit_3(
         )
 
 
+@pytest.mark.slow
 def test_compare_prints_one_line_per_formulation(
     iris: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,6 +217,7 @@ def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]
     assert "select_rounds must be a whole number" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_values_that_never_came_up_in_training_are_said_with_their_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,7 @@ def test_what_a_file_says_was_confirmed_counts_for_nothing(
     assert "not verified" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_run_on_parts_of_dates_is_verified_and_predicts_from_rows_below_titles(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -256,6 +256,7 @@ def test_the_best_single_answer_may_be_asking(key: str) -> None:
     assert found.certificate.verified in (True, None)
 
 
+@pytest.mark.slow
 def test_leaf_sizes_count_rows_and_not_their_copies() -> None:
     data = rows(3, 24)
     for key in ("threshold-search", "path-search", "oct-binary", "flow-oct", "cart"):
@@ -323,6 +324,7 @@ def every_tree(rows: np.ndarray, of_rows: np.ndarray, cuts: list, depth: int, le
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_near_optimal_trees_are_those_of_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -399,6 +401,7 @@ def test_the_curve_over_the_cost_of_asking_ends_where_nobody_is_asked() -> None:
     assert all(p.is_proven for p in points)
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_file_and_words(tmp_path: Path, capsys: Any) -> None:
     data = rows()
     table = data.frame.assign(y=[CLASSES[k] for k in data.codes])

@@ -178,12 +178,14 @@ def test_estimated_size_is_close_to_the_counted_one(formulation):
         assert 0.8 * counted <= estimate <= 1.6 * counted, name
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_tree(problem):
     first, second = run(problem, starts=False)[1], run(problem, starts=False)[1]
     assert first.tree == second.tree
     assert first.state.nodes == second.state.nodes
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_may_change_within_a_process(problem):
     program = get_formulation("flow-oct").build(problem)
     values = []

@@ -192,6 +192,7 @@ SLOW = {"svm1-odt", "oct-h"}
 WEIGHTED = [info.key for info in list_formulations() if "class_weight" in info.constraints]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "key",
     [pytest.param(k, marks=[pytest.mark.long] if k in SLOW else []) for k in WEIGHTED],
@@ -285,6 +286,7 @@ def test_univariate_trees_become_scikit_learn_trees() -> None:
     assert (encoded.predict(X) == model.predict(frame)).all()
 
 
+@pytest.mark.slow
 def test_scikit_learn_draws_the_converted_tree(rows: tuple[np.ndarray, np.ndarray]) -> None:
     pytest.importorskip("matplotlib", reason="plot_tree draws with matplotlib")
     model = octcore.PathSearchClassifier().fit(*rows)
@@ -321,6 +323,7 @@ def test_frames_with_text_columns_keep_their_words() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_familiar_parameters_are_the_constraints_they_name(rows) -> None:
     X, y = rows[0].round(), rows[1]
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [

@@ -67,7 +67,7 @@ def _starts_cases() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("key", "name"), _starts_cases())
 def test_starts_satisfy_every_row_and_have_the_routed_objective(key, name):
     if name == "none":

@@ -61,7 +61,7 @@ def _solved(key: str, depth: int, constraints: dict[str, Any]):
     return run(problem, key, info.engines[0])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("key", UNIVARIATE)
 @pytest.mark.parametrize("constraints", ALONE, ids=str)
@@ -73,7 +73,7 @@ def test_a_single_leaf_is_left(constraints: dict[str, Any], key: str, depth: int
     assert recorder.best_bound == pytest.approx(recorder.objective)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("key", UNIVARIATE)
 @pytest.mark.parametrize("constraints", NOTHING, ids=str)

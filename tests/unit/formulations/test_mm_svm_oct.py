@@ -32,7 +32,7 @@ def _problem(params=None, depth=2, X=X, y=Y):
     return make_problem(X, y, 2, depth, params, formulation="mm-svm-oct")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("relabel", [False, True])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_starts_are_points_of_the_model(relabel, depth):
@@ -91,6 +91,7 @@ def test_narrowest_margin_counts_once():
 NOISE = np.random.default_rng(7).integers(0, 2, 20)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("y", [Y, NOISE], ids=["xor", "noise"])
 def test_polishing_never_worsens_and_recentring_keeps_the_routing(y):
     problem = _problem(y=y)

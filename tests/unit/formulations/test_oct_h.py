@@ -24,7 +24,7 @@ def _problem(params=None, constraints=None, depth=2, X=X, y=Y):
     return make_problem(X, y, 3, depth, params, constraints, formulation="oct-h")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("alpha", [0.0, 0.02])
 @pytest.mark.parametrize(
     "constraints", [{}, {"min_samples_leaf": 1}, {"max_splits": 1}, {"forbidden_features": ["f2"]}]

@@ -68,6 +68,7 @@ def test_child_process_gives_the_same_path_and_says_errors_in_words(paths, serve
     assert "depth" in server.get(refused).message
 
 
+@pytest.mark.slow
 def test_a_stopped_path_ends_at_once(server):
     settings = {"encoding": "class-change", "depth": 5, "time_limit": 300.0}
     asked = server.submit_task("me", load_sample("wdbc"), "path", settings)

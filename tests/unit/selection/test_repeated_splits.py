@@ -63,6 +63,7 @@ def test_weights_of_classes_count_in_the_worth_and_in_cart() -> None:
     assert split.sizes[-1].worth != pytest.approx(split.sizes[-1].right / split.sizes[-1].rows)
 
 
+@pytest.mark.slow
 def test_time_that_is_over_keeps_whole_splits() -> None:
     assert len(repeated_splits(load_sample("iris"), time_limit=1e-3 + 5.0, n_splits=400)) < 400
 

@@ -54,6 +54,7 @@ def shape_of(tree: Tree, node: int = 1) -> Shape:
     return tuple(sorted((column, *chain))), below
 
 
+@pytest.mark.sampled(3)
 def test_every_tree_has_one_shape(good: NearOptimalTrees) -> None:
     trees = list(good.walk())
     told = Counter(shape_of(tree) for tree in trees)
@@ -78,6 +79,7 @@ def test_a_shape_is_kept_without_its_set(good: NearOptimalTrees) -> None:
     assert "function" not in repr(shape)
 
 
+@pytest.mark.sampled(3)
 def test_thresholds_of_a_shape_are_those_of_its_trees(good: NearOptimalTrees) -> None:
     used: defaultdict[Shape, Counter[tuple[int, float]]] = defaultdict(Counter)
     for tree in good.walk():
@@ -94,6 +96,7 @@ def test_thresholds_of_a_shape_are_those_of_its_trees(good: NearOptimalTrees) ->
         assert told == used[shape_of(shape.tree)]
 
 
+@pytest.mark.sampled(3)
 def test_the_first_that_passes(good: NearOptimalTrees) -> None:
     def passes(tree: Tree) -> bool:
         return len(tree.used_features) > 2

@@ -153,6 +153,7 @@ def test_a_fine_encoding_is_accepted_with_a_remark() -> None:
     assert any(CASES["bins_500"].remark in text for text in run.findings)
 
 
+@pytest.mark.slow
 def test_a_fine_encoding_is_remarked_on_the_command_line(
     files: dict[str, tuple[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,6 +182,7 @@ def test_no_column_to_split_on_is_refused(
     _one_sentence(caught.value.message)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("info", list_formulations(), ids=lambda info: info.key)
 def test_depth_is_refused_only_where_a_model_would_not_fit(info: Any) -> None:
     data = TWO if info.max_classes == 2 else IRIS
@@ -198,6 +200,7 @@ def _rows(n: int, p: int) -> Dataset:
     return Dataset.from_arrays(rng.normal(size=(n, p)), rng.integers(0, 2, n))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("formulation", "depth"),
     [("flow-oct", 8), ("oct-binary", 8), ("oct", 8), ("s-oct", 6), ("svm1-odt", 6), ("oct-h", 6)],

@@ -29,7 +29,7 @@ def random_data(seed: int) -> Dataset:
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(
     ("params", "constraints"),

@@ -129,6 +129,7 @@ def test_values_with_asking_reach_the_optimum(table: Dataset, limits: dict) -> N
         assert best == pytest.approx(run.objective, abs=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("key", ["threshold-search", "path-search"])
 def test_the_curve_of_a_column_reaches_its_value(table: Dataset, key: str) -> None:
     for depth, limits in ((1, {}), (2, {"min_samples_leaf": 4}), (3, {})):

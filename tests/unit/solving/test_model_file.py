@@ -35,7 +35,7 @@ def read(path: Path) -> highspy.Highs:
     return solver
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
 def test_another_solver_finds_the_optimum_and_takes_the_start(
     suffix: str, run: octcore.Run, tmp_path: Path
@@ -77,6 +77,7 @@ def test_what_has_no_whole_model_or_another_place_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_command_writes_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, result = tmp_path / "rows.csv", tmp_path / "run.json"
     assert main(["samples", "hayes-roth", "--output", str(rows)]) == 0

@@ -44,6 +44,7 @@ def test_a_run_says_in_one_line_what_is_proven(run: Run) -> None:
     assert repr(run.train) == "<Dataset iris: 150 rows, 4 features, 3 classes>"
 
 
+@pytest.mark.slow
 def test_printing_a_run_says_what_the_command_line_says(
     run: Run, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:

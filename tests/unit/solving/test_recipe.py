@@ -104,6 +104,7 @@ def has_task(info: FormulationInfo, without: str) -> bool:
     return bool(info.has_costs) and without == REGULARISER
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("without", [OTHER_REGULARISER, REGULARISER])
 @pytest.mark.parametrize("formulation", [info.key for info in list_formulations()])
 def test_every_setting_of_every_formulation_is_copied(

@@ -205,7 +205,7 @@ ONE_THREAD = {"cart", "bend-oct", "accelerated-bend-oct", "s-oct", "oct-h", "svm
               "hfs-margot", "sfs-margot"}  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("key", sorted({*ONE_THREAD, "path-search", "margot", "flow-oct"}))
 def test_a_method_of_one_thread_says_so(key: str) -> None:
     rng = np.random.default_rng(5)

@@ -149,6 +149,7 @@ def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):
     looking.close()
 
 
+@pytest.mark.slow
 def test_no_acknowledged_commit_is_lost_when_writers_are_killed(path):
     losses = kill_writers(path, rounds=1)
     assert losses.kills == 2

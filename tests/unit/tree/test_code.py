@@ -247,6 +247,7 @@ def foreign(run: octcore.Run, spread: float) -> tuple[list[dict[str, Any]], list
     return rows, expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_foreign_rows_get_the_same_class(runner: Runner, run: octcore.Run, tmp_path: Path) -> None:
     # A spreadsheet compares fifteen digits.
@@ -254,6 +255,7 @@ def test_foreign_rows_get_the_same_class(runner: Runner, run: octcore.Run, tmp_p
     assert list(runner(run, rows, tmp_path)) == expected
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("planes", [False, True])
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_a_gap_gets_no_class_or_is_a_category_of_its_own(
@@ -294,6 +296,7 @@ def test_a_formula_that_no_spreadsheet_takes_is_refused(run: octcore.Run) -> Non
         to_code(long, run.encoding, "tsv")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_an_unknown_ordered_category_gets_no_class(runner: Runner, tmp_path: Path) -> None:
     frame = table(60, 3)[["grade"]]
@@ -331,6 +334,7 @@ LOOSE = {name: RUNNERS[name] for name in ("py", "js", "sql", "r")}
 """Where a value may be of another type than the file had."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", LOOSE.values(), ids=LOOSE)
 @pytest.mark.parametrize(
     ("values", "place", "kind"),
@@ -347,6 +351,7 @@ def test_values_that_are_no_texts(
     assert len(set(expected)) == 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_a_gap_in_an_order_has_a_rank(runner: Runner, tmp_path: Path) -> None:
     order = pd.Categorical([MISSING_LEVEL, "low", "high"], [MISSING_LEVEL, "low", "high"], True)

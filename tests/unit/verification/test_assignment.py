@@ -68,6 +68,7 @@ def test_the_proof_of_a_search_reaches_the_least_cost_and_no_more(kind: str) -> 
     assert checked(data, steps, 0.5 * least) == 0.5 * least
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_whatever_multipliers_say_no_more_is_proven_than_the_least_cost(kind: str) -> None:
     _, data, least, steps = case(kind)

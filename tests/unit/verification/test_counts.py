@@ -44,6 +44,7 @@ def test_equal_rows_of_both_classes_pay_twice_their_penalty_on_every_level() -> 
     assert run.objective >= 2 * (1 + 10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("y", "alpha", "bound"),
     [

@@ -169,6 +169,7 @@ def _cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("_cases")
 @pytest.mark.parametrize("key", STAGED)
 def test_a_forged_field_is_never_confirmed(key: str) -> None:

@@ -188,6 +188,7 @@ def plain_split(X: np.ndarray, y: np.ndarray, weights: np.ndarray, least: int) -
     return best
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("least", [1, 4])
 @pytest.mark.parametrize("total", [*(most + d for _, _, most in FIELDS for d in (-1, 0, 1)), 0.5])

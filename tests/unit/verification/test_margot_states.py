@@ -86,6 +86,7 @@ def test_states_prove_the_bound(proof):
     assert "closed states" in proven.method
 
 
+@pytest.mark.sampled(3)
 def test_a_higher_bound_meets_a_better_tree(proof):
     """And what its states prove stays below it."""
     problem, bound, _ = proof
@@ -97,6 +98,7 @@ def test_a_higher_bound_meets_a_better_tree(proof):
         pass
 
 
+@pytest.mark.sampled(3)
 def test_every_state_is_needed(proof):
     problem, bound, states = proof
 

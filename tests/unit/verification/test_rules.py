@@ -92,6 +92,7 @@ def truth(name: str, value: Any, tree: Tree, claim: Claim) -> bool:
     return tree.splits[1].features[0] != NAMES.index(value)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     ("name", "value"),

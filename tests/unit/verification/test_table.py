@@ -17,6 +17,7 @@ KEYS = ("QB-5", "QT-5", "class-change", "one-hot", "raw", "scaled", "none")
 SAMPLES = [sample.name for sample in octcore.list_samples()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_encoding_of_every_sample(name: str) -> None:
     data, tried = octcore.load_sample(name), 0

@@ -22,7 +22,7 @@ TIED = sorted(set(CONSTRAINTS) - {"max_leaves", "max_splits", "min_samples_leaf"
 TIED = [name for name in TIED if name not in {"forbidden_features", "root_feature"}]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", TIED)
 def test_amended_trees_keep_every_constraint_and_are_good(name: str) -> None:
     missing = []
@@ -42,7 +42,7 @@ def test_amended_trees_keep_every_constraint_and_are_good(name: str) -> None:
     assert min(missing) < 1e-9
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formulation", "name", "second"),
     [

@@ -46,6 +46,7 @@ def test_empty_leaves_take_the_label_of_their_ancestor():
     assert labels[4:].tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", [1e-5, 0.02])
 @pytest.mark.parametrize("seed", range(3))
 def test_values_are_what_routing_says_and_gaps_reach_epsilon(seed, epsilon):

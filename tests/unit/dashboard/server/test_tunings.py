@@ -163,6 +163,7 @@ def server(tmp_path_factory):
     server.close()
 
 
+@pytest.mark.slow
 def test_the_task_gives_what_the_library_gives(server, iris):
     task = server.submit_task("me", iris, "tune", PLAN.settings, "x", 300.0)
     waiting = server.submit_task("me", iris, "tune", PLAN.settings, "y", 300.0)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import octcore
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.widgets.proofs import can_be_verified
 from octcore.store.runs import RunStore, StoreState
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_verified_at_a_wish_and_keeps_the_answer(tmp_path: Path) -> None:
     data = octcore.load_sample("iris")
     run = octcore.solve(data, "path-search", depth=3, verify=False)

@@ -213,6 +213,7 @@ def test_rows_of_a_run_are_its_training_rows_where_the_history_has_no_others(
     assert what_if.base_settings(held, base.train)["test_size"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_price_counts_from_an_optimum_with_the_same_constraints(iris):
     limits = {"max_features": 1}
     run = replace(

@@ -43,6 +43,7 @@ def test_alternating_rows_of_a_line_cost_an_error_per_two_changes():
         assert found.correct == pytest.approx(9 - errors)
 
 
+@pytest.mark.slow
 def test_one_long_line_is_no_burden():
     X = np.linspace(0, 1, 600)[:, None]
     found, _ = bound_of(X, np.arange(600) % 2, np.ones(600), 2, 1e-4)

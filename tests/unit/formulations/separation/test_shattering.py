@@ -37,6 +37,7 @@ def keeps_every_division(X: np.ndarray, found: ShatteredSet, epsilon: float) -> 
     return True
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", [1e-5, 0.1])
 @pytest.mark.parametrize("seed", range(30))
 def test_sets_are_found_exactly_where_no_plane_divides(seed, epsilon):

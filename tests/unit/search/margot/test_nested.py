@@ -36,6 +36,7 @@ def plainly(problem: RoutingProblem) -> float:
     return plain.tracker.objective
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("seed", "n"), [*((seed, 9) for seed in range(6)), (7, 5), (28, 5)])
 def test_it_finds_what_the_plain_search_finds(seed: int, n: int):
     problem = case(seed, n)

@@ -28,6 +28,7 @@ def tiny_problem(seed: int) -> RoutingProblem:
     return RoutingProblem(x, y, depth, c_upper, c_last, weights=weights)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_tiny_problems_are_proven_whatever_their_scale(seed: int):
     result = solved(tiny_problem(seed), time_limit=60)
@@ -101,6 +102,7 @@ def budgeted(seed: int, variant: Any) -> RoutingProblem:
     return RoutingProblem(x, y, 2, 1.0, 1000.0, variant=variant, alpha=10.0, **budget)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(15))
 def test_a_price_is_worth_no_more_than_a_budget(seed: int):
     """With a free feature the two agree, else the price can only help: hard >= soft >= none."""

@@ -106,6 +106,7 @@ def check_result(problem: RoutingProblem, result: Outcome) -> None:
     assert result.bounds == sorted(result.bounds)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_depth_two_equals_enumeration(seed: int):
     x, y = tiny(seed)

@@ -15,7 +15,7 @@ from tests.enumeration import best_by_leaves
 from tests.fuzz.questions import Truth, check_leaves
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 @pytest.mark.parametrize("least", [1, 2])
 def test_equals_enumeration(depth: int, least: int, kernel: str) -> None:

@@ -28,6 +28,7 @@ def random_set(
     return X, rng.integers(0, n_classes, n_samples)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("block", range(6))
 def test_value_and_structure_equal_enumeration(block: int) -> None:
     rng = np.random.default_rng(block)
@@ -136,7 +137,7 @@ def brute_force_scores(X, y, weight, count, n_classes, smallest) -> tuple[np.nda
     return leaf, stump
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 49])
 @pytest.mark.parametrize("heavy", [1, 2**26])
 def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) -> None:

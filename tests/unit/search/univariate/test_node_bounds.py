@@ -116,7 +116,7 @@ def check_costs(node: LiteralNode, case: Small) -> None:
                 assert not node.known[a, b] or node.table[a, b] >= min(cost, 1e17) - 1e-9
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("smallest", [1, 7])
 @pytest.mark.parametrize("price", [0.0, 0.15, 0.3, 1.2])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
@@ -190,6 +190,7 @@ def check_errors(node: LiteralNode, case: Small) -> None:
                 assert not node.known[a, b] or (node.table[a, b] >= np.minimum(errors, 1e17)).all()
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("smallest", [1, 7])
 @pytest.mark.parametrize(
     ("depth", "most"), [(1, 2), (2, 3), (2, 4), (3, 8), (4, 16), (4, 5), (4, 7), (5, 32)]

@@ -123,6 +123,7 @@ def test_no_bound_says_that_there_is_no_tree(kernel: str) -> None:
     assert all(report.bound is None or report.bound > -1 for report in reports)
 
 
+@pytest.mark.sampled(2)
 def test_every_number_of_leaves_has_its_tree_at_depth_five(kernel: str) -> None:
     """A side that was improved on the way to a limit counts, although the root is given up."""
     X = _columns("00001", "00010", "01000", "00100", "10000", "00000", "01110")

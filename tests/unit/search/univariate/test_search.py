@@ -80,6 +80,7 @@ def check(question: Question) -> None:
     assert objective(question, found.tree) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 def test_equals_enumeration(depth: int, kernel: str) -> None:
     rng = np.random.default_rng(depth)
@@ -145,6 +146,7 @@ def test_a_forced_root_parts_the_rows(depth: int, kernel: str) -> None:
     check(replace(question, roots=(), max_leaves=None))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("least", [0, 1, 3])
 def test_root_values_are_exact_or_upper_bounds(least: int, kernel: str) -> None:
     rng = np.random.default_rng(30)
@@ -179,6 +181,7 @@ def test_parity_needs_the_full_depth(depth: int, kernel: str) -> None:
     assert full.status == "optimal"
 
 
+@pytest.mark.sampled(2)
 def test_depth_four_and_five_equal_search_over_the_roots(kernel: str) -> None:
     rng = np.random.default_rng(41)
     for trial in range(12):

@@ -197,6 +197,7 @@ def test_least_costs_within_the_room(asked: tuple[int, int, int, int]) -> None:
         assert said == exact if exact <= room else room < said <= exact
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("_table")
 @pytest.mark.parametrize("asked", CASES, ids=lambda asked: "-".join(map(str, asked)))
 def test_costs_of_both_sides_within_the_budget(asked: tuple[int, int, int, int]) -> None:
@@ -365,6 +366,7 @@ AWKWARD = Fraction(12345678912345678911, 10**21)
 """A price of so many digits that it is rounded down."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("smallest", [1, 3])
 @pytest.mark.parametrize("price", [Fraction(0), Fraction(1, 40), Fraction(1, 3), AWKWARD])
 def test_the_optimum_that_a_budget_is_for(price: Fraction, smallest: int) -> None:

@@ -79,6 +79,7 @@ LIMITS = [{}, {"max_leaves": 2}, {"max_leaves": 3}, {"max_leaves": 5}, {"min_row
           {"min_rows": 3}, {"roots": (0,)}, {"roots": (0,), "max_leaves": 3}]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("seed", [*range(6), 7, 110])
 def test_the_optimum_is_proven(seed: int, limits: dict) -> None:
@@ -114,6 +115,7 @@ def all_trees(case: Case, rows: np.ndarray, depth: int) -> Iterator[tuple[Tree, 
                 yield (j, t, a[0], b[0]), a[1] + b[1], a[2] + b[2]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("most_wrong", range(4))
 @pytest.mark.parametrize("seed", [*range(12), 57])
 def test_the_optimum_under_a_floor_is_proven(seed: int, most_wrong: int) -> None:
@@ -261,6 +263,7 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", FORGERIES)
 def test_forged_proofs_are_refused(kind: str, proven: tuple[str, Lines]) -> None:
     formula, lines = proven
