@@ -208,6 +208,7 @@ def same_request(app: AppTest, settings: dict[str, Any], patch: pytest.MonkeyPat
     assert check_settings(**solve_settings(make_parser("solve").parse_args(words))) == asked
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("key", [info.key for info in list_formulations() if info.hyperparameters])
 def test_hyperparameters_of_every_formulation_are_copied(
     started: list[Any], key: str, monkeypatch: pytest.MonkeyPatch
@@ -222,6 +223,7 @@ def test_hyperparameters_of_every_formulation_are_copied(
     same_request(app, started[0][1], monkeypatch)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FAIRNESS)
 def test_every_fairness_limit_is_copied(
     started: list[Any], name: str, monkeypatch: pytest.MonkeyPatch
@@ -250,6 +252,7 @@ def test_one_class_against_the_rest_is_copied(started: list[Any], tmp_path: Path
     same_run(own, by_command(words, "iris", tmp_path))
 
 
+@pytest.mark.slow
 def test_one_tree_for_every_class_is_copied(started: list[Any], tmp_path: Path) -> None:
     app = open_form("iris", "margot")
     keyed(app, "depth").set_value(1)
@@ -269,6 +272,7 @@ def test_one_tree_for_every_class_is_copied(started: list[Any], tmp_path: Path) 
     assert record["test_accuracy"] == model.test_accuracy is not None
 
 
+@pytest.mark.slow
 def test_selected_rows_are_copied(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def mark_rows(page, watched, *rows: int) -> None:
         watched.settle()
 
 
+@pytest.mark.slow
 def test_moving_the_distance_changes_the_count(visit, solved):
     watched = visit()
     page = opened(watched, solved)
@@ -81,6 +82,7 @@ def test_required_and_banned_features_and_leaves(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_features_paths_and_rows_are_drawn(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Features")

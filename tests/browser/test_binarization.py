@@ -38,6 +38,7 @@ def test_the_price_of_every_encoding_is_shown(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_compare_leads_there(visit):
     watched = visit()
     watched.open("/")

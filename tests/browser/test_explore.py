@@ -68,6 +68,7 @@ def test_the_legend_stays_above_the_plot_when_the_window_grows(explore):
         assert above["y"] + above["height"] <= below["y"] + 1, width
 
 
+@pytest.mark.slow
 def test_a_typed_row_changes_its_leaf(explore):
     watched, page = explore()
     page.get_by_text("Path of one row").click()

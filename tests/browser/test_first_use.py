@@ -32,6 +32,7 @@ def test_two_clicks_from_opening_to_a_proven_tree(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_click_on_a_node_moves_every_view(visit, solved):
     watched = visit()
     page = watched.open("/explore" + solved)

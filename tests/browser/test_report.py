@@ -89,6 +89,7 @@ def test_an_empty_field_is_asked_for(reader):
     assert page.locator("section:visible").get_attribute("data-node") == "1"
 
 
+@pytest.mark.slow
 def test_explore_offers_the_report(visit, solved):
     watched = visit()
     page = watched.open("/explore" + solved)

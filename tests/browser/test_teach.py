@@ -186,6 +186,7 @@ def test_a_projector_shows_the_page_without_scrolling_sideways(visit, scheme):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_replay_moves_tree_and_chart(visit, modelled):
     watched = visit()
     page = watched.open("/explore" + modelled)

@@ -129,6 +129,7 @@ def test_a_line_is_dragged_in_a_presentation_and_its_errors_are_counted(visit, t
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_colleague_gets_a_file_that_scores_rows_and_a_slide(
     visit, solved, task, tmp_path, app_folder
 ):

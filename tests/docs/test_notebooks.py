@@ -32,6 +32,7 @@ def test_there_is_one_for_every_audience() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["analyst", "researcher", "teacher"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path) -> None:
     book = json.loads(path.read_text(encoding="utf-8"))

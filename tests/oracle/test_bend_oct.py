@@ -162,6 +162,7 @@ def enumerated(penalty):
     return [(UnivariateObjective(problem).of(tree), tree) for tree in every_tree(problem)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("constraints", SIDE, ids=str)
 def test_side_constraints_equal_enumeration(constraints):
     binding = 0

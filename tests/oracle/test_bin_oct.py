@@ -33,6 +33,7 @@ def mixed_rows(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.integers(0, 3, n)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", [0, 1, 2, 4, 6, 7, 8, 10, 11, *later(3, 5, 9)])
 def test_equals_brute_force(case):
     X, y = mixed_rows(SEED + case)
@@ -76,6 +77,7 @@ def test_columns_without_two_values():
     assert recorder.objective == 1.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", staged(EXPRESSIBLE))
 def test_side_constraints_equal_enumeration_on_binary_columns(name):
     for seed in (SEED, SEED + 1):

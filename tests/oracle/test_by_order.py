@@ -98,12 +98,14 @@ def check(seed: int, number: int, is_weighted: bool = False) -> None:
         assert event.incumbent is None or event.incumbent <= truth + 1e-9, case
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", [0, 1, *later(2, 3, 4, 5)])
 def test_the_first_tree_that_keeps_the_constraints_is_the_best(part: int) -> None:
     for number in range(40):
         check(part, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, *later(1, 2, 3)])
 def test_weights_of_many_digits_are_rounded_and_what_is_lost_is_counted(part: int) -> None:
     for number in range(30):
@@ -171,6 +173,7 @@ def test_a_direction_on_encoded_columns(encoding: str) -> None:
         assert (np.diff(run.predict(rows)) >= 0).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", [*range(6), *later(*range(6, 20))])
 def test_floors_on_classes_equal_the_model(case: int) -> None:
     rng = np.random.default_rng((77, case))

@@ -50,6 +50,7 @@ def test_weights_are_optimised_exactly(case):
     assert recorder.objective == pytest.approx(optimum(problem), abs=TOLERANCE)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", staged(CONSTRAINTS))
 @pytest.mark.parametrize("regulariser", [{"leaf_penalty": 0.0}, *later({"split_weight": 0.05})])
 def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
@@ -61,6 +62,7 @@ def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
     assert binding, "the constraint should matter in one case at least"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("switch", ["search_start", "value_row", "feature_fixing"])
 @pytest.mark.parametrize("constraints", [None, {"max_features": 1}, {"min_samples_leaf": 4}])
 def test_our_strengthening_keeps_the_optimum(switch, constraints):

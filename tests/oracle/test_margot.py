@@ -38,6 +38,7 @@ def solve(data: Dataset, formulation: str, **settings: object) -> Run:
     return octcore.solve(data, formulation, params=params, time_limit=60, **settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [0, 1, *later(2, 3)])
 @pytest.mark.parametrize("formulation", ["margot", "hfs-margot", "sfs-margot"])
 def test_outer_approximation_equals_the_routing_search(formulation: str, seed: int) -> None:

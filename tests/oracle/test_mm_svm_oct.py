@@ -106,6 +106,7 @@ def _solve(X, y, depth, relabel, starts=True):
     return recorder
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("relabel", [False, True])
 @pytest.mark.parametrize("starts", [False, True])
 @pytest.mark.parametrize("seed", range(2))
@@ -118,6 +119,7 @@ def test_one_level_equals_enumeration(seed, starts, relabel):
     assert recorder.best_bound == pytest.approx(wanted, rel=TOLERANCE)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_two_levels_equal_enumeration(seed):
     X, y = _data(seed + 5, 6)

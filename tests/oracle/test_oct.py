@@ -90,6 +90,7 @@ def test_oct_binary_equals_enumeration(case, disaggregated):
     assert recorder.objective == pytest.approx(optimum(problem), abs=TOLERANCE)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", staged(CONSTRAINTS))
 def test_oct_binary_side_constraints_equal_enumeration(name):
     for seed in (SEED, SEED + 1):
@@ -97,6 +98,7 @@ def test_oct_binary_side_constraints_equal_enumeration(name):
         check_against_enumeration(problem, "oct-binary")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", staged(CONSTRAINTS))
 def test_oct_side_constraints_equal_enumeration_on_binary_columns(name):
     problem = constrained_problem(name, SEED, "oct", alpha=0.02)

@@ -34,6 +34,7 @@ def _reference(seed, depth, alpha, epsilon, least):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("seed", "depth", "alpha", "least"),
     [(0, 1, 0.05, 1), (1, 2, 0.05, 1), (2, 2, 0.2, 1), (3, 2, 0.0, 1), (4, 2, 0.02, 2)],

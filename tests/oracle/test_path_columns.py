@@ -29,6 +29,7 @@ pytestmark = pytest.mark.long
 SEED = 5150
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", staged(CONSTRAINTS))
 def test_side_constraints_equal_enumeration_and_bind(name):
     binding = 0
@@ -40,6 +41,7 @@ def test_side_constraints_equal_enumeration_and_bind(name):
     assert binding, "the constraint should matter in one case at least"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["max_features", "min_recall", "several", *later("statistical_parity")]
 )
@@ -59,6 +61,7 @@ def test_depth_three_equals_flow_oct(name):
     assert found[0] == pytest.approx(found[1], abs=TOLERANCE)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", range(6))
 def test_weights_classes_and_no_starts(case):
     rng = np.random.default_rng(SEED + case)

@@ -12,6 +12,7 @@ from octcore.data.dataset import Dataset
 pytestmark = pytest.mark.long
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("formulation", ["flow-oct", "bend-oct", "oct-binary"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_floor_on_rows_of_weight_zero_has_the_same_optimum_everywhere(formulation, seed):

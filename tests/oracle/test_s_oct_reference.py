@@ -41,6 +41,7 @@ def best_start(problem, program) -> float:
     return best
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.long
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in (BLOOD, "iris")])
 def test_starts_attain_the_conflict_bound_and_the_published_optimum(reference, name):

@@ -24,6 +24,7 @@ def _plane_cost(X):
     return cost
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("labels", ["binary", "published"])
 @pytest.mark.parametrize("cuts", [True, False])
 @pytest.mark.parametrize(
@@ -43,6 +44,7 @@ def test_optimum_equals_enumeration(seed, depth, classes, labels, cuts):
     assert recorder.best_bound == pytest.approx(wanted, abs=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_subsets_of_values_equal_enumeration(seed):
     rng = np.random.default_rng(seed)

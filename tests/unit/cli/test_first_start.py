@@ -98,6 +98,7 @@ LONG_WORK = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", LONG_WORK, ids=lambda words: words[0])
 def test_what_cannot_be_written_after_all_goes_to_standard_output(
     words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
@@ -115,6 +116,7 @@ def test_what_cannot_be_written_after_all_goes_to_standard_output(
 CLOSED = {"output": ">&-", "all": "<&- >&- 2>&-"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("closed", CLOSED.values(), ids=CLOSED)
 def test_closed_streams_end_no_command(closed: str, folder: Path) -> None:
     model = folder / "model.json"
@@ -142,6 +144,7 @@ def test_a_full_standard_output_is_said_in_a_sentence(words: list[str], folder: 
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_keeps_the_incumbent(number: int, folder: Path) -> None:
     rng = np.random.default_rng(0)
@@ -301,6 +304,7 @@ def test_a_fresh_machine_has_an_empty_history(
     assert main(["runs", "--store", str(folder / "other.db"), "list"]) == 2
 
 
+@pytest.mark.slow
 def test_a_terminal_without_accents_gets_the_words_and_files_their_bytes(folder: Path) -> None:
     (folder / "rows.csv").write_text("größe,y\n1,é\n2,é\n3,b\n4,b\n", encoding="utf-8")
     words = ["solve", "rows.csv", "--target", "y", "--depth", "1", "--model", "model.json"]
@@ -315,6 +319,7 @@ def test_a_terminal_without_accents_gets_the_words_and_files_their_bytes(folder:
     assert "größe" in done.stdout.decode("utf-8")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["solve", "predict"])
 def test_a_table_without_end_is_refused(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
@@ -328,6 +333,7 @@ def test_a_table_without_end_is_refused(
     assert "more than 1 MB" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_dash_is_the_standard_input(folder: Path) -> None:
     rows, model = sample_bytes("iris"), str(folder / "model.json")
     for words in (["solve", "-", *SOLVE, "--model", model], ["predict", model, "-"]):

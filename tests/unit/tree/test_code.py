@@ -211,7 +211,7 @@ RUNNERS: dict[str, Any] = {
     "c": needs("gcc", by_c),
     "java": needs("javac", by_java),
     "r": needs("Rscript", by_r),
-    "tsv": needs("soffice", by_spreadsheet, pytest.mark.long),
+    "tsv": needs("soffice", by_spreadsheet, pytest.mark.slow),
     "pmml": needs("pypmml", by_pmml),
     "onnx": needs("onnxruntime", by_onnx),
 }

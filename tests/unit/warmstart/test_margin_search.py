@@ -108,7 +108,7 @@ def test_of_many_rows_samples_are_searched_and_improved_on_all(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.random((400, 3))
     y = (X @ [1.0, -0.7, 0.4] > 0.4).astype(np.int64) + (X[:, 0] > 0.6)
-    problem = make_problem(X, y, 3, 2, {"start_seconds": 0.5}, formulation="svm1-odt")
+    problem = make_problem(X, y, 3, 2, {"start_seconds": 5.0}, formulation="svm1-odt")
     program = get_formulation("svm1-odt").build(problem)
     found = [tree for source, tree in program.starts(ENDLESS) if source == "search on samples"]
     values = [value for tree in found if (value := program.evaluate(tree)) is not None]
