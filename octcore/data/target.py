@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ USUAL_NAMES = frozenset(
     {"class", "target", "label", "y", "species", "outcome", "diagnosis", "result", "category"}
 )
 BINS = (2, 3, 4, 5)
+_CODE = re.compile(r"[+-]?0\d")  # 01 is another code than 1
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})(?:\.0*)?", re.ASCII)
 
 
@@ -103,6 +105,9 @@ def _labels(raw: RawColumn, missing: set[int]) -> dict[int, Label]:
     present = {i: value for i, value in enumerate(raw.values) if i not in missing}
     if present and all(_WHOLE.fullmatch(value) for value in present.values()):
         return {index: int(value.split(".")[0]) for index, value in present.items()}
+    if all(PLAIN.fullmatch(value) and not _CODE.match(value) for value in present.values()):
+        first = {Decimal(value): value for value in reversed(present.values())}  # 1.5 is 1.50
+        return {index: first[Decimal(value)] for index, value in present.items()}
     return dict(present)
 
 

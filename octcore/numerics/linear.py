@@ -136,8 +136,11 @@ def sparse_rows(
 def add_rows(
     highs: highspy.Highs, matrix: csr_matrix, lower: FloatArray, upper: FloatArray
 ) -> None:
-    """Append rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
-    highs.addRows(
+    """Append rows ``lower <= matrix @ x <= upper``; the last basis stays valid.
+
+    `EngineError` where HiGHS takes none of them: rows would have other numbers than one believes.
+    """
+    status = highs.addRows(
         len(lower),
         np.asarray(lower, dtype=np.float64),
         np.asarray(upper, dtype=np.float64),
@@ -146,3 +149,5 @@ def add_rows(
         matrix.indices.astype(np.int32),
         matrix.data.astype(np.float64),
     )
+    if status == highspy.HighsStatus.kError:
+        raise EngineError("LP_FAILED", "HiGHS refused rows of a linear program.")

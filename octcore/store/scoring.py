@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,12 @@ import pandas as pd
 from octcore.data.arrays import as_meant
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, listing, quote
+from octcore.data.numbers import spelling
 from octcore.data.tasks import ASK
 from octcore.data.text import MISSING_MARKS, find_column, free_name, normal
 from octcore.errors import DataError
 from octcore.store.models import StoredModel
 from octcore.tree.tree import labels_array
-
-_WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,16 +195,20 @@ def _judged(
     if len(found) != 1:
         return None, None
     texts = [str(label) for label in model.classes]
-    code_of = {text: code for write in (normal, str) for code, text in enumerate(map(write, texts))}
-    truth = np.array([code_of.get(_label(value, code_of), -1) for value in frame[found[0]]])
+    code_of: dict[str | float, int] = {}
+    for write in (_spelled, normal, str):
+        code_of |= {write(text): code for code, text in enumerate(texts)}
+    truth = np.array([_code(str(value), code_of) for value in frame[found[0]]])
     right = np.where(codes < model.tree.n_targets, truth == codes, -2)
     right = np.where(truth < 0, -1, right).astype(np.int8)
     return str(found[0]), right
 
 
-def _label(value: object, known: Mapping[str, int]) -> str:
-    """Write a label as the classes are written; 1.0 in a file is the class 1."""
-    text = str(value) if str(value) in known else normal(str(value))
-    if text not in known and _WHOLE.fullmatch(text):
-        return str(int(text.split(".")[0]))
-    return text
+def _spelled(text: str) -> str | float:
+    return spelling(normal(text))
+
+
+def _code(label: str, code_of: Mapping[str | float, int]) -> int:
+    """Class of a label as the classes are written, else of the same number: 1.0 is the class 1."""
+    ways = (label, normal(label), _spelled(label))
+    return next((code_of[way] for way in ways if way in code_of), -1)

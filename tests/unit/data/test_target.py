@@ -54,6 +54,16 @@ def test_dates_are_not_classes():
     assert likely_target(table(plan=WORDS, churn=WORDS[::-1], since=days)) is None
 
 
+def test_a_number_is_one_class_however_it_is_written_and_a_code_is_not():
+    def classes(*labels: str):
+        return make_dataset(table(x=NUMBERS, y=[labels[i % 3] for i in range(120)]), "y").classes
+
+    assert classes("1.50", "1.5", "2") == ("1.50", "2")
+    assert classes("01", "1", "2") == ("01", "1", "2")
+    long = "12345678901234567890"
+    assert classes(f"{long}1", f"{long}2", "2.5") == ("2.5", f"{long}1", f"{long}2")
+
+
 def test_numbers_are_cut_into_classes_of_equal_size_in_their_order():
     read = table(x=NUMBERS, price=NUMBERS[::-1])
     assert is_continuous(read.column("price"), ",")

@@ -8,9 +8,11 @@ import sys
 import highspy
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from octcore.errors import EngineError
 from octcore.numerics.hulls import widest_gap
-from octcore.numerics.linear import quiet_solver, run
+from octcore.numerics.linear import add_rows, new_solver, quiet_solver, run
 
 
 def foreign_run(threads: int) -> None:
@@ -49,3 +51,10 @@ def test_the_first_solver_of_a_process_prints_nothing() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (said.stdout, said.stderr) == ("", "")
+
+
+def test_rows_that_the_solver_refuses_are_no_rows():
+    highs = new_solver()
+    highs.addVars(2, np.zeros(2), np.ones(2))
+    with pytest.raises(EngineError, match="refused rows"):
+        add_rows(highs, csr_matrix(([1.0], [2], [0, 1]), (1, 3)), np.zeros(1), np.ones(1))

@@ -151,6 +151,13 @@ def test_labels_are_known_as_the_file_writes_them():
     assert scored.findings == ()
 
 
+def test_a_label_is_known_by_its_number():
+    content = "x,y\n" + "".join(f"{i},{1.5 if i < 9 else 2.5}\n" for i in range(18))
+    run = solve(read_csv(content.encode(), target="y"), "cart", depth=1)
+    rows = read_table(content.replace(".5", ".50").encode()).frame()
+    assert score(load_model(model_to_dict(run)), rows).accuracy == 1.0
+
+
 def test_numbers_that_are_names_are_read_as_in_training():
     codes = ("1.0", "2", "3.0", "NA")
     content = ("x,y\n" + "".join(f"{c},{'ab'[c < '3']}\n" for c in codes * 9)).encode()
