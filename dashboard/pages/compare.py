@@ -11,12 +11,14 @@ from dashboard.views.data import encoding_preview
 from dashboard.widgets import data_thread
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs
+from octcore.plotting import text
 
 draw_title("Race")
 views = [view for key in session.compared() if (view := jobs.view(key)) is not None]
 missing = len(session.compared()) - len(views)
 if missing:
-    st.warning(f"{missing} of the runs in this link are not on this server any more.")
+    of_all = text.count(len(session.compared()), "run")
+    st.warning(f"Of {of_all} in this link, {missing:,} cannot be found on this server any more.")
 
 if views:
     data_thread.strip(views[0], "The first of these runs")

@@ -56,6 +56,20 @@ def test_runs_that_end_while_the_page_is_drawn_still_stand_side_by_side(server, 
     assert "What differs" in shown(open_page("compare", runs=",".join(keys)))
 
 
+def test_runs_that_are_deleted_while_the_page_is_drawn_are_said_to_be_gone(server, monkeypatch):
+    data = load_sample("iris")
+    keys = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
+    known, asked = jobs.view, []
+
+    def view(key):
+        asked.append(key)
+        return known(key) if len(asked) <= len(keys) else None
+
+    monkeypatch.setattr(jobs, "view", view)
+    words = shown(open_page("compare", runs=",".join(keys)))
+    assert "Of 2 runs in this link, 2 cannot be found on this server any more." in words
+
+
 def test_preset_can_be_changed_before_the_start(server):
     app = pick(open_page("compare"), "What to compare", "QB-5 against QT-5")
     pick(app, "Run 2", "bend-oct")

@@ -46,7 +46,12 @@ def draw(views: Sequence[JobView]) -> list[JobView]:
     def now() -> list[JobView]:
         return [view for key in ids if (view := jobs.view(key)) is not None]
 
-    live.until(lambda: live.all_final(now()), lambda: _race(now()))
+    def part() -> None:
+        if len(known := now()) < len(ids):
+            st.rerun()  # the page says that some were deleted meanwhile
+        _race(known)
+
+    live.until(lambda: live.all_final(now()), part)
     return now()  # those that ended since the page began draw nothing again by themselves
 
 
