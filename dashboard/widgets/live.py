@@ -65,7 +65,7 @@ def ask(
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
         st.warning(text.markdown(message, 400), icon=":material/error:")
-        if not _again(*key):
+        if not again(*key):
             return None
     if pressed is False:
         return jobs.follower(key)
@@ -150,15 +150,15 @@ def no_result(job: JobView, otherwise: str, forget: Callable[[], object] | None 
     `forget`: has the page ask for it anew; the reader decides whether.
     """
     st.warning(text.markdown(job.error.message if job.error else otherwise, 500))
-    if forget is not None and _again(job.id):
+    if forget is not None and again(job.id):
         forget()
         st.rerun()
 
 
-def _again(*parts: object) -> bool:
+def again(*parts: object, label: str = "Try again") -> bool:
     """Draw the button that tries once more; returns whether it was pressed."""
     key = session.widget_key("again", *parts)
-    return st.button("Try again", icon=":material/refresh:", key=key)
+    return st.button(label, icon=":material/refresh:", key=key)
 
 
 def stop(*stopped: JobView, words: str = "", width: Any = "content") -> None:

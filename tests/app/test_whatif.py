@@ -131,6 +131,25 @@ def test_an_optimum_to_count_from_whose_worker_died_is_solved_once_more(views):
     assert "Dropping petal width (cm)" in shown(app)
 
 
+def test_an_optimum_to_count_from_that_was_stopped_can_be_searched_again(views):
+    run = solve(load_sample("iris"), "path-columns", depth=1, constraints={"max_features": 1})
+    proven, run = run, replace(run, status="feasible")
+    views["base"] = replace(views["base"], settings=run.settings, run=run)
+    app = open_page("whatif", run="base")
+    next(m for m in app.multiselect if m.label == "Drop features").select("petal width (cm)").run()
+    button(app, "What does it cost?").click().run()
+    again = "Search the tree without the condition again"
+    assert again not in {b.label for b in app.button}
+    key = jobs.followers()["base", "base"]
+    stopped = replace(proven, status="feasible", stop_reason="cancelled")
+    views[key] = replace(views[key], run=stopped)
+    app.run()
+    assert "not proven" in shown(app)
+    button(app, again).click().run()
+    assert jobs.followers()["base", "base"] != key
+    assert again not in {b.label for b in app.button}
+
+
 def test_class_weights_of_one_s_own(views):
     app = open_page("whatif", run="base")
     next(s for s in app.selectbox if s.label == "Class weights").select("one for every class")

@@ -228,6 +228,8 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         return
     what, after = _counts_from(run, answer), answer.solved
     base = _follower(what, run_id) if what else None
+    # That of the root values has its own way to try again, below.
+    forget = partial(jobs.followers().pop, (what, run_id), None)
     before = base.solved if base is not None and base.is_final else None if what else run
     if answer.run is not None and answer.run.status == "infeasible":
         words = f"No tree of depth {answer.run.depth} can keep to these conditions; this is proven."
@@ -241,8 +243,6 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         if base is None:
             st.warning(words)
         else:
-            # That of the root values has its own way to try again, below.
-            forget = partial(jobs.followers().pop, (what, run_id), None)
             live.no_result(base, words, forget if what == "base" else None)
         return
     given = Asked.of(answer.settings).constraints
@@ -253,6 +253,10 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown(f"### {words}")
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
+    words = "Search the tree without the condition again"
+    if what == "base" and not before.is_proven and live.again(what, run_id, label=words):
+        forget()
+        st.rerun()
     _trees(run_id, before, after, answer.id)
 
 
