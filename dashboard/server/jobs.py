@@ -200,12 +200,18 @@ def once(
     settings: Mapping[str, Any],
     seconds: float,
     run: Run | None = None,
+    is_look: bool = False,
 ) -> str:
-    """The task of a question: the one that goes on or has its result, else a new one."""
+    """The task of a question: the one that goes on or has its result, else a new one.
+
+    `is_look`: as for `Supervisor.submit_task`.
+    """
     if follower(key) is None or failure(key):
         if run is not None:  # its by-products may be large, and are not asked about
             settings = {**settings, "run": {**run.to_dict(), "values": {}}}
-        followers()[key] = supervisor().submit_task(owner, data, what, settings, what, seconds)
+        followers()[key] = supervisor().submit_task(
+            owner, data, what, settings, what, seconds, is_look
+        )
     return followers()[key]
 
 

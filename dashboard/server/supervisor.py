@@ -11,7 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ KEPT = 16
 KEPT_TASKS = 64
 """Finished tasks of a kind kept in memory; they are not in the history.  A tuning of an hour is not
 forgotten for the nodes of a tree that somebody looked at."""
+UNSEEN_SECONDS = 5.0
+"""Pages look about once a second at what they wait for."""
 TICK_SECONDS = 0.5
 DRAIN_SECONDS = 2.0
 VERIFY_TASK = "verify"
@@ -54,6 +56,10 @@ class Entry:
     job: Job | None = None
     verified: Run | None = None
     """The run with a verification that came later."""
+    is_look: bool = False
+    """Whether nobody pressed anything for it: it gives way once no page waits for it."""
+    seen: float = field(default_factory=time.monotonic)
+    """`time.monotonic` of the last look at it."""
 
     @property
     def is_waiting(self) -> bool:
@@ -164,15 +170,17 @@ class Supervisor:
         settings: Mapping[str, Any],
         name: str = "",
         seconds: float = 600.0,
+        is_look: bool = False,
     ) -> str:
         """Queue a task of `octcore.selection.tasks`, which counts as one solve; returns its id.
 
         `seconds`: after so long it is ended.
+        `is_look`: whether it is forgotten if no page looks at it while others wait.
         Raises `SettingsError` if too many wait already.
         """
         task_id, given = str(uuid.uuid4()), dict(settings)
         asked = JobView(task_id, name or task, given, QUEUED, data=data, session=session, task=task)
-        self._queue(Entry(asked, seconds))
+        self._queue(Entry(asked, seconds, is_look=is_look))
         return task_id
 
     def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
@@ -219,6 +227,7 @@ class Supervisor:
             entry = self._entries.get(job_id)
             if entry is None:
                 return None
+            entry.seen = time.monotonic()
             order = self._order() if entry.is_waiting else ()
             position = order.index(entry.known) + 1 if entry.known in order else 0
             return entry.view(position)
@@ -323,6 +332,7 @@ class Supervisor:
 
     def _dispatch(self) -> None:
         with self._lock:
+            self._leave_looks()
             while not self._closing.is_set():
                 running = sum(entry.is_running for entry in self._entries.values())
                 order = self._order()
@@ -330,6 +340,15 @@ class Supervisor:
                     break
                 self._start(self._entries[order[0].id])
             self._forget_old()
+
+    def _leave_looks(self) -> None:
+        """Forget the looks that nobody waits for any more, if others wait for their place."""
+        is_needed, since = bool(self._order()), time.monotonic() - UNSEEN_SECONDS
+        for key, entry in [*self._entries.items()]:
+            if is_needed and entry.is_look and not entry.is_final and entry.seen < since:
+                del self._entries[key]
+                if entry.job is not None:
+                    entry.job.stop()
 
     def _start(self, entry: Entry) -> None:
         self._serial += 1

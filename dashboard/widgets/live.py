@@ -70,7 +70,8 @@ def ask(
     if pressed is False:
         return jobs.follower(key)
     limit = settings["time_limit"] + GRACE_SECONDS if seconds is None else seconds
-    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, limit, run))
+    given = (key, session.token(), data, what, settings, limit, run, pressed is None)
+    return inputs.tried(lambda: jobs.once(*given))
 
 
 def answer(

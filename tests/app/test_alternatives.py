@@ -82,7 +82,7 @@ def _shapes() -> None:
 def test_shapes_are_found_at_a_press_with_the_thresholds_of_their_trees(monkeypatch) -> None:
     started = {}
 
-    def once(key, owner, data, what, settings, seconds, run=None):
+    def once(key, owner, data, what, settings, seconds, run=None, is_look=False):
         result = TASKS[what](data, settings, lambda part: None, lambda: False)
         started["t"] = JobView("t", what, settings, "done", data=data, task=what, result=result)
         return "t"

@@ -117,7 +117,7 @@ def test_every_tab_draws(server):
 def test_repeats_use_the_same_settings_on_other_splits(server, monkeypatch):
     done: dict[tuple[str, str], JobView] = {}
 
-    def once(key, owner, data, what, settings, seconds, run=None):
+    def once(key, owner, data, what, settings, seconds, run=None, is_look=False):
         parts: list = []
         result = TASKS[what](data, settings, parts.append, lambda: False)
         done[key] = JobView("task", what, settings, "done", parts=tuple(parts), result=result)

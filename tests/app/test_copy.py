@@ -286,6 +286,7 @@ def test_selected_rows_are_copied(
         settings: dict[str, Any],
         limit: float,
         run: Any = None,
+        is_look: bool = False,
     ) -> str:
         jobs.followers()[key] = "task"
         found = select_rows(data, **settings)

@@ -244,7 +244,7 @@ def lesson_bar_step(app: AppTest, step: str) -> None:
 def test_every_cut_is_excluded_by_an_argument(solver, monkeypatch):
     done = {}
 
-    def once(key, owner, data, what, settings, seconds, run=None):
+    def once(key, owner, data, what, settings, seconds, run=None, is_look=False):
         result = TASKS[what](data, settings, lambda part: None, lambda: False)
         done[key] = JobView("task", what, settings, "done", data=data, task=what, result=result)
         return key

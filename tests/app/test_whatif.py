@@ -36,7 +36,7 @@ def views(monkeypatch):
 
     tasks = {}
 
-    def once(key, owner, data, what, settings, seconds, run=None):
+    def once(key, owner, data, what, settings, seconds, run=None, is_look=False):
         task = jobs.followers().setdefault(key, f"task-{len(tasks)}")
         if task not in tasks:
             settings = settings if run is None else settings | {"run": run.to_dict()}

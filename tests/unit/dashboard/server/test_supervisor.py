@@ -207,6 +207,22 @@ def test_a_task_is_not_forgotten_for_many_of_another_kind(supervisor):
     assert [k for k in range(KEPT_TASKS + 2) if supervisor.get(str(k)) is None] == [1]
 
 
+def test_looks_that_nobody_waits_for_give_way_to_what_waits(supervisor, monkeypatch):
+    monkeypatch.setattr("dashboard.server.supervisor.UNSEEN_SECONDS", 1.0)
+    left, watched = (
+        supervisor.submit_task("me", rows("sleep"), "values", {}, is_look=True) for _ in range(2)
+    )
+    time.sleep(2.0)
+    assert state_of(supervisor, watched) == "running"  # nothing waits: both go on
+    waiting = supervisor.submit_task("me", rows("sleep"), "values", {}, is_look=True)
+    pressed = supervisor.submit_task("me", rows("sleep"), "path", {})
+    time.sleep(0.5)
+    wait_until(lambda: supervisor.get(watched) and state_of(supervisor, pressed) == "running", 60)
+    assert supervisor.get(left) is None
+    assert supervisor.get(waiting) is None
+    assert state_of(supervisor, watched) == "running"
+
+
 def test_the_fair_order_alternates_between_sessions():
     waiting = [Waiting("a", 1), Waiting("a", 2), Waiting("a", 3), Waiting("b", 1), Waiting("c", 1)]
     order = fair_order(waiting, Counter(), Counter())
