@@ -180,13 +180,14 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
     labels = text.unique_labels(record.classes, 24)
     total = max(1, sum(record.counts))
     colours = [palette.muted if k < 0 else palette.class_colour(k) for k in record.indices]
+    words = [f"{n:,} ({text.percent(n / total, 0)})" for n in record.counts]
     figure = go.Figure(
         go.Bar(
             x=record.counts,
             y=labels,
             orientation="h",
             marker={"color": colours, "line": {"color": palette.outline, "width": 1}},
-            text=[f"{n:,} ({text.percent(n / total, 0)})" for n in record.counts],
+            text=words,
             textposition="outside",
             cliponaxis=False,
             textfont={"size": 13, "color": palette.text},
@@ -196,5 +197,7 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
         layout=base_layout(palette, has_legend=False, height=max(120, 44 + 30 * len(labels))),
     )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", type="category")
-    figure.update_xaxes(title_text="rows", range=[0, 1.3 * max(record.counts, default=1)])
+    figure.update_xaxes(title_text="rows", range=[0, max(record.counts, default=1)])
+    # Room for the longest words however narrow the chart is.
+    figure.update_layout(margin_r=16 + 7 * max(map(len, words), default=0))
     return figure

@@ -61,7 +61,7 @@ def draw(lesson: Lesson) -> Lesson:
     if is_presenting():
         st.html(FOLDER / "present.css")
         return lesson
-    places = st.columns([2.1, 5.6, 1.6, 1.4, 1.5], vertical_alignment="bottom")
+    places = st.columns([2, 4, 1.9, 1.7, 2.4], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
     key = places[0].selectbox(
         "Points",

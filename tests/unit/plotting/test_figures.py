@@ -198,6 +198,8 @@ def test_class_bars_keep_equal_names_apart():
     record = class_bars(("a" * 60, "a" * 60 + "b", "c"), (1, 2, 3))
     figure = class_bars_figure(record, LIGHT)
     assert len(set(figure.data[0].y)) == 3
+    # What stands beside the bars has its place however narrow the chart is.
+    assert figure.layout.margin.r > 6 * max(map(len, figure.data[0].text))
 
 
 def perceived(colour: str) -> np.ndarray:
