@@ -78,6 +78,8 @@ class State:
     """Model selections that were started or opened, newest first."""
     lesson: Lesson | None = None
     """What the Teach page shows; None before the page was opened."""
+    lesson_step: str = ""
+    """The step that was drawn last."""
     lessons_opened: int = 0
     """Part of the keys of the widgets of a lesson, which start afresh with every one."""
     boards: dict[str, tuple[int, Points | None]] = field(default_factory=dict)

@@ -220,6 +220,22 @@ def test_a_link_opens_a_tree_at_its_step_and_the_address_keeps_the_step(solver):
     assert app.query_params["step"] in ("cart", ["cart"])
 
 
+def test_back_of_the_browser_turns_the_steps_and_a_press_comes_before_an_old_address(solver):
+    app = open_lesson(**lessons.to_query(lessons.default_lesson()), step=lesson_bar.POINTS)
+    press(app, "Next")
+    assert app.query_params["step"] in (lesson_bar.GUESS, [lesson_bar.GUESS])
+    app.query_params["step"] = lesson_bar.POINTS  # as the browser leaves it
+    app.run()
+    assert app.session_state[at_step(app)] == lesson_bar.POINTS
+    press(app, "Next")
+    app.query_params["step"] = lesson_bar.POINTS  # pressed before the browser had the new address
+    press(app, "Next")
+    assert app.session_state[at_step(app)] == lessons.default_lesson().formulations[0]
+    app.query_params.clear()  # another page, and back by the menu
+    app.run()
+    assert app.session_state[at_step(app)] == lessons.default_lesson().formulations[0]
+
+
 def test_three_lessons_follow_each_other(solver):
     course = lessons.course()
     app = open_lesson(**lessons.to_query(course[0].lesson), step="points", present="1")

@@ -35,6 +35,8 @@ def current() -> Lesson:
     """The lesson of the link, else the one that was open, else the first one."""
     given = {k: v for k, v in st.query_params.to_dict().items() if k not in lessons.IGNORED}
     found = session.state().lesson
+    if not given and STEP not in st.query_params and session.state().lesson_step:
+        st.query_params[STEP] = session.state().lesson_step  # back from another page
     if given and (found is None or given != lessons.to_query(found)):
         try:
             found = session.open_lesson(lessons.lesson_from(given))
@@ -160,26 +162,36 @@ def step_names(lesson: Lesson) -> dict[str, str]:
 def steps(lesson: Lesson) -> str:
     """Draw the steps; returns one of those above, or the key of a formulation."""
     names = step_names(lesson)
-    asked = st.query_params.get(STEP, POINTS)
+    asked, now, key = st.query_params.get(STEP, POINTS), session.state(), step_key(lesson)
+    if asked in names and st.session_state.get(key) == now.lesson_step:
+        st.session_state[key] = asked  # nothing else was pressed: the browser went back or forward
     picked = st.segmented_control(
         "Step",
         list(names),
         default=asked if asked in names else POINTS,
         required=True,
         format_func=lambda key: names[key],
-        key=step_key(lesson),
+        key=key,
         label_visibility="collapsed",
         persist_state="session",
         width="stretch",
     )
     if picked != asked:
         st.query_params[STEP] = picked or POINTS
-    return picked or POINTS
+    now.lesson_step = picked or POINTS
+    return now.lesson_step
 
 
 def go_to(lesson: Lesson, step: str) -> None:
     """Turn to a step; for callbacks, before the widgets are drawn."""
-    st.session_state[step_key(lesson)] = step
+    st.session_state[step_key(lesson)] = st.query_params[STEP] = session.state().lesson_step = step
+
+
+def _turn(lesson: Lesson, way: int) -> None:
+    """Turn from where one is: a quick second press comes before the browser has the first step."""
+    order = list(step_names(lesson))
+    at = order.index(session.state().lesson_step) + way
+    go_to(lesson, order[max(0, min(at, len(order) - 1))])
 
 
 def turn_pages(lesson: Lesson, step: str) -> None:
@@ -199,8 +211,8 @@ def turn_pages(lesson: Lesson, step: str) -> None:
             place,
             is_first=False,
             disabled=not more and not 0 <= to < len(order),
-            on_click=_open_part if more else go_to,
-            args=(part + 1,) if more and part is not None else (lesson, order[to % len(order)]),
+            on_click=_open_part if more else _turn,
+            args=(part + 1,) if more and part is not None else (lesson, way),
             shortcut=shortcut,
         )
     if not is_presenting():
