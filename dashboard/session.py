@@ -268,7 +268,7 @@ def _linked(name: str, look: Callable[[str], None]) -> str | None:
         look(linked)
     current = getattr(state(), name)
     if current and not linked:
-        st.query_params[name] = current
+        look(current)
     return current
 
 
@@ -292,7 +292,7 @@ def look_at(run: str) -> None:
     now.run = run
     if run not in now.runs:
         now.runs = (run, *now.runs)
-    st.query_params[RUN_PARAMETER] = run
+    st.query_params.update(run_query())
 
 
 def forget_run(run: str) -> None:
@@ -352,12 +352,11 @@ def compare_query() -> dict[str, str]:
 
 
 def selected_node(run: str) -> int:
-    """Node that is selected in a run's tree; at first the one in the link, else the root."""
-    if run in state().nodes:
-        return state().nodes[run]
-    linked = st.query_params.get(NODE_PARAMETER, "")
-    is_linked = st.query_params.get(RUN_PARAMETER) == run and re.fullmatch(r"[1-9]\d{0,5}", linked)
-    return int(linked) if is_linked else 1
+    """Node that is selected in a run's tree; the one in the URL comes first, at first the root."""
+    if st.query_params.get(RUN_PARAMETER) == run:
+        linked = st.query_params.get(NODE_PARAMETER, "")
+        state().nodes[run] = int(linked) if re.fullmatch(r"[1-9]\d{0,5}", linked) else 1
+    return state().nodes.get(run, 1)
 
 
 def select_node(run: str, node: int) -> None:

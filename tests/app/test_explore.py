@@ -47,6 +47,22 @@ def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(fi
     assert not app.exception
 
 
+def test_back_of_the_browser_leads_to_the_node_before(finches):
+    app = open_page("explore", run=finches, node="2")
+    assert "**Node 2** ·" in shown(app)
+    app.query_params["node"] = "3"
+    assert "**Node 3** ·" in shown(app.run())
+    app.query_params["node"] = "2"  # as the browser leaves it
+    assert "**Node 2** ·" in shown(app.run())
+    del app.query_params["node"]
+    assert "**Root: all training rows** ·" in shown(app.run())
+    app.query_params["node"] = "3"
+    app.run()
+    app.switch_page("pages/runs.py").run()
+    app.query_params.clear()  # by the menu, whose links name no run
+    assert "**Node 3** ·" in shown(app.switch_page("pages/explore.py").run())
+
+
 @pytest.mark.slow
 def test_a_typed_row_starts_as_the_picked_one_and_follows_its_inputs(finches):
     app = open_row(finches)
