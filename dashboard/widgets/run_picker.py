@@ -55,9 +55,9 @@ def _choice(or_loaded: bool) -> JobView | None:
     current = session.run_id()
     if current is not None and jobs.view(current) is None:
         st.warning(
-            "This link names a run that is not in the history of this server. Open it on the one "
-            "that made the link, or ask there for its report or scorer (Explore, Share): both are "
-            "files that open anywhere.",
+            "This link names a run that is not in the history of this server: it was deleted, or "
+            "made on another one. Open it there, or ask there for its report or scorer (Explore, "
+            "Share): both are files that open anywhere.",
             icon=":material/link_off:",
         )
     known = [view for key in session.state().runs if (view := jobs.view(key)) is not None]
