@@ -73,6 +73,17 @@ def test_a_page_follows_when_the_theme_changes(visit, solved):
     watched.assert_clean()
 
 
+def test_the_keyboard_sees_the_tools_of_a_table_and_stops_at_no_hidden_link(visit, solved):
+    watched = visit()
+    page = watched.open("/runs" + solved)
+    tools = page.get_by_test_id("stElementToolbar").first
+    tools.wait_for(state="attached")
+    watched.settle()
+    assert page.get_by_role("link", name="Link to heading").count() == 0
+    tools.get_by_role("button").first.focus()
+    page.wait_for_function("e => getComputedStyle(e).opacity === '1'", arg=tools.element_handle())
+
+
 def test_the_menu_shows_where_the_keyboard_is(visit):
     watched = visit()
     page = watched.open("/about")
