@@ -81,8 +81,7 @@ class _Commands:
 def make_parser(command: str | None = None) -> argparse.ArgumentParser:
     """Build the parser: of the command that will be parsed, the others known by name, or of all."""
     parser = _Parser(
-        prog="octcore",
-        description="Optimal classification trees: train, compare and look at them.",
+        prog="octcore", description="Optimal classification trees: train, compare and look at them."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = _Commands(parser)

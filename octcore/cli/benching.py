@@ -12,15 +12,7 @@ import pandas as pd
 from octcore.bench.data_files import check_files, data_folder
 from octcore.bench.profiles import read_bench, summary
 from octcore.bench.runner import in_child, in_this_process, run_suite
-from octcore.bench.suite import (
-    Instance,
-    Line,
-    Suite,
-    get_suite,
-    list_suites,
-    of_datasets,
-    pick,
-)
+from octcore.bench.suite import Instance, Line, Suite, get_suite, list_suites, of_datasets, pick
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, progress_text, write_text
 from octcore.data.serial import in_words

@@ -14,12 +14,7 @@ from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import IntRange
-from octcore.selection.near_optimal import (
-    FORMULATION,
-    TOLERANCE,
-    NearOptimalTrees,
-    near_optimal,
-)
+from octcore.selection.near_optimal import FORMULATION, TOLERANCE, NearOptimalTrees, near_optimal
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TIME_LIMIT
 from octcore.tree.export.drawings import to_text
@@ -93,7 +88,7 @@ def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
         f"{count(found.count, 'tree')} of at most depth {found.depth}{which} "
         f"{'lies' if found.count == 1 else 'lie'} within {found.tolerance:g} of the proven optimum "
         f"{found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
-        f"{found.seconds:.2f} s",
+        f"{found.seconds:.2f} s"
     ]
     if found.count:
         lines.append("leaves: " + ", ".join(f"{k}: {n:,}" for k, n in found.by_leaves.items()))

@@ -49,9 +49,7 @@ def columns_from_arrays(
     return frame, tuple(column for column, _, _ in typed), findings
 
 
-def labels_from_array(
-    y: npt.ArrayLike,
-) -> tuple[str, tuple[Label, ...], npt.NDArray[np.int64]]:
+def labels_from_array(y: npt.ArrayLike) -> tuple[str, tuple[Label, ...], npt.NDArray[np.int64]]:
     """Return the target's name, the sorted classes and the codes into them."""
     name = str(y.name) if isinstance(y, pd.Series) and y.name is not None else "class"
     labels = np.asarray(y)
@@ -213,9 +211,7 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 
 def prepare_rows(
-    frame: pd.DataFrame,
-    columns: Sequence[Column],
-    missing_marks: Collection[str] = MISSING_MARKS,
+    frame: pd.DataFrame, columns: Sequence[Column], missing_marks: Collection[str] = MISSING_MARKS
 ) -> pd.DataFrame:
     """Return the feature columns of `frame`, typed as `columns` say (see `Dataset.prepare`).
 

@@ -29,13 +29,7 @@ from octcore.data.numbers import has_decimal_commas, slashed_order
 from octcore.data.preparing import look_alikes
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.target import Target, read_target
-from octcore.data.typed import (
-    TypedColumn,
-    default_kind,
-    finish_column,
-    split_kind,
-    type_column,
-)
+from octcore.data.typed import TypedColumn, default_kind, finish_column, split_kind, type_column
 from octcore.errors import DataError, SettingsError
 
 Missing = Literal["drop-rows", "drop-columns", "category", "auto"]

@@ -177,10 +177,7 @@ def _whole(value: Any, number_format: str, read: float) -> int:
 
 
 def refuse_rounded(
-    name: str,
-    values: npt.ArrayLike,
-    numbers: npt.NDArray[np.float64],
-    number_format: str = "plain",
+    name: str, values: npt.ArrayLike, numbers: npt.NDArray[np.float64], number_format: str = "plain"
 ) -> None:
     """Refuse whole numbers that floating point takes for others (``PRECISION_LOST``)."""
     row = first_rounded(values, numbers, number_format)

@@ -12,14 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from octcore.data.assembly import (
-    MISSING_POLICIES,
-    Choices,
-    GapPrice,
-    Missing,
-    assemble,
-    gap_prices,
-)
+from octcore.data.assembly import MISSING_POLICIES, Choices, GapPrice, Missing, assemble, gap_prices
 from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused

@@ -14,11 +14,7 @@ from octcore.estimator.named import GENERAL, class_doc
 from octcore.formulations.base import list_formulations
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
 
-ANNOTATIONS: dict[type[Parameter], str] = {
-    FloatRange: "float",
-    IntRange: "int",
-    Flag: "bool",
-}
+ANNOTATIONS: dict[type[Parameter], str] = {FloatRange: "float", IntRange: "int", Flag: "bool"}
 """Types of settings for type checkers; all others are texts."""
 
 TYPES = Path(estimator.__file__).with_name("named.pyi")

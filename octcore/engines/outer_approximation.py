@@ -19,13 +19,7 @@ from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.highs import (
-    HighsModel,
-    SolverHooks,
-    SolverSettings,
-    SolverStatus,
-    with_rows,
-)
+from octcore.engines.highs import HighsModel, SolverHooks, SolverSettings, SolverStatus, with_rows
 from octcore.engines.model_run import ModelEngine, ModelRun
 from octcore.errors import EngineError
 from octcore.program import Cuts
@@ -97,9 +91,7 @@ class _Rounds(ModelRun):
             starts.append(point)
         found: list[np.ndarray] = []
         hooks = SolverHooks(
-            lambda x, _: found.append(x),
-            self.on_progress,
-            lambda: starts.pop() if starts else None,
+            lambda x, _: found.append(x), self.on_progress, lambda: starts.pop() if starts else None
         )
         result = master.run(self._settings(), hooks)
         if result.bound is not None:

@@ -8,13 +8,7 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.gap_plot import (
-    GAP_FLOOR,
-    LEAST_OPEN,
-    convergence_data,
-    gap_axis,
-    gap_heights,
-)
+from octcore.plotting.gap_plot import GAP_FLOOR, LEAST_OPEN, convergence_data, gap_axis, gap_heights
 from octcore.plotting.layout import base_layout, curve, mark
 from octcore.plotting.palette import Palette
 

@@ -149,11 +149,7 @@ class TreeView:
 
 
 def tree_view_data(
-    tree: Tree,
-    encoding: Encoding,
-    data: Dataset,
-    badge: str,
-    proven: bool,
+    tree: Tree, encoding: Encoding, data: Dataset, badge: str, proven: bool
 ) -> TreeView:
     """Collect words and row counts of every node; `data` are usually the training rows."""
     answers = tree.classes if tree.n_targets < tree.n_classes else data.classes

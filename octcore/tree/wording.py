@@ -229,11 +229,7 @@ def rules(
 
 
 def path_words(
-    tree: Tree,
-    encoding: Encoding,
-    node: int,
-    merge: bool = False,
-    max_name: int | None = None,
+    tree: Tree, encoding: Encoding, node: int, merge: bool = False, max_name: int | None = None
 ) -> tuple[str, ...]:
     """Word the way from the root to a node.
 

@@ -40,11 +40,7 @@ class _Test:
 
 
 def to_sklearn(
-    tree: Tree,
-    encoding: Encoding,
-    X: Floats,
-    y: npt.NDArray[np.int64],
-    raw: Floats | None = None,
+    tree: Tree, encoding: Encoding, X: Floats, y: npt.NDArray[np.int64], raw: Floats | None = None
 ) -> DecisionTreeClassifier:
     """Convert a univariate tree; ``feature_names_in_`` is left unset, names are in the encoding.
 
