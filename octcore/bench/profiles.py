@@ -163,11 +163,8 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
             except ValueError:
                 is_number = False
             if not is_number:
-                raise DataError(
-                    "NOT_A_NUMBER",
-                    f"Line {number} has {cell[:30]!r} as {column}, expected a number.",
-                    number,
-                )
+                message = f"Line {number} has {cell[:30]!r} as {column}, expected a number."
+                raise DataError("NOT_A_NUMBER", message, number)
     return lines
 
 

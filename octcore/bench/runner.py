@@ -120,20 +120,10 @@ def _append(output: Path | None, line: Line) -> None:
 
 
 def _blank(suite: str, instance: Instance, limit: float) -> Line:
-    return Line(
-        suite=suite,
-        dataset=instance.dataset,
-        encoding=instance.encoding,
-        formulation=instance.formulation,
-        depth=instance.depth,
-        parameters=instance.parameters,
-        status="missing",
-        reference_objective=instance.published.objective,
-        reference_gap=instance.published.gap,
-        reference_seconds=instance.published.seconds,
-        reference_accuracy=instance.published.accuracy,
-        limit=limit,
-    )
+    names = ("dataset", "encoding", "formulation", "depth", "parameters")
+    known = {name: getattr(instance, name) for name in names}
+    known |= {f"reference_{name}": figure for name, figure in vars(instance.published).items()}
+    return Line(suite=suite, status="missing", limit=limit, **known)
 
 
 def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line:
@@ -152,14 +142,11 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
 
 
 def _with(instance: Instance, candidate: Candidate) -> Instance:
-    """Return the instance with settings of its grid."""
     fixed = {"formulation": instance.formulation, **instance.settings}
     return replace(instance, settings=settings_with(fixed, candidate))
 
 
 def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solver) -> Line:
-    """Select rows here, train on them as usual, and judge on all rows."""
-
     def on_selected(data: Dataset, cancel: object = None, **settings: Any) -> Run:
         del cancel  # the bench stops between lines
         within = settings.pop("time_limit")
@@ -167,16 +154,10 @@ def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solve
 
     before = cpu_seconds()
     found = solve_selected(
-        instance.load(),
-        depth=instance.depth,
-        rule=instance.select,
-        time_limit=limit,
-        formulation=instance.formulation,
-        test_size=SELECTION_TEST_SIZE,
-        solver=on_selected,
-        n_jobs=-1,
-        **instance.settings,
-    )
+        instance.load(), depth=instance.depth, rule=instance.select, time_limit=limit,
+        formulation=instance.formulation, test_size=SELECTION_TEST_SIZE, solver=on_selected,
+        n_jobs=-1, **instance.settings,
+    )  # fmt: skip
     return replace(
         _filled(blank, found.run, None),
         accuracy=found.accuracy,
@@ -217,12 +198,8 @@ def _timed(run: Run, before: float) -> Run:
 
 
 def _settings(instance: Instance, limit: float) -> dict[str, Any]:
-    return {
-        "formulation": instance.formulation,
-        "depth": instance.depth,
-        "time_limit": limit,
-        **instance.settings,
-    }
+    own = {"formulation": instance.formulation, "depth": instance.depth, "time_limit": limit}
+    return {**own, **instance.settings}
 
 
 def _in_child(
@@ -272,16 +249,12 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
     used = set() if tree is None else {j for s in tree.splits.values() for j in s.features}
     events = run.trace.events
     handed_over = events[0].seconds - run.timings["encode"] if events else 0.0
+    same = ("status", "objective", "bound", "gap", "accuracy", "root_bound")
     return replace(
         blank,
-        status=run.status,
-        objective=run.objective,
-        bound=run.bound,
-        gap=run.gap,
+        **{name: getattr(run, name) for name in same},
         seconds=round(run.timings["total"], 4),
-        accuracy=run.accuracy,
         solve_seconds=round(run.timings["total"] - max(handed_over, 0.0), 4),
-        root_bound=run.root_bound,
         test_accuracy=run.accuracy_on(test),
         leaves=None if tree is None else tree.n_leaves,
         features=None if tree is None else len(used),

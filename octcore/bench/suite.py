@@ -151,8 +151,6 @@ COLUMNS = tuple(f.name for f in fields(Line))
 """Columns of the output in their order."""
 KEY = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
 """Columns that make a line unique."""
-CONTRACT = COLUMNS[:15]
-"""Columns that scripts may rely on."""
 
 
 @functools.cache

@@ -35,18 +35,14 @@ VALUE_ROWS: Plans = {name: ABLATION[name] for name in ("all techniques", "ours: 
 _EQUIVALENT: Plans = {
     f"{eqp}, {'separate' if apart else 'summed'}, {'choice' if group else 'bound'}, |S|<={size}": (
         ACCELERATED,
-        {
-            "eqp": eqp,
-            "eqp_disaggregated": apart,
-            "eqp_group_selection": group,
-            "eqp_split_size": size,
-        },
+        {"eqp": eqp, "eqp_disaggregated": apart, "eqp_group_selection": group,
+         "eqp_split_size": size},
     )
     for eqp in ("basic", "chain", "recursive")
     for apart in (False, True)
     for group in (False, True)
     for size in (1, 2)
-}
+}  # fmt: skip
 VARIANTS: Plans = {
     **_EQUIVALENT,
     "path bounds: plain": (
@@ -56,11 +52,7 @@ VARIANTS: Plans = {
     "path bounds: negative rows": (ACCELERATED, {"bound_structure": "off"}),
     "path bounds: structure": (ACCELERATED, {"bound_negative_samples": "off"}),
 }
-STUDIES: Mapping[str, Plans] = {
-    "ablation": ABLATION,
-    "value-rows": VALUE_ROWS,
-    "variants": VARIANTS,
-}
+STUDIES = {"ablation": ABLATION, "value-rows": VALUE_ROWS, "variants": VARIANTS}
 PENALTIES, DEPTH_5 = "penalties", "depth-5"
 
 
@@ -88,15 +80,9 @@ def _instance(
     reference = Published()
     if row is not None:
         reference = Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"]))
-    return Instance(
-        dataset=dataset,
-        encoding=encoding,
-        formulation=key,
-        depth=depth,
-        load=encoded(folder, dataset, encoding),
-        settings={"encoding": "none", "params": {"leaf_penalty": penalty, **params}},
-        published=reference,
-    )
+    settings = {"encoding": "none", "params": {"leaf_penalty": penalty, **params}}
+    load = encoded(folder, dataset, encoding)
+    return Instance(dataset, encoding, key, depth, load, settings, published=reference)
 
 
 def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:

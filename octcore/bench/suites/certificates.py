@@ -24,7 +24,7 @@ from octcore.solving.proving import check_proof
 from octcore.solving.solve import solve
 
 OWN, VERIPB = "checker", "veripb"
-PRICES = (0.0, 0.01)
+PENALTY, PRICES = "leaf_penalty", (0.0, 0.01)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
@@ -39,21 +39,12 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         tables = [(*names, "path-search", encoded(files, *names)) for names in encoded_sets()]
         depths = (2,)
     return [
-        Instance(
-            dataset=dataset,
-            encoding=encoding,
-            formulation=key,
-            depth=depth,
-            load=load,
-            settings={
-                "formulation": solver,
-                "encoding": "none" if study == "encoded" else encoding,
-                "params": {"leaf_penalty": price},
-            },
-        )
+        Instance(dataset, encoding, key, depth, load, settings)
         for dataset, encoding, solver, load in tables
+        for read in ["none" if study == "encoded" else encoding]
         for depth in depths
         for price in PRICES
+        for settings in [{"formulation": solver, "encoding": read, "params": {PENALTY: price}}]
         for key in formulations
     ]
 

@@ -38,22 +38,14 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         data = load()
         splits = get_protocol("repeated").make(data.codes, 0)
         found += [
-            Instance(
-                dataset=dataset,
-                encoding="none",
-                formulation=key,
-                depth=depth,
-                load=load,
-                settings={"encoding": "none"},
-                label=f"repeat={repeat}",
-                published=Published(accuracy=figures.get((dataset, depth, SAME.get(key, key)))),
-                rows=(split.inner[0][0], split.inner[0][1], split.test),
-                grid=grid(key, len(split.inner[0][0])),
-            )
+            Instance(dataset, "none", key, depth, load, {"encoding": "none"}, f"repeat={repeat}",
+                     Published(accuracy=figures.get((dataset, depth, SAME.get(key, key)))),
+                     (train, validation, split.test), grid(key, len(train)))
             for depth in depths
             for repeat, split in enumerate(splits)
+            for train, validation in split.inner
             for key in formulations
-        ]
+        ]  # fmt: skip
     return found
 
 

@@ -34,39 +34,21 @@ FILES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Wholesale": ("wholesale", {"header": True}),
 }
 """File of every set, and how it is laid out; the class is the last column."""
+COSTS = {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last"}
+BUDGETS = {"budget_upper": "hyper_B_upper", "budget_last": "hyper_B_last"}
 MODELS = {
-    "margot": ("MARGOT", 21, {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last"}, (5, 6)),
+    "margot": ("MARGOT", 21, COSTS, (5, 6)),
     "oct-h": ("OCT-H", 21, {"alpha": "hyper_alpha"}, (5, 6)),
     "mm-svm-oct": ("MM-SVM-OCT", 21, {"c1": "hyper_c1", "c3": "hyper_c3"}, (5, 6)),
-    "hfs-margot": (
-        "HFS-MARGOT*",
-        22,
-        {
-            "C_upper": "hyper_C_upper",
-            "C_last": "hyper_C_last",
-            "budget_upper": "hyper_B_upper",
-            "budget_last": "hyper_B_last",
-        },
-        (7, 8),
-    ),
-    "sfs-margot": (
-        "SFS-MARGOT*",
-        22,
-        {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last", "alpha": "hyper_alpha"},
-        (7, 8),
-    ),
+    "hfs-margot": ("HFS-MARGOT*", 22, {**COSTS, **BUDGETS}, (7, 8)),
+    "sfs-margot": ("SFS-MARGOT*", 22, {**COSTS, "alpha": "hyper_alpha"}, (7, 8)),
 }
 """By formulation: the paper's name, table of hyperparameters, their names, tables of results."""
-
 BUDGETED = ("hfs-margot", "sfs-margot")
 FEATURE_SETS = (
-    "Breast Cancer W.",
-    "Climate Model",
-    "Heart Disease C.",
-    "Ionosphere",
-    "Parkinsons",
+    "Breast Cancer W.", "Climate Model", "Heart Disease C.", "Ionosphere", "Parkinsons",
     "Wholesale",
-)
+)  # fmt: skip
 """Sets of the study ``features``."""
 
 
@@ -127,17 +109,11 @@ def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> I
         for name, value in values.items()
         if value is not None
     }
-    return Instance(
-        dataset=dataset,
-        encoding="scaled",
-        formulation=key,
-        depth=depth,
-        load=loader(folder, dataset),
-        settings={"encoding": "scaled", "params": params, "threads": threads},
-        label="80/20" if used is None else f"80/20 paper_features={used:g}",
-        published=figures if depth == 2 else Published(),
-        rows=(train, (), test),
-    )
+    settings = {"encoding": "scaled", "params": params, "threads": threads}
+    label = "80/20" if used is None else f"80/20 paper_features={used:g}"
+    known, rows = figures if depth == 2 else Published(), (train, (), test)
+    load = loader(folder, dataset)
+    return Instance(dataset, "scaled", key, depth, load, settings, label, known, rows)
 
 
 SUITE = Suite(

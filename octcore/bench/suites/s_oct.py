@@ -62,20 +62,13 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         for name in (configurations if key == "s-oct" else ("",))
     ]
     return [
-        Instance(
-            dataset=dataset,
-            encoding="auto",
-            formulation=key,
-            depth=depth,
-            load=loader(folder, dataset),
-            settings={"params": _params(key, name, study)},
-            published=figures.get(
-                (dataset, depth, f"SOCT-{name}" if name else NAMES.get(key, key)), Published()
-            ),
-        )
+        Instance(dataset, "auto", key, depth, loader(folder, dataset), settings, published=known)
         for dataset in sorted((*FILES, *BUNDLED))
         for depth in (2, 3, 4)
         for key, name in plans
+        for settings in [{"params": _params(key, name, study)}]
+        for model in [f"SOCT-{name}" if name else NAMES.get(key, key)]
+        for known in [figures.get((dataset, depth, model), Published())]
     ]
 
 

@@ -27,12 +27,8 @@ SETS = (
     ("transfusion", "QT_5"),
 )  # fmt: skip
 PENALTY, DEPTH = 0.01, 2
-_OFF = {
-    "eqp": "off",
-    "path_bound_cuts": False,
-    "solution_polishing": False,
-    "strengthened_cuts": False,
-}
+_SWITCHES = ("path_bound_cuts", "solution_polishing", "strengthened_cuts")
+_OFF = {"eqp": "off", **dict.fromkeys(_SWITCHES, False)}
 MODELS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "": ("oct-binary", {}),
     "disaggregated": ("oct-binary", {"disaggregated": True}),
@@ -51,25 +47,15 @@ MODELS: dict[str, tuple[str, Mapping[str, Any]]] = {
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every set by every model."""
-    return [
-        Instance(
-            dataset=dataset,
-            encoding=encoding,
-            formulation=key,
-            depth=DEPTH,
-            load=encoded(folder, dataset, encoding),
-            settings={
-                "encoding": "none",
-                "params": {"leaf_penalty": PENALTY, **params},
-                **({"node_limit": 1} if study == "main" else {}),
-            },
-            label=label,
-            published=Published(objective=_optimum(folder, dataset, encoding)),
-        )
-        for dataset, encoding in SETS
-        for label, (key, params) in MODELS.items()
-        if key in formulations
-    ]
+    limit = {"node_limit": 1} if study == "main" else {}
+    found = []
+    for names in SETS:
+        load, optimum = encoded(folder, *names), Published(_optimum(folder, *names))
+        for label, (key, params) in MODELS.items():
+            settings = {"encoding": "none", "params": {"leaf_penalty": PENALTY, **params}, **limit}
+            if key in formulations:
+                found.append(Instance(*names, key, DEPTH, load, settings, label, optimum))
+    return found
 
 
 @cache

@@ -11,6 +11,7 @@ rows of those where that is possible; ``"proofs"`` takes whole sets, for the gap
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -101,18 +102,13 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         for repeat, (train, test) in enumerate(splits(load, 2 * REPEATS if is_tuned else REPEATS)):
             found += [
                 OfDepth(
-                    dataset=dataset,
-                    formulation=key,
-                    load=load,
-                    label=f"repeat={repeat}",
+                    dataset, formulation=key, load=load, label=f"repeat={repeat}", folds=FOLDS,
                     published=Published(accuracy=figures.get((dataset, NAMES.get(key, key)))),
-                    rows=(train, (), test),
+                    rows=(train, (), test), choice=get_formulation(key).info.choice,
                     grid=tuple(map(dict, expand_grid(declared_grid(key)))) if is_tuned else (),
-                    choice=get_formulation(key).info.choice,
-                    folds=FOLDS,
                 )
                 for key in formulations
-            ]
+            ]  # fmt: skip
     return found
 
 
@@ -124,27 +120,20 @@ def four_parts() -> Dataset:
 
 def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
     share = min(MOST_SHARE, MOST_SELECTED / n_samples)
-    return OfDepth(
-        dataset=f"three-regions-{n_samples}x{COLUMNS}",
-        formulation=formulation,
-        load=partial(three_regions, n_samples),
-        settings={**STARTS, "thresholds": Thresholds(beta2=share)},
-        label="select=hull",
-        select="hull",
-    )
+    settings = {**STARTS, "thresholds": Thresholds(beta2=share)}
+    whole = _on_three_regions(n_samples, formulation)
+    return replace(whole, settings=settings, label="select=hull", select="hull")
 
 
 def _on_all_rows(n_samples: int, formulation: str) -> Instance:
-    load = partial(three_regions, n_samples)
-    train, test = _parts(load(), SELECTION_TEST_SIZE, 0)
-    return OfDepth(
-        dataset=f"three-regions-{n_samples}x{COLUMNS}",
-        formulation=formulation,
-        load=load,
-        settings=STARTS,
-        label="all rows",
-        rows=(train, (), test),
-    )
+    whole = _on_three_regions(n_samples, formulation)
+    train, test = _parts(whole.load(), SELECTION_TEST_SIZE, 0)
+    return replace(whole, settings=STARTS, label="all rows", rows=(train, (), test))
+
+
+def _on_three_regions(n: int, formulation: str) -> Instance:
+    name = f"three-regions-{n}x{COLUMNS}"
+    return OfDepth(name, formulation=formulation, load=partial(three_regions, n))
 
 
 @cache

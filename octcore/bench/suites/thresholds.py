@@ -77,18 +77,14 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
             continue
         n_rows = _load(folder, dataset).n_samples
         reference = Published(objective=1 - int(row["errors"]) / n_rows)
-        for key in formulations:
-            found.append(
-                Instance(
-                    dataset=dataset,
-                    encoding="raw",
-                    formulation=key,
-                    depth=depth,
-                    load=loader(folder, dataset),
-                    settings={"encoding": "raw", "params": {"leaf_penalty": 0.0}},
-                    published=reference,
-                )
-            )
+        settings, load = (
+            {"encoding": "raw", "params": {"leaf_penalty": 0.0}},
+            loader(folder, dataset),
+        )
+        found += [
+            Instance(dataset, "raw", key, depth, load, settings, published=reference)
+            for key in formulations
+        ]
     return found
 
 
