@@ -4,8 +4,6 @@ A command's module is imported when the command is asked for: help and refusals 
 search does not wait for the libraries of the mixed-integer programs.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import importlib
@@ -23,7 +21,6 @@ from octcore.errors import OctError
 EXIT_TREE, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 2, 130
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Standard output cannot take more; files are written elsewhere, with their own words."""
-
 COMMANDS = {
     "formulations": ("catalogue", "list the formulations"),
     "describe": ("catalogue", "one formulation with its settings"),
@@ -110,15 +107,12 @@ def _stop_politely() -> None:
 
 
 def _open_streams() -> None:
-    """Let nothing stand for closed streams, before a pipe or a file takes their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Nothing stands for closed streams, before a pipe or a file takes their numbers.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))
-
-
-def _print_anything() -> None:
-    """Spell characters that the terminal does not know, as Python does in its error messages."""
     for stream in (sys.stdout, sys.stderr):
+        # Characters that the terminal does not know are spelled, as in Python's error messages.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
@@ -130,7 +124,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if argv is None else list(argv)
     _open_streams()
-    _print_anything()
     try:
         arguments = make_parser(next(iter(words), "")).parse_args(words)
         # The limit of a command counts from the shell: starting and importing take seconds.

@@ -1,7 +1,5 @@
 """`octcore app`: the dashboard from anywhere; its settings stand beside it."""
 
-from __future__ import annotations
-
 import argparse
 import runpy
 import sys
@@ -20,13 +18,8 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--port", metavar="N", type=int, default=8501)
     parser.add_argument("--headless", action="store_true", help="do not open a browser")
     parser.add_argument("--address", metavar="IP", help="listen there, not on this machine alone")
-    parser.add_argument(
-        "--allow-host",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="name by which browsers reach the app; with --address",
-    )
+    words = "name by which browsers reach the app; with --address"
+    parser.add_argument("--allow-host", metavar="NAME", action="append", default=[], help=words)
     parser.add_argument("--base-path", metavar="PATH", help="sub-path behind a proxy")
 
 

@@ -1,7 +1,5 @@
 """`octcore bench`: published experiments, with our figures beside the papers'."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from pathlib import Path
@@ -28,25 +26,19 @@ REPORT = "report"
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add("bench", run_bench)
-    parser.add_argument(
-        "suite", metavar="SUITE", help=f"{', '.join(list_suites())}; or report, with files"
-    )
-    parser.add_argument(
-        "files", metavar="FILE.csv", nargs="*", help="of report: outputs of any suites"
-    )
-    parser.add_argument("--limit", metavar="S", default="60", help="seconds of every solve")
-    parser.add_argument("--instances", metavar="N|all", default="all")
-    parser.add_argument("--formulations", metavar="KEY,...", default="")
-    parser.add_argument("--datasets", metavar="NAME,...", default="", help="leave out all others")
-    parser.add_argument("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
-    parser.add_argument("--seed", metavar="N", help="of every solve, instead of the suite's own")
-    parser.add_argument("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
-    parser.add_argument("--data", metavar="FOLDER", help="see octcore/bench/README.md")
-    parser.add_argument(
-        "--in-process",
-        action="store_true",
-        help="no child process per solve: for many short solves; no hard deadline",
-    )
+    add, suites = parser.add_argument, ", ".join(list_suites())
+    add("suite", metavar="SUITE", help=f"{suites}; or report, with files")
+    add("files", metavar="FILE.csv", nargs="*", help="of report: outputs of any suites")
+    add("--limit", metavar="S", default="60", help="seconds of every solve")
+    add("--instances", metavar="N|all", default="all")
+    add("--formulations", metavar="KEY,...", default="")
+    add("--datasets", metavar="NAME,...", default="", help="leave out all others")
+    add("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
+    add("--seed", metavar="N", help="of every solve, instead of the suite's own")
+    add("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
+    add("--data", metavar="FOLDER", help="see octcore/bench/README.md")
+    words = "no child process per solve: for many short solves; no hard deadline"
+    add("--in-process", action="store_true", help=words)
     add_scheduler(parser)
 
 
@@ -60,7 +52,9 @@ def run_bench(arguments: argparse.Namespace) -> int:
         )
     suite = get_suite(arguments.suite)
     limit = check_settings(time_limit=arguments.limit).time_limit
-    study = _study(suite, arguments.study)
+    study = arguments.study or suite.studies[0]
+    if study not in suite.studies:
+        raise unknown_name("UNKNOWN_STUDY", "study", study, suite.studies, f"suite {suite.key}")
     formulations = _formulations(arguments.formulations, suite) or suite.formulations
     folder = data_folder(arguments.data) if suite.needs else Path()
     check_files(folder, suite.needs, suite.key)
@@ -110,12 +104,6 @@ def _report(files: list[str], output: str | None) -> int:
     return 0
 
 
-def _study(suite: Suite, given: str) -> str:
-    if given and given not in suite.studies:
-        raise unknown_name("UNKNOWN_STUDY", "study", given, suite.studies, f"suite {suite.key}")
-    return given or suite.studies[0]
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -146,16 +134,12 @@ def _seeded(instance: Instance, seed: str) -> Instance:
 
 
 def _words(line: Line, done: int, total: int) -> str:
+    told = {"objective": line.objective, "gap": line.gap, "test": line.test_accuracy,
+            "trees": line.trees, "reference": line.reference_objective,
+            "seconds": line.seconds}  # fmt: skip
     numbers = [
         f"{name} {value}" if name == "trees" else f"{name} {value:.6g}"
-        for name, value in (
-            ("objective", line.objective),
-            ("gap", line.gap),
-            ("test", line.test_accuracy),
-            ("trees", line.trees),
-            ("reference", line.reference_objective),
-            ("seconds", line.seconds),
-        )
+        for name, value in told.items()
         if value is not None
     ]
     words = [f"{done}/{total}", line.dataset, line.encoding, f"D={line.depth}", line.formulation]

@@ -1,7 +1,5 @@
 """`octcore formulations`, `octcore describe` and `octcore samples`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -27,9 +25,8 @@ def add_commands(commands: Any) -> None:
     describe.add_argument("--markdown", action="store_true", help="print its page as Markdown")
     samples = commands.add("samples", run_samples)
     samples.add_argument("name", metavar="NAME", nargs="?")
-    samples.add_argument(
-        "--output", metavar="FILE.csv", default="-", help="default: standard output"
-    )
+    words = "default: standard output"
+    samples.add_argument("--output", metavar="FILE.csv", default="-", help=words)
 
 
 def run_formulations(arguments: argparse.Namespace) -> int:

@@ -1,7 +1,5 @@
 """The option `--scheduler`: work on the Dask cluster with that scheduler."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib
@@ -47,9 +45,8 @@ def _duration(seconds: float) -> str:
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
-    parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="of a Dask cluster that works (octcore[cluster])"
-    )
+    words = "of a Dask cluster that works (octcore[cluster])"
+    parser.add_argument("--scheduler", metavar="ADDRESS", help=words)
 
 
 @contextlib.contextmanager
@@ -68,16 +65,12 @@ def connected(address: str | None, jobs: int = 1) -> Iterator[Workers]:
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:
-        raise SettingsError(
-            "NO_BACKEND",
-            "--scheduler needs the extra: pip install 'octcore[cluster]'.",
-            "scheduler",
-        ) from error
+        message = "--scheduler needs the extra: pip install 'octcore[cluster]'."
+        raise SettingsError("NO_BACKEND", message, "scheduler") from error
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
-        raise SettingsError(
-            "NO_CLUSTER", f"No Dask scheduler answers at {address!r}.", "scheduler"
-        ) from error
+        message = f"No Dask scheduler answers at {address!r}."
+        raise SettingsError("NO_CLUSTER", message, "scheduler") from error
     with client:
         yield Workers("dask", max(1, sum(client.nthreads().values())))

@@ -1,7 +1,5 @@
 """`octcore near-optimal`: how many trees are nearly as good as the optimum, and which."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import replace
@@ -31,9 +29,8 @@ def add_commands(commands: Any) -> None:
     options.add_declared(parser, (*SETTINGS, TREES))
     options.add_many(parser, "--param", "NAME=VALUE", "leaf_penalty=0.01")
     options.add_constraint(parser)
-    options.add_many(
-        parser, "--with", "COL", "keep the trees that test this feature", "with_features"
-    )
+    words = "keep the trees that test this feature"
+    options.add_many(parser, "--with", "COL", words, "with_features")
     without = "keep the trees that do not test this feature"
     options.add_many(parser, "--without", "COL", without, "without_features")
     gain = "keep the trees in which every split lowers the errors"

@@ -1,7 +1,5 @@
 """Options that several commands share, and how their text becomes settings."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -32,13 +30,8 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--missing", choices=MISSING_POLICIES, default="drop-rows")
     parser.add_argument("--positive-class", metavar="CLASS", default=None)
     add_many(parser, "--merge", "COL", "take values that differ only in capitals for one")
-    parser.add_argument(
-        "--target-bins",
-        metavar="N",
-        type=int,
-        default=None,
-        help="cut a target of numbers into 2 to 5 classes",
-    )
+    words = "cut a target of numbers into 2 to 5 classes"
+    parser.add_argument("--target-bins", metavar="N", type=int, default=None, help=words)
     add_many(parser, "--na-value", "COL=TEXT", "a text of a column that means it is missing")
     for option, what in (("--header", "names the columns"), ("--first-row", "is the first row")):
         words = f"line of the file that {what} (default: found)"
@@ -53,11 +46,8 @@ def add_declared(
         if parameter.name in without:
             continue
         default = "" if parameter.default is None else f" (default {parameter.default})"
-        parser.add_argument(
-            parameter.option,
-            metavar=_metavar(parameter),
-            help=(parameter.help + default).replace("%", "%%"),
-        )
+        words = (parameter.help + default).replace("%", "%%")
+        parser.add_argument(parameter.option, metavar=_metavar(parameter), help=words)
 
 
 def _metavar(parameter: Parameter) -> str:
@@ -113,19 +103,15 @@ def add_many(
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """How to read the file, as keyword arguments of `read_csv`."""
     as_given = ("target", "missing", "positive_class", "target_bins", "header", "first_row")
+    gaps: dict[str, list[str]] = {}
+    for column, text in (_pair(text, "--na-value", "COL=TEXT") for text in arguments.na_value):
+        gaps.setdefault(column, []).append(text)
     return {name: getattr(arguments, name) for name in as_given} | {
         "drop": tuple(arguments.drop),
         "kinds": pairs_of(arguments.kind, "--kind", "COL=KIND") or None,
         "merge": tuple(arguments.merge),
-        "na_values": _texts_by_column(arguments.na_value) or None,
+        "na_values": gaps or None,
     }
-
-
-def _texts_by_column(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for column, text in (_pair(text, "--na-value", "COL=TEXT") for text in texts):
-        found[column] = (*found.get(column, ()), text)
-    return found
 
 
 def read_data(arguments: argparse.Namespace) -> Dataset:

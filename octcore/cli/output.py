@@ -32,11 +32,9 @@ class ProgressLine:
         self.is_shown = sys.stderr.isatty()
 
     def __enter__(self) -> ProgressLine:
-        """Leaving the context removes the line."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the line."""
         self.show("")
 
     def __call__(self, snapshot: Snapshot) -> None:

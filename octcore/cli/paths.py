@@ -1,7 +1,5 @@
 """`octcore path` and `octcore binarization`: optima by number of leaves, and by encoding."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 from dataclasses import replace
@@ -79,6 +77,5 @@ def _range(text: str) -> range:
     with contextlib.suppress(ValueError):
         if found := range(int(first), int(last or first) + 1):
             return found
-    raise SettingsError(
-        "BAD_VALUE", f"--quantiles takes 2-20 or 5, but {text!r} came.", "quantiles"
-    )
+    message = f"--quantiles takes 2-20 or 5, but {text!r} came."
+    raise SettingsError("BAD_VALUE", message, "quantiles")

@@ -1,7 +1,5 @@
 """`octcore solve` and `octcore compare`, with selected rows or one tree per class if asked for."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -45,9 +43,8 @@ def add_commands(commands: Any) -> None:
     options.add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
     options.add_solve_options(compare, without={"formulation"})
-    compare.add_argument(
-        "--repeats", metavar="N", type=int, default=1, help="splits of the rows, with --test-size"
-    )
+    words = "splits of the rows, with --test-size"
+    compare.add_argument("--repeats", metavar="N", type=int, default=1, help=words)
     compare.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(compare)
     options.add_json(compare, "all results")

@@ -1,12 +1,10 @@
 """`octcore predict`, `verify`, `report`, `runs`, …: stored models and runs, without a solver."""
 
-from __future__ import annotations
-
 import argparse
 import base64
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -39,56 +37,33 @@ EXITS = {True: 0, False: 1, None: 3}
 
 def add_commands(commands: Any) -> None:
     """Add the commands, and the four actions on the history."""
-    parser = commands.add("predict", run_predict)
-    parser.add_argument("model", metavar="MODEL.json")
-    parser.add_argument("data", metavar="DATA.csv", help="- for the standard input")
-    parser.add_argument("--output", metavar="FILE.csv", default="-")
+    add = commands.add("predict", run_predict).add_argument
+    add("model", metavar="MODEL.json")
+    add("data", metavar="DATA.csv", help="- for the standard input")
+    add("--output", metavar="FILE.csv", default="-")
     words = "add the share of every class, by its weights, among the training rows of a row's leaf"
-    parser.add_argument("--proba", action="store_true", help=words)
-    parser = commands.add(
-        "verify",
-        run_verify,
-        epilog="Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
-        "independent check exists).",
-    )
+    add("--proba", action="store_true", help=words)
+    exits = "Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
+    exits += "independent check exists)."
+    parser = commands.add("verify", run_verify, epilog=exits)
     _add_run(parser)
     parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
     add_json(parser, "the verification")
-    parser = commands.add(
-        "prove", run_prove, epilog="Exit 0: written, 2: refused, 3: written, not checked in time."
-    )
-    _add_run(parser)
-    parser.add_argument(
-        "--output", metavar="FOLDER", required=True, help="gets tree.opb, tree.pbp and README"
-    )
-    parser.add_argument(
-        "--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)"
-    )
-    parser.add_argument(
-        "--time-limit",
-        metavar="S",
-        type=float,
-        default=600.0,
-        help="of writing, estimated, and of a check (600)",
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="follow the proof with the checker of the package"
-    )
-    parser.add_argument(
-        "--checker", metavar="PROGRAM", help="follow it with this one instead, such as veripb"
-    )
-    parser = commands.add("model", run_model)
-    _add_run(parser)
-    parser.add_argument(
-        "--output", metavar="FILE.lp|.mps", required=True, help="beside it goes the tree, as .mst"
-    )
-    parser = commands.add("report", run_make_report)
-    _add_run(parser)
-    parser.add_argument("--output", metavar="FILE.html", required=True)
+    exits = "Exit 0: written, 2: refused, 3: written, not checked in time."
+    add = _add_run(commands.add("prove", run_prove, epilog=exits))
+    add("--output", metavar="FOLDER", required=True, help="gets tree.opb, tree.pbp and README")
+    add("--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)")
+    words = "of writing, estimated, and of a check (600)"
+    add("--time-limit", metavar="S", type=float, default=600.0, help=words)
+    add("--check", action="store_true", help="follow the proof with the checker of the package")
+    add("--checker", metavar="PROGRAM", help="follow it with this one instead, such as veripb")
+    add, words = _add_run(commands.add("model", run_model)), "beside it goes the tree, as .mst"
+    add("--output", metavar="FILE.lp|.mps", required=True, help=words)
+    add = _add_run(commands.add("report", run_make_report))
+    add("--output", metavar="FILE.html", required=True)
     parser = commands.add("runs")
-    parser.add_argument(
-        "--store", metavar="FILE", help="file of the history; by default that of the app"
-    )
+    words = "file of the history; by default that of the app"
+    parser.add_argument("--store", metavar="FILE", help=words)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, run, words in (
         ("list", run_list, "one line per run, newest first"),
@@ -110,20 +85,16 @@ def add_commands(commands: Any) -> None:
             action.add_argument("--rows", action="store_true", help=help_rows)
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    """Add what names a stored run."""
-    parser.add_argument(
-        "of",
-        metavar="RUN",
-        help="file of octcore solve --json or --model, of octcore runs export, or the id of a run "
-        "of the history",
-    )
-    parser.add_argument(
-        "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
-    )
+def _add_run(parser: argparse.ArgumentParser) -> Callable[..., argparse.Action]:
+    """Add what names a stored run; returns what adds further options."""
+    words = "file of octcore solve --json or --model, of octcore runs export, or the id of a run "
+    parser.add_argument("of", metavar="RUN", help=words + "of the history")
+    words = "the rows of the solve, where the file has none"
+    parser.add_argument("--data", metavar="DATA.csv", help=words)
     add_reading_options(parser)
     parser.set_defaults(target=None)  # the run names it
     parser.add_argument("--store", metavar="FILE", help="file of the history")
+    return parser.add_argument
 
 
 def run_predict(arguments: argparse.Namespace) -> int:
@@ -219,23 +190,15 @@ def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, OctError):
             raise
-        raise ModelFileError(
-            "BROKEN_RUN", f"{arguments.of} cannot be read as a run: {error}."
-        ) from error
+        message = f"{arguments.of} cannot be read as a run: {error}."
+        raise ModelFileError("BROKEN_RUN", message) from error
 
 
 def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:
     """Write what a model file claims in the form of a run."""
-    summary = record["summary"]
-    kept = ("settings", "tree", "encoding", "classes")
-    return {
-        **summary,
-        **{name: record[name] for name in kept},
-        "format": "octcore-run",
-        "version": 1,
-        "timings": {},
-        "model_size": {},
-    }
+    kept = {name: record[name] for name in ("settings", "tree", "encoding", "classes")}
+    claimed = {"format": "octcore-run", "version": 1, "timings": {}, "model_size": {}}
+    return {**record["summary"], **kept, **claimed}
 
 
 def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
@@ -262,11 +225,8 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
     except DataError as error:
         raise (other if error.code == "UNKNOWN_COLUMN" else error) from None
     if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:
-        raise SettingsError(
-            "OTHER_ROWS",
-            f"{arguments.data} is not the file of this run ({of_run['name']}): other content.",
-            "data",
-        )
+        message = f"{arguments.data} is not the file of this run ({of_run['name']}): other content."
+        raise SettingsError("OTHER_ROWS", message, "data")
     same_columns = list(data.feature_names) == record["encoding"]["raw_features"]
     if not same_columns or list(data.classes) != list(record["classes"]):
         raise other

@@ -1,7 +1,5 @@
 """`octcore tune`: hyperparameters by cross-validation."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any
@@ -35,17 +33,11 @@ def add_commands(commands: Any) -> None:
     parser = commands.add("tune", run_tune)
     options.add_data_options(parser)
     options.add_solve_options(parser, without=IGNORED)
-    parser.add_argument(
-        "--grid",
-        metavar="NAME=V,V,...",
-        action="append",
-        default=[],
-        help="again for every name (default: what the formulation declares, often depths too)",
-    )
+    words = "again for every name (default: what the formulation declares, often depths too)"
+    options.add_many(parser, "--grid", "NAME=V,V,...", words)
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
-    parser.add_argument(
-        "--choice", metavar="KEY", help=f"{', '.join(CHOICES)} (default: the formulation's own)"
-    )
+    words = f"{', '.join(CHOICES)} (default: the formulation's own)"
+    parser.add_argument("--choice", metavar="KEY", help=words)
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
     options.add_json(parser, "every fit")
