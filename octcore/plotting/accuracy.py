@@ -73,13 +73,9 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     for kind, suffix in (("training rows", "-open"), ("held-out rows", "")):
         look = {"symbol": f"circle{suffix}", "size": 11, "color": palette.text}
         curve(figure, [BREAK], kind, marker=look)
-    figure.update_yaxes(
-        tickvals=list(range(len(records))),
-        ticktext=names,
-        range=[len(records) - 0.5, -0.5],
-        showgrid=False,
-        ticks="",
-    )
+    ends = [len(records) - 0.5, -0.5]
+    look = {"tickvals": [*range(len(records))], "ticktext": names, "showgrid": False, "ticks": ""}
+    figure.update_yaxes(range=ends, **look)
     values = [v for record in records for v in (*record.training, *record.held_out)] or [0.0, 1.0]
     span = [max(0.0, min(values) - 0.03), min(1.005, max(values) + 0.03)]
     figure.update_xaxes(title_text="accuracy", tickformat=".0%", range=span)
@@ -140,13 +136,10 @@ def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
     scores = tuple(Score(candidate, tuple(values)) for candidate, values in found.items())
     across = _axis([dict(score.candidate) for score in scores])
     values = dict.fromkeys(dict(score.candidate).get(across) for score in scores)
-    ordered = sorted(values, key=_rank) if across else []
-    return TuningPlot(scores, across, tuple(ordered), best)
-
-
-def _rank(value: Any) -> tuple[bool, float]:
-    is_number = isinstance(value, (int, float))
-    return (is_number, float(value) if is_number else 0.0)
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    others = [value for value in values if not isinstance(value, (int, float))]
+    ordered = (*others, *sorted(numbers)) if across else ()
+    return TuningPlot(scores, across, ordered, best)
 
 
 def _axis(candidates: Sequence[dict[str, Any]]) -> str:
@@ -244,18 +237,14 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
         customdata=[[s.spread, len(s.values)] for s in best],
         text=names,
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(best))), ticktext=names, range=[len(best) - 0.4, -0.6],
-        showgrid=False, ticks="",
-    )  # fmt: skip
+    look = {"tickvals": [*range(len(best))], "ticktext": names, "showgrid": False, "ticks": ""}
+    figure.update_yaxes(range=[len(best) - 0.4, -0.6], **look)
     figure.update_xaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
     return figure
 
 
 def _bars(values: Sequence[float], colour: str) -> dict[str, Any]:
-    return {
-        "type": "data", "array": list(values), "color": colour, "thickness": 1.6, "width": 5
-    }  # fmt: skip
+    return dict(type="data", array=list(values), color=colour, thickness=1.6, width=5)
 
 
 def _star(figure: go.Figure, x: float, y: float, palette: Palette) -> None:
@@ -336,23 +325,17 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         layout=base_layout(palette, has_legend=False, height=max(214, 104 + 40 * n)),
     )
     size = 15 if n <= MOST_CLASSES / 2 else 11
-    figure.layout.annotations = [
-        {
-            "x": predicted,
-            "y": true,
-            "text": str(int(value)) if value else "·",
-            "showarrow": False,
-            "font": {"size": size, "color": ink_on(ground) if strong else palette.text},
-        }
-        for (true, predicted), value in np.ndenumerate(counts)
-        for strong in [shares[true, predicted] > 0.55 and predicted < n]
-        for ground in ["#0072B2" if true == predicted else "#D55E00"]
-    ]
-    figure.update_xaxes(title_text="predicted class", showgrid=False, ticks="", type="category")
+    cells = []
+    for (true, predicted), value in np.ndenumerate(counts):
+        strong = shares[true, predicted] > 0.55 and predicted < n
+        ink = ink_on("#0072B2" if true == predicted else "#D55E00") if strong else palette.text
+        words, font = str(int(value)) if value else "·", {"size": size, "color": ink}
+        cells.append(dict(x=predicted, y=true, text=words, showarrow=False, font=font))
+    figure.layout.annotations = cells
+    look = {"showgrid": False, "ticks": "", "type": "category"}
+    figure.update_xaxes(title_text="predicted class", **look)
     title = {"text": "true class", "standoff": 8}  # else it stands in long names
-    figure.update_yaxes(
-        title=title, autorange="reversed", showgrid=False, ticks="", type="category"
-    )
+    figure.update_yaxes(title=title, autorange="reversed", **look)
     return figure
 
 

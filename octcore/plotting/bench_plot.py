@@ -245,9 +245,8 @@ def beside_the_paper(
         if pairs := published_data(lines, measure):
             caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
             figure = published_figure(pairs, measure, palette)
-            found.append(
-                (caption, figure, f"{text.count(len(pairs), 'figure')} of ours beside the paper's.")
-            )
+            told = f"{text.count(len(pairs), 'figure')} of ours beside the paper's."
+            found.append((caption, figure, told))
     roots = root_bounds(lines)
     if roots is not None:
         caption = "Distance of the root bound from the optimum"
@@ -276,12 +275,9 @@ class RootBounds:
         if not whole:
             return "No instance has a root bound of every model."
         means = (sum(column) / len(whole) for column in zip(*whole, strict=True))  # type: ignore[arg-type]
-        parts = (
-            f"{name} {text.percent(mean)}" for name, mean in zip(self.models, means, strict=True)
-        )
-        return (
-            f"Mean over {text.count(len(whole), 'instance')} with all bounds: {', '.join(parts)}."
-        )
+        pairs = zip(self.models, means, strict=True)
+        parts = ", ".join(f"{name} {text.percent(mean)}" for name, mean in pairs)
+        return f"Mean over {text.count(len(whole), 'instance')} with all bounds: {parts}."
 
 
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:

@@ -1,7 +1,7 @@
 """Two trees compared: where they differ, and what a condition costs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,15 +111,10 @@ def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | 
         high = before.objective - after.objective
         bound = after.objective if after.is_optimal else after.bound
         low = None if bound is None else max(0.0, before.objective - bound)
-    return Price(
-        shares[0],
-        shares[1],
-        after.tree.n_leaves - before.tree.n_leaves,
-        low if same_objective else None,
-        high if same_objective else None,
-        None if same_objective else before.is_optimal and after.is_optimal,
-        of_costs,
-    )
+    leaves, own = after.tree.n_leaves - before.tree.n_leaves, None
+    if not same_objective:
+        low, high, own = None, None, before.is_optimal and after.is_optimal
+    return Price(shares[0], shares[1], leaves, low, high, own, of_costs)
 
 
 def price_words(price: Price, change: str) -> str:
@@ -185,41 +180,41 @@ def change_words(constraints: Mapping[str, Any]) -> str:
 def condition_words(constraints: Mapping[str, Any]) -> str:
     """Name conditions within a sentence, such as "using at most 3 leaves and starting with age"."""
     parts = [_change(name, value) for name, value in constraints.items()]
-    if not parts:
-        return "no further condition"
-    return _all(parts)
+    return _all(parts or ["no further condition"])
 
 
-def _all(words: Sequence[object]) -> str:
+def _all(words: Iterable[object]) -> str:
     """Join words: ``a``, ``a and b``, ``a, b and c``."""
     *first, last = map(str, words)
     return f"{', '.join(first)} and {last}" if first else last
 
 
+_WAYS = {"up": "only rise", "down": "only fall"}
+_CHANGES: dict[str, Callable[[Any], str]] = {
+    "forbidden_features": lambda names: f"dropping {_all(names)}",
+    "root_feature": lambda name: f"starting with {name}",
+    "forbidden_pairs": lambda pairs: (
+        "not using " + " or ".join(f"{a} together with {b}" for a, b in pairs)
+    ),
+    "feature_once_per_path": lambda _: "testing no feature twice on a path",
+    "monotone": lambda ways: (
+        f"letting the prediction {_all(f'{_WAYS[way]} with {name}' for name, way in ways.items())}"
+    ),
+    "class_weight": lambda value: f"weighing {_weights(value)}",
+    "min_recall": lambda floors: (
+        f"getting at least {', '.join(f'{100 * s:g} % of {k}' for k, s in floors.items())} right"
+    ),
+    "max_features": lambda most: f"using at most {text.count(most, 'feature')}",
+    "max_leaves": lambda most: f"using at most {text.count(most, 'leaf')}",
+    "max_splits": lambda most: f"using at most {text.count(most, 'split')}",
+    "min_samples_leaf": lambda least: f"asking for {least} rows in every leaf",
+}
+"""By name of a side constraint: what a value of it changes."""
+
+
 def _change(name: str, value: Any) -> str:
-    if name == "forbidden_features":
-        return f"dropping {_all(value)}"
-    if name == "root_feature":
-        return f"starting with {value}"
-    if name == "forbidden_pairs":
-        return "not using " + " or ".join(f"{a} together with {b}" for a, b in value)
-    if name == "feature_once_per_path":
-        return "testing no feature twice on a path"
-    if name == "monotone":
-        ways = {"up": "only rise", "down": "only fall"}
-        said = [f"{ways[way]} with {column}" for column, way in value.items()]
-        return f"letting the prediction {_all(said)}"
-    if name == "class_weight":
-        return f"weighing {_weights(value)}"
-    if name == "min_recall":
-        floors = ", ".join(f"{100 * share:g} % of {label}" for label, share in value.items())
-        return f"getting at least {floors} right"
-    if name in {"max_features", "max_leaves", "max_splits"}:
-        noun = {"max_features": "feature", "max_leaves": "leaf", "max_splits": "split"}[name]
-        plural = {"leaf": "leaves"}.get(noun, noun + "s")
-        return f"using at most {value} {noun if value == 1 else plural}"
-    if name == "min_samples_leaf":
-        return f"asking for {value} rows in every leaf"
+    if name in _CHANGES:
+        return _CHANGES[name](value)
     if isinstance(value, Mapping) and "attribute" in value:
         limit = f"{100 * float(value['max_gap']):g} points"
         level = f" at every level of {value['given']}" if value.get("given") else ""

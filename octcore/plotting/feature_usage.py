@@ -43,13 +43,9 @@ def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
             table[raw, position] = value / total
     order = [int(i) for i in np.argsort(-table.sum(axis=1), kind="stable") if table[i].any()]
     used = tuple(encoding.raw_features[i] for i in order)
-    return FeatureUsage(
-        nodes,
-        used,
-        tuple(tuple(float(v) for v in table[i]) for i in order),
-        split_texts(tree, encoding),
-        tuple(name for name in encoding.raw_features if name not in used),
-    )
+    shares = tuple(tuple(float(v) for v in table[i]) for i in order)
+    unused = tuple(name for name in encoding.raw_features if name not in used)
+    return FeatureUsage(nodes, used, shares, split_texts(tree, encoding), unused)
 
 
 MOST_FEATURES, MOST_NODES = 30, 15

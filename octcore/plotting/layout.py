@@ -25,6 +25,7 @@ def base_layout(
         "title": {"font": {"color": palette.text, "size": 13}},
         "automargin": True,
     }
+    ink = {"color": palette.text}
     return go.Layout(
         {
             "height": height,
@@ -49,11 +50,7 @@ def base_layout(
                 "color": palette.muted,
                 "activecolor": palette.text,
             },
-            "hoverlabel": {
-                "bgcolor": palette.surface,
-                "bordercolor": palette.muted,
-                "font": {"color": palette.text},
-            },
+            "hoverlabel": {"bgcolor": palette.surface, "bordercolor": palette.muted, "font": ink},
             "xaxis": axis,
             "yaxis": axis,
             **extra,

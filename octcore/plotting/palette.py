@@ -23,18 +23,9 @@ CLASS_COLOURS = (
 )
 """As many as have no factor in common with the markers: colour and mark together repeat late."""
 CLASS_MARKERS = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "cross",
-    "star",
-    "hexagon",
-    "triangle-down",
-    "pentagon",
-    "hourglass",
-    "bowtie",
-)
+    "circle", "square", "triangle-up", "diamond", "cross", "star", "hexagon", "triangle-down",
+    "pentagon", "hourglass", "bowtie",
+)  # fmt: skip
 ASK_COLOUR = "#8a94a3"
 """Of leaves that leave their rows to a person: no class looks like it."""
 DARK_INK, LIGHT_INK = "#14181f", "#ffffff"
@@ -65,49 +56,33 @@ class Palette:
 
     def class_colour(self, index: int) -> str:
         """Colour of a class by its index; of asking a person for -1."""
-        if index < 0:
-            return ASK_COLOUR
-        return CLASS_COLOURS[index % len(CLASS_COLOURS)]
+        return ASK_COLOUR if index < 0 else CLASS_COLOURS[index % len(CLASS_COLOURS)]
 
     def class_marker(self, index: int) -> str:
         """Plotly marker symbol of a class by its index; of asking a person for -1."""
-        if index < 0:
-            return "circle"
-        return CLASS_MARKERS[index % len(CLASS_MARKERS)]
+        return "circle" if index < 0 else CLASS_MARKERS[index % len(CLASS_MARKERS)]
 
     def class_tint(self, index: int, opacity: float = 0.22) -> str:
         """Class colour as a translucent fill."""
         return translucent(self.class_colour(index), opacity)
 
 
-LIGHT = Palette(
-    name="light",
-    text="#1b2330",
-    muted="#5c6675",
-    grid="#dfe3ea",
-    surface="#f4f6f9",
-    background="#ffffff",
-    outline="#1b2330",
-    incumbent="#0072B2",
-    bound="#D55E00",
-    optimum="#007a5a",
-    refuted="#b3261e",
-    accent="#c2185b",
-)
-DARK = Palette(
-    name="dark",
-    text="#e8ecf2",
-    muted="#a3adbb",
-    grid="#343c4a",
-    surface="#1b212c",
-    background="#11151c",
-    outline="#e8ecf2",
-    incumbent="#56B4E9",
-    bound="#f08c42",
-    optimum="#35c79d",
-    refuted="#ff8a80",
-    accent="#ff6fa3",
-)
+_THEMES = {
+    "text": ("#1b2330", "#e8ecf2"),
+    "muted": ("#5c6675", "#a3adbb"),
+    "grid": ("#dfe3ea", "#343c4a"),
+    "surface": ("#f4f6f9", "#1b212c"),
+    "background": ("#ffffff", "#11151c"),
+    "outline": ("#1b2330", "#e8ecf2"),
+    "incumbent": ("#0072B2", "#56B4E9"),
+    "bound": ("#D55E00", "#f08c42"),
+    "optimum": ("#007a5a", "#35c79d"),
+    "refuted": ("#b3261e", "#ff8a80"),
+    "accent": ("#c2185b", "#ff6fa3"),
+}
+"""Every colour on a light ground, and on a dark one."""
+LIGHT = Palette("light", **{name: light for name, (light, _) in _THEMES.items()})
+DARK = Palette("dark", **{name: dark for name, (_, dark) in _THEMES.items()})
 
 
 def palette_for(theme: str | None) -> Palette:

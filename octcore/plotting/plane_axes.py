@@ -18,7 +18,6 @@ from octcore.tree.wording import format_number
 
 Scale = Literal["linear", "log", "rank", "levels"]
 Floats = npt.NDArray[np.float64]
-
 PADDING = 0.05  # of the range, so that no point lies on the frame
 MOST_LEVELS = 12
 """Strips of more categories are too narrow for dots and names."""
@@ -146,9 +145,8 @@ def make_axis(tables: Sequence[Dataset], name: str, is_spread: bool = True) -> A
         return Axis(name, (10.0**low, 10.0**high), scale)
     ends = _padded(values)
     if scale == "rank":
-        return Axis(
-            name, ends, scale, knots=np.concatenate([ends[:1], np.unique(values), ends[1:]])
-        )
+        knots = np.concatenate([ends[:1], np.unique(values), ends[1:]])
+        return Axis(name, ends, scale, knots=knots)
     return Axis(name, ends)
 
 

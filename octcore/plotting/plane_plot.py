@@ -109,9 +109,8 @@ def plane_data(
     used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
     others = typical_values(data, sorted(used)) | dict(held or {})
     places = places or Places(make_axis([data], x), make_axis([data], y))
-    axes = (places.across, places.up)
-    levels = {axis.name: axis.levels for axis in axes if axis.scale == "levels"}
-    across, up = axes
+    across, up = places.across, places.up
+    levels = {axis.name: axis.levels for axis in (across, up) if axis.scale == "levels"}
     view = PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels)
     X = encoding.transform(data.frame)
     last = data.n_classes - 1
@@ -153,7 +152,9 @@ def _dots_of(
     computed: tuple[np.ndarray, Mapping[int, NodeMargin], Mapping[str, Any]],
 ) -> Dots:
     X, margins, others = computed
-    rows = _shown_rows(len(X))
+    rows = np.arange(len(X))
+    if len(rows) > MOST_POINTS:
+        rows = np.sort(np.random.default_rng(0).choice(len(X), MOST_POINTS, replace=False))
     frame = data.frame.iloc[rows]
     leaves = tree.apply(X)
     in_slice = leaves[rows]
@@ -181,12 +182,6 @@ def _dots_of(
 
 def _value_words(value: Any) -> str:
     return text.plotly(value, 24) if isinstance(value, str) else text.number(float(value))
-
-
-def _shown_rows(n: int) -> np.ndarray:
-    if n <= MOST_POINTS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False))
 
 
 def plane_figure(
@@ -269,6 +264,8 @@ def _dots(
     visited = _visits(dots.leaf, max(1, selected))
     # Rows that do not visit the selected node are faded, and those that are not in the slice.
     opacity = np.where(visited, np.where(dots.outside, 0.4, 0.95), 0.18)
+    # Larger where a cross goes on top: shape and colour still tell the true class.
+    sizes = np.where(dots.wrong, 13, 9)
     has_few = len(record.classes) <= MOST_NAMED
     named = {region.code for region in record.regions}
     for k, name in enumerate(text.unique_labels(record.classes, 24)):
@@ -286,12 +283,7 @@ def _dots(
                 [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]
                 for i in here
             ],
-            # Larger where a cross goes on top: shape and colour still tell the true class.
-            marker=look
-            | {
-                "size": np.where(dots.wrong[here], 13, 9).tolist(),
-                "opacity": opacity[here].tolist(),
-            },
+            marker=look | {"size": sizes[here].tolist(), "opacity": opacity[here].tolist()},
         )
         if has_few or k in named:
             curve(figure, [BREAK], name, marker=look)  # plotly names marks as faint as their rows

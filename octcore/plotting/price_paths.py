@@ -98,16 +98,11 @@ def refer_figure(
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.muted, "dash": "dot", "width": 1.5})
     figure.update_xaxes(title_text="cost of asking a person")
+    own = {"overlaying": "y", "side": "right", "rangemode": "tozero", "showgrid": False}
     figure.update_layout(
         margin={"r": 64},
         yaxis={"title": {"text": "share of rows"}, "tickformat": ".0%", "rangemode": "tozero"},
-        yaxis2={
-            "title": {"text": "mean cost"},
-            "overlaying": "y",
-            "side": "right",
-            "rangemode": "tozero",
-            "showgrid": False,
-        },
+        yaxis2={"title": {"text": "mean cost"}, **own},
     )
     return figure
 

@@ -140,19 +140,13 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
     possible = plane_columns(train)
     axes = default_axes(found, run.encoding, train)
     if axes is None:
-        raise SettingsError(
-            "NO_PLANE",
-            f"A plane needs two columns of numbers, or of at most {MOST_LEVELS} categories.",
-            "x",
-        )
+        message = f"A plane needs two columns of numbers, or of at most {MOST_LEVELS} categories."
+        raise SettingsError("NO_PLANE", message, "x")
     chosen = (axes[0] if x is None else x, axes[1] if y is None else y)
     for name, setting in zip(chosen, "xy", strict=True):
         if name not in possible:
-            raise SettingsError(
-                "NOT_AN_AXIS",
-                f"{name!r} cannot be an axis; these can: {', '.join(possible[:12])}.",
-                setting,
-            )
+            message = f"{name!r} cannot be an axis; these can: {', '.join(possible[:12])}."
+            raise SettingsError("NOT_AN_AXIS", message, setting)
     if len(set(chosen)) < 2:
         message = f"Both axes show {chosen[0]!r}; choose two columns."
         raise SettingsError("SAME_AXES", message, "y")

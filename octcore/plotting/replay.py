@@ -60,11 +60,8 @@ def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]
         if event.source == "warm start":
             source = "warm start"
         accuracy = metrics.accuracy(event.tree, X, y)
-        frames.append(
-            Frame(
-                event.seconds, event.incumbent, event.bound, event.gap, source, event.tree, accuracy
-            )
-        )
+        known = (event.seconds, event.incumbent, event.bound, event.gap)
+        frames.append(Frame(*known, source, event.tree, accuracy))
     return tuple(frames)
 
 
@@ -145,10 +142,8 @@ def cut_pictures(
         if event.kind != "cuts":
             continue
         for raw in event.details.get("pictures", ()):
-            picture = _picture(event.seconds, dict(raw), encoding, distinct, classes)
-            if picture is not None:
-                found.append(picture)
-    return tuple(found)
+            found.append(_picture({**raw, "seconds": event.seconds}, encoding, distinct, classes))
+    return tuple(picture for picture in found if picture is not None)
 
 
 def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
@@ -175,13 +170,9 @@ def points_only(record: PlaneRecord) -> PlaneRecord:
 
 
 def _picture(
-    seconds: float,
-    raw: dict[str, Any],
-    encoding: Encoding,
-    distinct: np.ndarray,
-    classes: tuple[Any, ...],
+    raw: dict[str, Any], encoding: Encoding, distinct: np.ndarray, classes: tuple[Any, ...]
 ) -> CutPicture | None:
-    family = str(raw.get("kind", ""))
+    seconds, family = raw["seconds"], str(raw.get("kind", ""))
     if "left" in raw and "right" in raw:
         left = tuple(int(distinct[i]) for i in raw["left"] if i < len(distinct))
         right = tuple(int(distinct[i]) for i in raw["right"] if i < len(distinct))
@@ -259,24 +250,18 @@ def place_of(node: int) -> tuple[float, float]:
 def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette) -> go.Figure:
     """Draw a cut that speaks of nodes, arcs or a path."""
     figure = go.Figure(layout=base_layout(palette, height=120 + 90 * depth, has_legend=False))
-    on_path = {(m, 2 * m + side): name for m, side, name in picture.path}
     for node in topology.branch_nodes(depth):
         for child in topology.children(node):
-            _arc(figure, (node, child), picture, on_path, palette)
+            _arc(figure, (node, child), picture, palette)
     _nodes(figure, picture, depth, palette)
     figure.update_xaxes(visible=False, range=[-0.02, 1.02], fixedrange=True)
     figure.update_yaxes(visible=False, range=[-depth - 0.35, 0.35], fixedrange=True)
     return figure
 
 
-def _arc(
-    figure: go.Figure,
-    arc: tuple[int, int],
-    picture: CutPicture,
-    on_path: dict[tuple[int, int], str],
-    palette: Palette,
-) -> None:
+def _arc(figure: go.Figure, arc: tuple[int, int], picture: CutPicture, palette: Palette) -> None:
     (x1, y1), (x2, y2) = (place_of(node) for node in arc)
+    on_path = {(m, 2 * m + side): name for m, side, name in picture.path}
     line = {"color": palette.muted, "width": 1.2}
     if arc in picture.arcs:
         line = {"color": palette.accent, "width": 4, "dash": "dash"}
@@ -302,12 +287,7 @@ def _nodes(figure: go.Figure, picture: CutPicture, depth: int, palette: Palette)
     symbols = ["square" if node in branch else "circle" for node in nodes]
     edges = [palette.accent if node in picture.nodes else palette.muted for node in nodes]
     widths = [4 if node in picture.nodes else 1.2 for node in nodes]
-    silent(
-        figure,
-        [place_of(node)[0] for node in nodes],
-        [place_of(node)[1] for node in nodes],
-        mode="markers+text",
-        text=[str(node) for node in nodes],
-        textfont={"color": palette.text, "size": 13},
-        marker=mark(symbols, 30, palette.surface, edges, widths),
-    )
+    x, y = zip(*map(place_of, nodes), strict=True)
+    look = mark(symbols, 30, palette.surface, edges, widths)
+    words, font = [str(node) for node in nodes], {"color": palette.text, "size": 13}
+    silent(figure, x, y, mode="markers+text", text=words, textfont=font, marker=look)

@@ -107,39 +107,26 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     figure = go.Figure(layout=base_layout(palette, height=300, barmode="stack", bargap=0.03))
     names = text.unique_labels(record.classes, 24)
     edges = np.array(record.edges)
+    middles = (edges[:-1] + edges[1:]) / 2
+    x: Any = text.unique_labels(record.levels, 24) if record.levels else middles
     for k, name in enumerate(names):
-        if record.levels:
-            x: Any = text.unique_labels(record.levels, 24)
-            width = None
-        else:
-            x, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+        edge = {"color": palette.outline, "width": 0.5}
         figure.add_bar(
             x=x,
             y=record.counts[k],
-            width=width,
+            width=None if record.levels else np.diff(edges),
             name=name,
-            marker={
-                "color": palette.class_colour(k),
-                "line": {"color": palette.outline, "width": 0.5},
-            },
+            marker={"color": palette.class_colour(k), "line": edge},
             customdata=[text.count(n, "row") for n in record.counts[k]],
             hovertemplate=f"{name}: %{{customdata}}<extra></extra>",
         )
     for threshold in record.thresholds:
         figure.add_vline(x=threshold, line={"color": palette.text, "width": 1.5, "dash": "dash"})
         figure.add_annotation(
-            x=threshold,
-            y=1,
-            yref="paper",
-            yanchor="top",
-            text=f"{threshold:.4g}",
-            textangle=-90,
-            xshift=-8,
-            showarrow=False,
-            font={"size": 12, "color": palette.text},
-            bgcolor=palette.background,
-            borderpad=1,
-        )
+            x=threshold, y=1, yref="paper", yanchor="top", text=f"{threshold:.4g}", textangle=-90,
+            xshift=-8, showarrow=False, font={"size": 12, "color": palette.text},
+            bgcolor=palette.background, borderpad=1,
+        )  # fmt: skip
     _add_others(figure, record, palette)
     figure.update_xaxes(title_text=text.plotly(record.column, 60))
     if record.levels:

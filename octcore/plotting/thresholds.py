@@ -6,12 +6,15 @@ A moment of the search over thresholds is told as ``open``, spans of thresholds 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.graph_objects as go
 
+from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, base_layout, curve, mark, ruler
@@ -21,11 +24,6 @@ from octcore.tree.wording import split_words
 
 if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue, ThresholdValue
-from collections import Counter
-
-import numpy as np
-
-from octcore.data.dataset import Dataset
 
 MOST_FEATURES = 24
 ROUNDING = 1e-12

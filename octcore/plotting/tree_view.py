@@ -72,18 +72,14 @@ def node_histograms(tree: Tree, encoding: Encoding, data: Dataset) -> dict[int, 
             cuts = [end[0] for pair in condition.intervals for end in pair]
         else:
             continue
-        histogram = _count(values, data.codes[rows], tree.n_classes, cuts, band)
+        histogram = _count(values, data.codes[rows], tree.n_classes, cuts)
         if histogram is not None:
-            found[node] = histogram
+            found[node] = histogram if band is None else histogram.with_span(band)
     return found
 
 
 def _count(
-    values: np.ndarray,
-    codes: np.ndarray,
-    n_classes: int,
-    cuts: list[float],
-    band: tuple[float, float] | None,
+    values: np.ndarray, codes: np.ndarray, n_classes: int, cuts: list[float]
 ) -> NodeHistogram | None:
     cuts = [cut for cut in cuts if math.isfinite(cut)]
     values, codes = values[np.isfinite(values)], codes[np.isfinite(values)]
@@ -97,8 +93,7 @@ def _count(
     table = np.zeros((BINS, n_classes), dtype=np.int64)
     np.add.at(table, (position, codes), 1)
     counts = tuple(tuple(int(v) for v in row) for row in table)
-    found = NodeHistogram(counts, tuple(_share(cut, ends) for cut in cuts), ends)
-    return found if band is None else found.with_span(band)
+    return NodeHistogram(counts, tuple(_share(cut, ends) for cut in cuts), ends)
 
 
 def _share(value: float, ends: tuple[float, float]) -> float:
@@ -162,20 +157,12 @@ def tree_view_data(
     for node, summary in metrics.node_summaries(tree, X, data.codes).items():
         label = tree.labels.get(node)
         answer = None if label is None else tree.class_of(label)
-        views.append(
-            NodeView(
-                node,
-                text.minus(text.printable(words[node], WORDS_SHOWN))
-                if label is None
-                else classes[label],
-                _detail(summary, answer, widths.get(node)),
-                summary.n_samples,
-                summary.class_counts,
-                label,
-                node in tree.splits and asks_for_right(tree.splits[node], encoding),
-                histograms.get(node),
-            )
-        )
+        said, is_swapped = "" if label is None else classes[label], False
+        if label is None:
+            said = text.minus(text.printable(words[node], WORDS_SHOWN))
+            is_swapped = asks_for_right(tree.splits[node], encoding)
+        rows = (_detail(summary, answer, widths.get(node)), summary.n_samples, summary.class_counts)
+        views.append(NodeView(node, said, *rows, label, is_swapped, histograms.get(node)))
     return TreeView(tuple(views), classes, tree.n_targets, badge, proven)
 
 

@@ -13,27 +13,14 @@ from octcore.plotting import bench_plot
 from octcore.plotting.palette import LIGHT
 from octcore.reports.page import table
 
-COLUMNS = {
-    "dataset": "data set",
-    "encoding": "encoding",
-    "formulation": "formulation",
-    "depth": "depth",
-    "parameters": "parameters",
-    "status": "status",
-    "objective": "objective",
-    "reference_objective": "published",
-    "gap": "gap",
-    "reference_gap": "published gap",
-    "test_accuracy": "test accuracy",
-    "reference_accuracy": "published accuracy",
-    "seconds": "seconds",
-    "cpu_seconds": "CPU seconds",
-    "reference_seconds": "published seconds",
-    "limit": "limit",
-    "load": "load",
-    "note": "note",
-}
+COLUMNS = (
+    "dataset", "encoding", "formulation", "depth", "parameters", "status", "objective",
+    "reference_objective", "gap", "reference_gap", "test_accuracy", "reference_accuracy",
+    "seconds", "cpu_seconds", "reference_seconds", "limit", "load", "note",
+)  # fmt: skip
 """Columns of the tables; one that is empty for a suite is left out."""
+TITLES = {"dataset": "data set", "reference_objective": "published", "cpu_seconds": "CPU seconds"}
+"""Heads of columns; of others the name, of which `reference` is what is published."""
 STYLE = (
     "body{font-family:sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;font-size:.85rem;display:block;overflow-x:auto}"
@@ -68,14 +55,9 @@ def _section(key: str, name: str, lines: list[Cells]) -> Section:
     suite = list_suites().get(key)
     machines = dict.fromkeys(cells["machine"] for cells in lines if cells.get("machine"))
     run = [cells for cells in lines if cells["status"] not in NOT_RUN]
-    return Section(
-        f"{suite.title if suite else key} ({name})",
-        tuple(machines),
-        tuple(_facts(lines, run)),
-        summary(run),
-        _table(lines),
-        tuple(_figures(run)),
-    )
+    title, facts = f"{suite.title if suite else key} ({name})", tuple(_facts(lines, run))
+    figures = tuple(_figures(run))
+    return Section(title, tuple(machines), facts, summary(run), _table(lines), figures)
 
 
 def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
@@ -113,7 +95,8 @@ def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
 def _table(lines: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:
     shown = [name for name in COLUMNS if any(cells.get(name) for cells in lines)]
     rows = [tuple(_short(cells.get(name, "")) for name in shown) for cells in lines]
-    return (tuple(COLUMNS[name] for name in shown), *rows)
+    heads = {name: name.replace("reference", "published").replace("_", " ") for name in shown}
+    return (tuple((heads | TITLES)[name] for name in shown), *rows)
 
 
 def _short(cell: str) -> str:

@@ -123,9 +123,8 @@ def _thresholds(run: SolvedRun) -> str:
         "the tree stays, what is below is searched again and proven."
     )
     found = _table(("node", "question", "threshold may be"), rows)
-    return f'<h2>How far the thresholds may move</h2>{found}<p class="weak">{words}</p>' * bool(
-        rows
-    )
+    told = f'<h2>How far the thresholds may move</h2>{found}<p class="weak">{words}</p>'
+    return told if rows else ""
 
 
 def _plane(run: Run) -> str:

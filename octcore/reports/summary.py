@@ -298,13 +298,8 @@ def grown_greedily(run: SolvedRun, encoding: str = "raw") -> SolvedRun:
     """
     penalty, greedy = run.params.get("leaf_penalty"), baseline()
     return solve(
-        run.train,
-        formulation=greedy.key,
-        encoding=encoding,
-        depth=run.depth,
+        run.train, greedy.key, encoding=encoding, depth=run.depth, time_limit=20,
         params={} if penalty is None else {"leaf_penalty": penalty},
         constraints={k: v for k, v in run.constraints.items() if k in greedy.constraints},
-        time_limit=20,
-        costs=run.asked.costs,
-        refer=run.asked.refer,
-    ).needed
+        costs=run.asked.costs, refer=run.asked.refer,
+    ).needed  # fmt: skip

@@ -1,7 +1,5 @@
 """Several runs as a table, also in LaTeX, and references for a paper as BibTeX."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -72,12 +70,9 @@ def n_raw_features(run: Run) -> int:
 
 AUTHOR = re.compile(r"[^,.;]+, (?:[A-Z]\.[ -]?)+")
 HIGHS = Reference(
-    "Huangfu, Q. and Hall, J. A. J.",
-    2018,
-    "Parallelizing the dual revised simplex method",
-    "Mathematical Programming Computation 10, 119-142",
-    "10.1007/s12532-017-0130-5",
-)
+    "Huangfu, Q. and Hall, J. A. J.", 2018, "Parallelizing the dual revised simplex method",
+    "Mathematical Programming Computation 10, 119-142", "10.1007/s12532-017-0130-5",
+)  # fmt: skip
 SOLVERS = {
     "highs": HIGHS,
     "branch-and-cut": HIGHS,  # solves its LPs
