@@ -3,8 +3,6 @@
 A record of plain values, so that a worker can make it and a page can draw it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -181,11 +179,11 @@ def alternatives(
     judge = _Judge(found, attribute)
     shares = narrow.class_shares()
     smallest = narrow.smallest()
+    same = ("optimum", "leaf_penalty", "encoding", "same_columns", "seconds")
     return Alternatives(
-        optimum=found.optimum,
+        **{name: getattr(found, name) for name in same},
         searched=found.tolerance,
         tolerance=narrow.tolerance,
-        leaf_penalty=found.leaf_penalty,
         count=narrow.count,
         steps=found.by_tolerance,
         features=model_reliance(narrow),
@@ -193,9 +191,6 @@ def alternatives(
         smallest=None if smallest is None else judge(smallest),
         disagreement=1.0 - shares.max(axis=1) if narrow.count else np.zeros(len(shares)),
         favourite=shares.argmax(axis=1),
-        encoding=found.encoding,
-        same_columns=found.same_columns,
-        seconds=found.seconds,
         statements=narrow.statements,
     )
 
@@ -258,6 +253,7 @@ class _Judge:
         loss = found.optimum - objective
         used = sorted({int(found.encoding.groups[j]) for j in tree.used_features})
         rates = [float((predicted[rows] == self.positive).mean()) for rows in self.groups]
+        of_class = [hit[context.y == k] for k in range(len(context.classes))]
         return Alternative(
             tree,
             objective,
@@ -265,9 +261,6 @@ class _Judge:
             metrics.accuracy(tree, context.X, context.y),
             test_accuracy,
             tuple(found.encoding.raw_features[f] for f in used),
-            tuple(
-                float(hit[context.y == k].mean()) if (context.y == k).any() else None
-                for k in range(len(context.classes))
-            ),
+            tuple(float(own.mean()) if len(own) else None for own in of_class),
             max(rates) - min(rates) if rates else None,
         )

@@ -1,7 +1,5 @@
 """The price of binarization: the optimum on coarser and finer thresholds, and on all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -178,19 +176,11 @@ def binarization_path(
         if cancel is not None and cancel():
             break
         run = solve(
-            data,
-            SEARCH,
-            encoding=key,
-            depth=depth,
-            params={"leaf_penalty": leaf_penalty},
-            constraints=constraints,
-            time_limit=time_limit,
-            test_size=test_size,
-            seed=seed,
-            threads=threads,
+            data, SEARCH, encoding=key, depth=depth, params={"leaf_penalty": leaf_penalty},
+            constraints=constraints, time_limit=time_limit, test_size=test_size, seed=seed,
+            threads=threads, verify=False,
             cancel=cancel or Cancel(),  # an interrupt ends all solves, not this one
-            verify=False,
-        )
+        )  # fmt: skip
         points.append(_point(key, q, run))
         if on_point is not None:
             on_point(points[-1], len(points), len(keys))
@@ -200,15 +190,12 @@ def binarization_path(
 
 
 def _point(encoding: str, q: int | None, run: Run) -> BinarizationPoint:
+    same = ("status", "objective", "bound", "accuracy", "test_accuracy")
     return BinarizationPoint(
         encoding=encoding,
         q=q,
         columns=len(run.encoding.columns),
-        status=run.status,
-        objective=run.objective,
-        bound=run.bound,
-        accuracy=run.accuracy,
-        test_accuracy=run.test_accuracy,
+        **{name: getattr(run, name) for name in same},
         leaves=0 if run.tree is None else run.tree.n_leaves,
         seconds=run.timings["solve"],
         thresholds={} if run.tree is None else cuts_of(run.tree, run.encoding),

@@ -3,8 +3,6 @@
 Those of a search over settings, and several plans on the same rows, repeated on further splits.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
@@ -214,20 +212,12 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
             mean_cost = task.mean_cost(rest.codes, answers, weights)
         elif weights is not None:
             weighted = float(np.average(answers == rest.codes, weights=weights))
+    # As the MARGOT paper counts them: at every branch node anew.
+    features = sum(map(len, metrics.feature_usage(run.tree, run.encoding.groups).values()))
+    scores = (accuracy, run.accuracy or 0.0, features, run.tree.n_leaves)
+    ended = (run.status, run.gap, run.timings["total"])
     return Fit(
-        candidate,
-        outer,
-        inner,
-        accuracy,
-        run.accuracy or 0.0,
-        # As the MARGOT paper counts them: at every branch node anew.
-        sum(map(len, metrics.feature_usage(run.tree, run.encoding.groups).values())),
-        run.tree.n_leaves,
-        run.status,
-        run.gap,
-        run.timings["total"],
-        mean_cost=mean_cost,
-        weighted_accuracy=weighted,
+        candidate, outer, inner, *scores, *ended, mean_cost=mean_cost, weighted_accuracy=weighted
     )
 
 

@@ -42,12 +42,9 @@ from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(
-    "tolerance",
-    0.02,
+    "tolerance", 0.02, low=0.0, high=1.0,
     help="How much a tree's objective may lie below the optimum, in accuracy.",
-    low=0.0,
-    high=1.0,
-)
+)  # fmt: skip
 FORMULATION = "threshold-search"
 """What trees are counted of: the one that `octcore.solve` solves when nothing is said."""
 SOURCE = "near-optimal trees"
@@ -365,11 +362,8 @@ class NearOptimalTrees:
         required = old.required + tuple(self._feature(name) for name in with_features)
         banned = old.banned + tuple(self._feature(name) for name in without_features)
         if len(set(required)) > MOST_REQUIRED:
-            raise SettingsError(
-                "TOO_MANY_FEATURES",
-                f"At most {MOST_REQUIRED} features can be required at once; name fewer.",
-                "with_features",
-            )
+            message = f"At most {MOST_REQUIRED} features can be required at once; name fewer."
+            raise SettingsError("TOO_MANY_FEATURES", message, "with_features")
         limits = [limit for limit in (old.max_leaves, max_leaves) if limit is not None]
         new = Conditions(
             margin,
@@ -538,17 +532,9 @@ def near_optimal(
             "split_weight",
         )
     settings = check_settings(
-        formulation=FORMULATION,
-        encoding=encoding,
-        depth=depth,
-        params=params,
-        constraints=parsed,
-        time_limit=time_limit,
-        seed=seed,
-        test_size=test_size,
-        costs=costs,
-        refer=refer,
-    )
+        FORMULATION, params, parsed, encoding=encoding, depth=depth, time_limit=time_limit,
+        seed=seed, test_size=test_size, costs=costs, refer=refer,
+    )  # fmt: skip
     if settings.test_size:
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
     clock = _Clock(settings.time_limit, on_event, cancel)
@@ -563,9 +549,8 @@ def near_optimal(
         words = "" if fits is None else f" A tolerance of {fits:.12g} fits."
         raise TooLargeError(error.code, error.message + words, error.size) from None
     if graph is None:
-        raise SettingsError(
-            "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
-        )
+        message = "No tree keeps these constraints; relax one of them."
+        raise SettingsError("NO_TREE", message, "constraints")
     clock.report("finished", graph.ground.scored)
     graph.ground.guard = _untimed
     return NearOptimalTrees(prepared, graph, clock.elapsed, Conditions(instance.tolerance))

@@ -1,7 +1,5 @@
 """Near-optimal trees for other tools: TimberTrek's JSON, and rules as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -65,18 +63,10 @@ def rules_table(
     """
     X = encoding.transform(data.frame)
     lines = [
-        {
-            "tree": number,
-            "objective": objective,
-            "leaves": tree.n_leaves,
-            "leaf": rule.leaf,
-            "rule": " and ".join(rule.conditions) or "anything",
-            "class": rule.label,
-            "rows": rule.n_samples,
-            "right": rule.right,
-        }
-        for number, (tree, objective) in enumerate(trees, start=1)
+        (number, value, tree.n_leaves, rule.leaf, words, rule.label, rule.n_samples, rule.right)
+        for number, (tree, value) in enumerate(trees, start=1)
         for rule in rules(tree, encoding, X, data.codes)
+        for words in [" and ".join(rule.conditions) or "anything"]
     ]
     columns = ["tree", "objective", "leaves", "leaf", "rule", "class", "rows", "right"]
     return pd.DataFrame(lines, columns=columns)

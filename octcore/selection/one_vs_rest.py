@@ -1,7 +1,5 @@
 """Many classes with a formulation for two: one tree per class against the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -136,15 +134,11 @@ def solve_one_vs_rest(
         is_stopped = any(run.stop_reason in STOPPED for run in runs)
         runs.append(
             (solve if is_stopped else solver)(
-                class_versus_rest(train, label),
-                formulation=formulation,
-                time_limit=time_limit / data.n_classes,
-                seed=seed,
-                on_event=forward,
-                cancel=(lambda: True) if is_stopped else cancel,
-                **settings,
+                class_versus_rest(train, label), formulation=formulation, seed=seed,
+                time_limit=time_limit / data.n_classes, on_event=forward,
+                cancel=(lambda: True) if is_stopped else cancel, **settings,
             )
-        )
+        )  # fmt: skip
     combined = OneVsRest(data.classes, tuple(runs))
     scores = [
         float((combined.distances(part.frame).argmax(axis=1) == part.codes).mean())

@@ -1,7 +1,5 @@
 """The penalty path: the optimal tree for every number of leaves, and where they take over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -160,16 +158,9 @@ def penalty_path(
         If it was stopped or the time ran out.
     """
     settings = check_settings(
-        formulation=FORMULATION,
-        encoding=encoding,
-        depth=depth,
-        constraints=constraints,
-        time_limit=time_limit,
-        test_size=test_size,
-        seed=seed,
-        costs=costs,
-        refer=refer,
-    )
+        FORMULATION, None, constraints, encoding=encoding, depth=depth, time_limit=time_limit,
+        test_size=test_size, seed=seed, costs=costs, refer=refer,
+    )  # fmt: skip
     refuse_coupled(settings.constraints.active, "The best tree of every size cannot be searched")
     clock = Clock(settings.time_limit)
     prepared = prepare(data, settings)
@@ -185,9 +176,8 @@ def penalty_path(
             "smaller depth, a coarser encoding such as QT-5, or more time."
         ) from None
     if not optima:
-        raise SettingsError(
-            "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
-        )
+        message = "No tree keeps these constraints; relax one of them."
+        raise SettingsError("NO_TREE", message, "constraints")
     ranges = penalty_breakpoints(optima)
     steps: list[PathStep] = []
     for optimum in optima:

@@ -1,7 +1,5 @@
 """Protocols of cross-validation: which rows train, choose and test; stratified and seeded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,9 +64,8 @@ def cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.nd
             rows, test_size=share, shuffle=True, random_state=seed, stratify=y[rows]
         )
     except ValueError as error:
-        raise SettingsError(
-            "CLASS_TOO_SMALL", f"The rows cannot be split by class: {error}.", "protocol"
-        ) from error
+        message = f"The rows cannot be split by class: {error}."
+        raise SettingsError("CLASS_TOO_SMALL", message, "protocol") from error
     return np.asarray(first), np.asarray(second)
 
 

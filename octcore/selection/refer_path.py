@@ -1,7 +1,5 @@
 """What asking a person costs: the optimal tree for every price of asking, from free to useless."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,18 +58,11 @@ def refer_path(
         of_test = run.n_test > 0
         referred = run.test_referred if of_test else run.referred
         mean_cost = run.test_mean_cost if of_test else run.mean_cost
+        accuracy = run.test_accuracy if of_test else run.accuracy
         assert referred is not None
         assert mean_cost is not None
-        points.append(
-            ReferPoint(
-                refer,
-                referred,
-                run.test_accuracy if of_test else run.accuracy,
-                mean_cost,
-                run.tree.n_leaves,
-                run.is_optimal,
-            )
-        )
+        size, is_proven = run.tree.n_leaves, run.is_optimal
+        points.append(ReferPoint(refer, referred, accuracy, mean_cost, size, is_proven))
         if on_point is not None:
             on_point(points[-1], len(points), steps + 1)
     return tuple(points)

@@ -1,7 +1,5 @@
 """How trees made in one way do on new rows: the same again on further random splits of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -7,8 +7,6 @@ holds the whole cluster, since leaves of oblique trees are convex.  Bounds of su
 the selected rows only.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +21,7 @@ from octcore.data.findings import percent
 from octcore.data.serial import jsonable
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.numerics.hull_membership import balanced_choice, split_hull
+from octcore.numerics.hull_membership import HullSplit, balanced_choice, split_hull
 from octcore.program import Problem
 from octcore.selection.fits import in_parallel, is_here, numbered
 from octcore.solving.prepare import prepare, split_rows
@@ -59,7 +57,6 @@ class Thresholds:
     """Tolerance of the balanced rule: distance of a point from the hull that stands for it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         for name, value, closed in (("beta1", self.beta1, False), ("beta2", self.beta2, True)):
             if not 0 < value < 1 and not (closed and value == 1):
                 raise SettingsError(
@@ -137,9 +134,8 @@ def select_rows(
         If it was stopped.
     """
     if rule not in RULES:
-        raise SettingsError(
-            "UNKNOWN_OPTION", f"rule must be one of {', '.join(RULES)}, not {rule!r}.", "rule"
-        )
+        message = f"rule must be one of {', '.join(RULES)}, not {rule!r}."
+        raise SettingsError("UNKNOWN_OPTION", message, "rule")
     stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, cancel)
     problem = scaled_problem(data, depth, encoding, seed)
     share = np.inf if time_limit is None else DESCENT_SHARE * time_limit
@@ -191,15 +187,11 @@ def _clusters(problem: Problem, tree: Tree, largest: int) -> Iterator[tuple[int,
 
 
 def select_again(
-    problem: Problem,
-    tree: Tree,
-    X: np.ndarray,
-    thresholds: Thresholds,
-    time_limit: float | None = None,
+    problem: Problem, tree: Tree, X: np.ndarray, thresholds: Thresholds, time_limit: float
 ) -> Selection:
     """All errors, and from the correct rows of every leaf those that stand for the others."""
     wrong = np.flatnonzero(tree.predict_codes(X) != problem.y)
-    stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, None)
+    stop = _Stop(time.monotonic() + time_limit, None)
     pick = _Picker(problem.seed, thresholds, "hull", stop, any_multiplier=True)
     kept, heavy, records = [wrong], [np.zeros(len(wrong), dtype=bool)], []
     leaves = tree.apply(X)
@@ -274,7 +266,7 @@ class _Picker:
             for members, shares in zip(split.members, split.multipliers, strict=True)
         ]
         J = np.unique(np.concatenate(matter)) if matter else np.zeros(0, dtype=np.int64)
-        kept = self._keep(tree, leaf, X, split.vertices, split.inner, J)
+        kept = self._keep(tree, leaf, X, split, J)
         record = {"size": len(rows), "inside": len(split.inner), "matter": len(J)}
         return _Chosen(rows[kept], np.isin(kept, J), {**record, "kept": len(kept)})
 
@@ -286,20 +278,14 @@ class _Picker:
         return _Chosen(rows[kept], np.zeros(len(kept), dtype=bool), record)
 
     def _keep(
-        self,
-        tree: Tree,
-        leaf: int,
-        X: np.ndarray,
-        vertices: np.ndarray,
-        inner: np.ndarray,
-        J: np.ndarray,
+        self, tree: Tree, leaf: int, X: np.ndarray, split: HullSplit, J: np.ndarray
     ) -> np.ndarray:
-        n, room = len(X), int(np.ceil(self.thresholds.beta2 * len(X)))
-        if len(inner) >= (1 - self.thresholds.beta1) * n:
-            return vertices
+        room = int(np.ceil(self.thresholds.beta2 * len(X)))
+        if len(split.inner) >= (1 - self.thresholds.beta1) * len(X):
+            return split.vertices
         if len(J) >= room:
             return J
-        others = np.setdiff1d(vertices, J)
+        others = np.setdiff1d(split.vertices, J)
         near = np.argsort(self._plane_distance(tree, leaf, X[others]), kind="stable")
         return np.sort(np.concatenate([J, others[near[: room - len(J)]]]))
 
@@ -360,12 +346,9 @@ class SelectedRun:
     @property
     def summary(self) -> str:
         """What was trained on and how good the tree is on all rows, in one sentence."""
-        chosen = self.selection
-        held_out = (
-            ""
-            if self.test_accuracy is None
-            else f" and {percent(self.test_accuracy)} of the held-out"
-        )
+        chosen, held_out = self.selection, ""
+        if self.test_accuracy is not None:
+            held_out = f" and {percent(self.test_accuracy)} of the held-out"
         return (
             f"trained on {len(chosen.rows)} selected rows of {chosen.n_samples}; the tree is right "
             f"on {percent(self.accuracy)} of all{held_out} rows"
@@ -459,16 +442,10 @@ def solve_selected(
         if left <= 0 and best is not None:
             break
         weights = {} if turn == 0 else {"sample_weight": selection.weights}
-        run = solver(
-            train.subset(selection.rows),
-            formulation=formulation,
-            depth=depth,
-            time_limit=max(1.0, left / (rounds - turn)),
-            seed=seed,
-            cancel=cancel,
-            **weights,
-            **settings,
-        )
+        asked = {"formulation": formulation, "depth": depth, "seed": seed, "cancel": cancel}
+        limit = max(1.0, left / (rounds - turn))
+        rows = train.subset(selection.rows)
+        run = solver(rows, time_limit=limit, **asked, **weights, **settings)
         found = _judged(run, selection, train, test)
         history.append(found.accuracy)
         best = found if best is None or found.accuracy > best.accuracy else best
@@ -485,7 +462,6 @@ def solve_selected(
 
 
 def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None) -> SelectedRun:
-    """One round, judged on all rows."""
     tree, accuracy, held_out = run.final_tree, run.accuracy_on(train), run.accuracy_on(test)
     assert accuracy is not None
     claimed = _with_claim(run, selection)

@@ -1,7 +1,5 @@
 """Near-optimal trees by shape: which columns are asked where, and how far thresholds may move."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -142,10 +142,8 @@ def run_splits(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
 
 def run_curve(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:
     """Value every threshold of a column at a node of a run; the data are its training rows."""
-    found = _run_of(data, settings).curve(
-        settings["column"], settings["time_limit"], cancel, settings["node"]
-    )
-    return {"points": found}
+    asked = (settings["column"], settings["time_limit"], cancel, settings["node"])
+    return {"points": _run_of(data, settings).curve(*asked)}
 
 
 def run_values(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled) -> Result:

@@ -1,7 +1,5 @@
 """Choosing hyperparameters by cross-validation, for any formulation, through joblib."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -158,40 +156,25 @@ def tune(
         raise unknown_name("UNKNOWN_CHOICE", "choice", choice, CHOICES, "tune")
     candidates = expand_grid(declared_grid(formulation) if grid is None else grid)
     fixed = {
-        "formulation": formulation,
-        "depth": depth,
-        "encoding": encoding,
-        "params": dict(params or {}),
-        "constraints": dict(constraints or {}),
-        "engine": engine,
-        "time_limit": time_limit,
-        "seed": seed,
-        "costs": costs,
-        "refer": refer,
-    }
+        "formulation": formulation, "depth": depth, "encoding": encoding, "params": params,
+        "constraints": constraints, "engine": engine, "time_limit": time_limit, "seed": seed,
+        "costs": costs, "refer": refer,
+    }  # fmt: skip
     plans = {candidate: settings_with(fixed, candidate) for candidate in candidates}
     for plan in plans.values():
         check_against_data(check_settings(**plan), data)
     splits = get_protocol(protocol).make(data.codes, seed)
-    runner = Runner(
-        data, plans, n_jobs, backend, on_fit, cancel, count_trainings(splits, candidates)
-    )
+    total = count_trainings(splits, candidates)
+    runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, total)
     fits = _validated(runner, splits, candidates)
     chosen = tuple(choose([f for f in fits if f.outer == o], choice) for o in range(len(splits)))
     finals = runner(
         [(c, o, -1, splits[o].train, splits[o].test) for o, c in enumerate(chosen)], keep_runs=True
     )
     finals.sort(key=lambda pair: pair[0].outer)
-    return TuneResult(
-        formulation,
-        protocol,
-        choice,
-        (*fits, *(fit for fit, _ in finals)),
-        chosen,
-        tuple(run for _, run in finals if run is not None),
-        splits,
-        seed,
-    )
+    fits += [fit for fit, _ in finals]
+    runs = tuple(run for _, run in finals if run is not None)
+    return TuneResult(formulation, protocol, choice, tuple(fits), chosen, runs, splits, seed)
 
 
 def _validated(
@@ -213,9 +196,8 @@ def declared_grid(formulation: str) -> Mapping[str, Sequence[Any]]:
     """What a formulation declares that is tried; `SettingsError` if it declares nothing."""
     grid = get_formulation(formulation).info.grid
     if not grid:
-        raise SettingsError(
-            "EMPTY_GRID", f"{formulation} has no grid of its own; name one.", "grid"
-        )
+        message = f"{formulation} has no grid of its own; name one."
+        raise SettingsError("EMPTY_GRID", message, "grid")
     return grid
 
 
