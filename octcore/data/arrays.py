@@ -1,7 +1,5 @@
 """Arrays and frames: to the columns and labels of a data set, or typed as at training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -23,8 +21,6 @@ _MISSING = (
     "MISSING_VALUE",
     "is missing or infinite (NaN or inf); fill or leave out such rows first",
 )
-
-
 _Typed = tuple[Column, npt.NDArray[Any], tuple[Finding, ...]]
 """A column, its values as the frame holds them, and what is to be said about it."""
 

@@ -1,7 +1,5 @@
 """From a `RawTable` and the user's choices to a `Dataset`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -34,10 +32,8 @@ from octcore.errors import DataError, SettingsError
 
 Missing = Literal["drop-rows", "drop-columns", "category", "auto"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
-
 MOST_LOST = 0.1
 """Share of the rows that ``auto`` gives up for gaps before it leaves out columns instead."""
-
 _ID_NAMES = frozenset({"id", "uid", "uuid"})
 _COUNTED_NAMES = frozenset({"no", "nr", "no.", "nr.", "number", "index", "row"})
 
@@ -136,7 +132,9 @@ class _Assembly:
             wanted = split_kind(kinds[name], name)[0] if name in kinds else None
             column = type_column(raw, delimiter, self.table.lines, wanted, has_commas)
             if column.is_date and name in kinds:
-                self.findings.append(_date_as_days(column))
+                how = slashed_order(raw.values, column.number_format)
+                words = f"is read as days since {column.number_format.split(':')[1]}{how}."
+                self.findings.append(of_column(name, "DATE_AS_NUMBER", words, "info"))
             self.findings += column.findings
             if column.numbers is None:
                 self.say_look_alikes(raw)
@@ -377,18 +375,8 @@ class _Assembly:
             if label == wanted or str(label) == str(wanted):
                 return label
         known = listing(classes) if self.target is not None else "none, since no target was chosen"
-        raise SettingsError(
-            "UNKNOWN_CLASS",
-            f"The positive class {quote(wanted)} is none of the classes; they are {known}.",
-            "positive_class",
-        )
-
-
-def _date_as_days(column: TypedColumn) -> Finding:
-    _, first, _ = column.number_format.split(":")
-    how = slashed_order(column.raw.values, column.number_format)
-    words = f"is read as days since {first}{how}."
-    return of_column(column.name, "DATE_AS_NUMBER", words, "info")
+        message = f"The positive class {quote(wanted)} is none of the classes; they are {known}."
+        raise SettingsError("UNKNOWN_CLASS", message, "positive_class")
 
 
 def _marks(columns: Sequence[TypedColumn]) -> str:

@@ -3,8 +3,6 @@
 Everywhere `values` are those of one column, shape ``(n_samples,)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,10 +20,8 @@ from octcore.data.thresholds import quantile_thresholds
 
 SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
-
 BUCKETS = 5
 """Quantile parts of the default encoding, used to see what binning would lose."""
-
 MANY_CLASSES = 20
 FEW_ROWS = 10
 DOMINANT_SHARE = 0.9
@@ -33,7 +29,6 @@ NEARLY_CONSTANT = 0.05
 """A two-valued column with a smaller share than this of its rarer value hardly splits anything."""
 SCALE_RATIO = 1e9
 _SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
-
 Numbers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 

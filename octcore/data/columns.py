@@ -10,10 +10,8 @@ from octcore.data.numbers import source_of_part
 
 Kind = Literal["numeric", "ordinal", "categorical", "binary"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
 MISSING_LEVEL = "(missing)"
 """Level that stands for a missing value when missing values are a category of their own."""
-
 Label = int | str | bool | float
 
 

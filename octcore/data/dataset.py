@@ -22,13 +22,7 @@ COLUMNS_SHOWN = 30
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Feature columns, classes and labels of a classification problem.
-
-    Raises
-    ------
-    DataError
-        If the parts do not fit together.
-    """
+    """Feature columns, classes and labels; `DataError` if the parts do not fit together."""
 
     name: str
     frame: pd.DataFrame
@@ -58,9 +52,8 @@ class Dataset:
         if len(lines) == 0 and len(self.frame) > 0:
             lines = np.arange(2, len(self.frame) + 2)
         if len(lines) != len(self.frame):
-            raise DataError(
-                "INCONSISTENT", f"{len(self.frame)} rows came with {len(lines)} line numbers."
-            )
+            message = f"{len(self.frame)} rows came with {len(lines)} line numbers."
+            raise DataError("INCONSISTENT", message)
         object.__setattr__(self, "row_lines", _read_only(np.asarray(lines, dtype=np.int64)))
         if self.positive_class is not None and self.positive_class not in self.classes:
             raise DataError(
@@ -167,12 +160,8 @@ class Dataset:
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Check and type new rows, numbers or text, as at training; other columns are ignored.
 
-        Categories never seen in training are kept.
-
-        Raises
-        ------
-        DataError
-            For a missing column, a missing value or a text where a number is needed.
+        Categories never seen in training are kept.  `DataError` for a missing column, a missing
+        value or a text where a number is needed.
         """
         return prepare_rows(frame, self.columns)
 
@@ -192,23 +181,11 @@ class Dataset:
         dates days since the first one. `kinds` overrides this by name. NaN, None, NaT, NA and the
         empty text are missing; "?" is a text like any other.
 
-        Parameters
-        ----------
-        X : array or DataFrame, shape (n_samples, n_features)
-            Features, finite and without missing values.
-        y : array, shape (n_samples,), or None
-            Labels.
-        feature_names : sequence of str or None
-            Names; by default those of the frame, or ``x0``, ``x1``, ...
-        kinds : mapping or None
-            Column kinds by name.
-        name : str
-            Short name for titles.
+        `X`, `y`: features, shape ``(n_samples, n_features)``, and labels.
+        `feature_names`: by default those of the frame, or ``x0``, ``x1``, ...
+        `name`: short, for titles.
 
-        Raises
-        ------
-        DataError
-            If shapes do not fit or a value is missing or infinite.
+        `DataError` if shapes do not fit or a value is missing or infinite.
         """
         frame, columns, findings = columns_from_arrays(X, feature_names, kinds)
         target, classes, codes = (None, (), None) if y is None else labels_from_array(y)
@@ -238,23 +215,16 @@ def _check_frame(frame: pd.DataFrame, columns: tuple[Column, ...]) -> None:
         raise DataError("INCONSISTENT", "The frame's columns are not those that are described.")
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            "DUPLICATE_HEADER", f"Two columns are called {twice!r}; rename one.", column=twice
-        )
+        message = f"Two columns are called {twice!r}; rename one."
+        raise DataError("DUPLICATE_HEADER", message, column=twice)
     for position, column in enumerate(columns):
         if column.kind not in KINDS:
-            raise DataError(
-                "INCONSISTENT",
-                f"Kind {column.kind!r} is none of {', '.join(KINDS)}.",
-                column=column.name,
-            )
+            message = f"Kind {column.kind!r} is none of {', '.join(KINDS)}."
+            raise DataError("INCONSISTENT", message, column=column.name)
         values = frame.iloc[:, position]
         if column.holds_numbers and not np.isfinite(values.to_numpy(dtype=float)).all():
-            raise DataError(
-                "INFINITE",
-                f"Column {column.name!r} has a missing or infinite number.",
-                column=column.name,
-            )
+            message = f"Column {column.name!r} has a missing or infinite number."
+            raise DataError("INFINITE", message, column=column.name)
 
 
 def _checked_codes(
@@ -262,9 +232,8 @@ def _checked_codes(
 ) -> npt.NDArray[np.int64]:
     codes = np.asarray(y)
     if codes.shape != (n_samples,):
-        raise DataError(
-            "INCONSISTENT", f"{n_samples} rows came with labels of shape {codes.shape}."
-        )
+        message = f"{n_samples} rows came with labels of shape {codes.shape}."
+        raise DataError("INCONSISTENT", message)
     if n_samples and (codes.min() < 0 or codes.max() >= len(classes)):
         raise DataError("INCONSISTENT", "A label code points outside the list of classes.")
     return _read_only(codes.astype(np.int64))

@@ -1,7 +1,5 @@
 """Which rows agree in all columns; rows of bits are packed first, which is many times faster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ a formula by a spreadsheet program; it gets an apostrophe in front. Numbers are 
 that are texts, such as the cells of a file, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

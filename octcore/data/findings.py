@@ -1,7 +1,5 @@
 """Findings: what reading a table noticed, as values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +12,6 @@ from octcore.errors import DataError
 
 Severity = Literal["error", "warning", "info"]
 """`error`: unusable. `warning`: usable, but look at it. `info`: said for completeness."""
-
 SHOWN = 40
 """Longest piece of a user's text quoted in a message, in characters."""
 
@@ -65,11 +62,9 @@ Head = tuple[tuple[int, tuple[str, ...]], ...]
 
 
 class UnusableTableError(DataError):
-    """A `DataError` that carries everything that was found.
+    """A `DataError` that carries everything that was found, with the words of the first error.
 
-    The first finding of severity ``"error"`` gives code, message, line and column;
-    `findings` holds all of them, warnings included, and `head` the first lines of a file that
-    could be split into fields.
+    `findings` holds warnings as well, `head` the first lines of a file that has fields.
     """
 
     def __init__(self, findings: Iterable[Finding], head: Head = ()) -> None:

@@ -1,7 +1,5 @@
 """Two classes out of many: one label against the rest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -37,11 +35,8 @@ def class_versus_rest(data: Dataset, label: Label) -> Dataset:
         raise SettingsError("NO_TARGET", "Choose a target column before grouping its classes.")
     texts = [str(known) for known in data.classes]
     if str(label) not in texts:
-        raise DataError(
-            "UNKNOWN_CLASS",
-            f"The label {label!r} is none of the classes {', '.join(texts[:10])}.",
-            column=data.target_name,
-        )
+        message = f"The label {label!r} is none of the classes {', '.join(texts[:10])}."
+        raise DataError("UNKNOWN_CLASS", message, column=data.target_name)
     one, rest = str(label), f"not {label}"
     classes = tuple(sorted((one, rest)))
     is_one = data.y == texts.index(one)

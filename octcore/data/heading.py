@@ -1,7 +1,5 @@
 """Which line of a file names the columns, on which the rows begin, and the names themselves."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -15,16 +13,15 @@ from octcore.data.sniffing import TITLES, data_like
 from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, normal
 from octcore.errors import SettingsError
 
+Fields = Sequence[Sequence[str]]
+"""Those of several lines."""
 PROSE_LINES = 5  # so few lines of sentences are no table
 LOOKED_AT = 40
 """Rows that tell what is usual in a table."""
-
 HEAD = TITLES + 2
 """First lines that a table keeps, to be shown."""
-
 LONG_TEXT = 100
 """Names and labels beyond this are cut in views."""
-
 _BRACKETS = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _UNIT = re.compile(r"[^\s,;]{0,14}[A-Za-zµΩ%‰°€$£][^,;]{0,14}(?<!\.)")
 _NUMBER_LIKE = re.compile(r"[-+−]?[\d.,:/'’ ]*\d[\d.,:/'’ ]*(?:[eE][-+]?\d+)?%?")
@@ -44,10 +41,7 @@ class WantedLines:
 
 
 def find_lines(
-    rows: Sequence[Sequence[str]],
-    lines: Sequence[int],
-    wanted: WantedLines,
-    findings: list[Finding],
+    rows: Fields, lines: Sequence[int], wanted: WantedLines, findings: list[Finding]
 ) -> tuple[int, int]:
     """Positions of the header and of the first row; what is left out around them is said."""
     at = _place(wanted.header, lines, "header") if wanted.header else _header_at(rows, wanted.names)
@@ -80,14 +74,11 @@ def find_lines(
         raise refused("NO_ROWS", message, lines[at])
     _refuse_prose([rows[at], *rows[first:]], lines[at])
     if not wanted.header and _is_row(rows[at], rows[first : first + LOOKED_AT]):
-        findings.append(
-            warning(
-                "NO_HEADER",
-                f"The first line looks like data rather than names ({listing(rows[at], 3)}); if "
-                "so, add a line with column names above it.",
-                line=lines[at],
-            )
+        message = (
+            f"The first line looks like data rather than names ({listing(rows[at], 3)}); if "
+            "so, add a line with column names above it."
         )
+        findings.append(warning("NO_HEADER", message, line=lines[at]))
     return at, first
 
 
@@ -102,7 +93,7 @@ def _filled(row: Sequence[str]) -> list[str]:
     return [field.strip() for field in row if field.strip()]
 
 
-def _header_at(rows: Sequence[Sequence[str]], names: frozenset[str]) -> int:
+def _header_at(rows: Fields, names: frozenset[str]) -> int:
     """Position of the header: lines above it with at most half of the usual fields are titles.
 
     What looks like a row of data is no header: it has numbers, or texts that come again below it.
@@ -122,14 +113,14 @@ def _header_at(rows: Sequence[Sequence[str]], names: frozenset[str]) -> int:
     return 0 if any(data_like(rows[at], rows[at + 1 : at + LOOKED_AT])) else at
 
 
-def _is_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def _is_row(header: Sequence[str], rows: Fields) -> bool:
     """Whether the names look like a row: no name but numbers, fractions, or values come again."""
     numbers = [field for field in _filled(header) if PLAIN.fullmatch(field)]
     fractions = any("." in field for field in numbers)
     return fractions or (bool(_filled(header)) and all(data_like(header, rows)))
 
 
-def _names_below_title(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
+def _names_below_title(rows: Fields, widths: Sequence[int]) -> bool:
     """Whether a first line, half of it empty or repeated, stands above one of distinct names."""
     if len(rows) <= PROSE_LINES or len({*_filled(rows[0])}) > len(rows[1]) / 2:
         return False
@@ -139,12 +130,11 @@ def _names_below_title(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> 
     )
 
 
-def _texts(rows: Sequence[Sequence[str]], k: int) -> list[str]:
-    """Filled fields of a column."""
+def _texts(rows: Fields, k: int) -> list[str]:
     return [row[k].strip() for row in rows if k < len(row) and row[k].strip()]
 
 
-def _are_units(rows: Sequence[Sequence[str]]) -> bool:
+def _are_units(rows: Fields) -> bool:
     """Whether the first row names units: in brackets, or as words above numbers alone."""
     if len(rows) < 2:
         return False
@@ -162,16 +152,15 @@ def _is_unit(word: str, below: Sequence[str]) -> bool:
     return word not in below and 0 < numbers >= 0.8 * len(known)
 
 
-def _refuse_prose(rows: Sequence[Sequence[str]], line: int) -> None:
+def _refuse_prose(rows: Fields, line: int) -> None:
     """Refuse a few lines of sentences, in which commas separate nothing."""
     if len(rows) > PROSE_LINES or len(rows[0]) > PROSE_LINES:
         return
     fields = [field for row in rows for field in _filled(row)]
     if all(len(field.split()) > 1 and not PLAIN.fullmatch(field) for field in fields):
         message = "These are a few lines of text, not a table: a line of column names and rows of"
-        raise refused(
-            "NO_TABLE", f"{message} values, with separators between them, is needed.", line
-        )
+        message = f"{message} values, with separators between them, is needed."
+        raise refused("NO_TABLE", message, line)
 
 
 def clean_headers(header: Sequence[str], line: int, findings: list[Finding]) -> list[str]:
@@ -199,11 +188,8 @@ def clean_headers(header: Sequence[str], line: int, findings: list[Finding]) -> 
 
 def _changes(header: Sequence[str], cleaned: Sequence[str], line: int) -> Iterator[Finding]:
     if any(has_control(" ".join(field.split())) for field in header):
-        yield warning(
-            "CONTROL_CHARS",
-            "A column name holds control characters; they are written out, as in \\x07.",
-            line=line,
-        )
+        message = "A column name holds control characters; they are written out, as in \\x07."
+        yield warning("CONTROL_CHARS", message, line=line)
     changed = [name for field, name in zip(header, cleaned, strict=True) if field != name]
     if changed:
         yield warning(
@@ -238,9 +224,8 @@ def _remarks(names: Sequence[str], line: int) -> Iterator[Finding]:
             )
     folded = {name.casefold() for name in names}
     if len(folded) < len(set(names)):
-        yield info(
-            "CASE_NAMES", "Some column names differ only in upper and lower case.", line=line
-        )
+        message = "Some column names differ only in upper and lower case."
+        yield info("CASE_NAMES", message, line=line)
 
 
 _CONFUSABLE = str.maketrans(

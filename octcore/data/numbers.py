@@ -11,8 +11,6 @@ A column that is a part of the dates of another one has ``year:dmy:COLUMN``, ``m
 or ``weekday:dmy:COLUMN``.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -27,15 +25,12 @@ from octcore.data.findings import refuse_rows
 FEW_NUMBERS = 10
 """Up to so many distinct numbers a column has a threshold between every two neighbours, whatever
 the number of quantiles."""
-
 LOOKED_AT = 100
 """Values of a column that tell how the numbers of a table are written."""
 EXACT = 2.0**53
 """From here on floating point does not hold every whole number."""
-
 PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
-
 _POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"
 _COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS})", re.ASCII)
 _SURE_COMMA = re.compile(r"[+-]?\d+,(?:\d{1,2}|\d{4,})", re.ASCII)
@@ -50,7 +45,6 @@ MARKED = {
     "dressed-comma": (_COMMA, "."),
 }
 """What a marked number of a format looks like, and the marks that go before a comma is a point."""
-
 _SIGN = r"[$€£¥₹%‰°]"
 _MONEY = r"[A-Z]{3}|kr|Kč|zł|Rs\.?|[A-Z]{1,2}\$"
 _UNIT = r"[A-Za-zµ°²³/]{1,6}"

@@ -4,8 +4,6 @@ The bytes are zlib-compressed JSON with the arrays in base64, so that reading th
 nothing and equal data sets give equal bytes (they are told apart by a content hash).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -57,9 +55,8 @@ def unpack(packed: bytes) -> Dataset:
             )
         return _dataset_from(record)
     except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelFileError(
-            "BROKEN_DATASET", f"The stored rows cannot be read: {error}."
-        ) from error
+        message = f"The stored rows cannot be read: {error}."
+        raise ModelFileError("BROKEN_DATASET", message) from error
 
 
 def _dataset_from(record: dict[str, Any]) -> Dataset:

@@ -1,7 +1,5 @@
 """What a user does to a table before it is typed; texts are taken for others, dates taken apart."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -18,9 +16,9 @@ from octcore.data.numbers import (
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.text import LOOKS_MISSING, MISSING_MARKS, fresh_name, normal
 
+Texts = Collection[str]
 DATE = "date"
 """What a user calls a column of which year, month and weekday are wanted."""
-
 _WEEK = "ordinal:" + "<".join(WEEKDAYS)
 
 
@@ -51,10 +49,7 @@ def words_in_rows(words: Mapping[str, int]) -> str:
 
 
 def prepare_table(
-    table: RawTable,
-    na_values: Mapping[str, Collection[str]],
-    merge: Iterable[str],
-    dates: Collection[str],
+    table: RawTable, na_values: Mapping[str, Texts], merge: Iterable[str], dates: Texts
 ) -> RawTable:
     """Take texts for gaps or for another spelling, and dates for year, month and weekday.
 

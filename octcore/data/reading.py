@@ -4,8 +4,6 @@ A `RawTable` is read once; changing the target, the kinds or the columns left ou
 set from it without touching the bytes again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
@@ -94,18 +92,11 @@ def read_csv(
         If a kind, the policy for missing values, the positive class or a line is none of the
         choices.
     """
+    table = read_table(source, None, header, first_row)
     return make_dataset(
-        read_table(source, None, header, first_row),
-        target,
-        drop=drop,
-        kinds=kinds,
-        missing=missing,
-        positive_class=positive_class,
-        name=name,
-        merge=merge,
-        target_bins=target_bins,
-        na_values=na_values,
-    )
+        table, target, drop=drop, kinds=kinds, missing=missing, positive_class=positive_class,
+        name=name, merge=merge, target_bins=target_bins, na_values=na_values,
+    )  # fmt: skip
 
 
 def read_table(
@@ -249,11 +240,8 @@ def _bytes_of(source: Source) -> tuple[bytes, str]:
             message = f"The file {quote(source)} cannot be read: {reason}."
             raise refused(code, message) from failure
     if not hasattr(source, "read"):
-        raise SettingsError(
-            "BAD_SOURCE",
-            f"A path, bytes or a file object was expected, not {type(source).__name__}.",
-            "source",
-        )
+        message = f"A path, bytes or a file object was expected, not {type(source).__name__}."
+        raise SettingsError("BAD_SOURCE", message, "source")
     return _first_bytes(source), os.path.basename(str(getattr(source, "name", "data.csv")))
 
 

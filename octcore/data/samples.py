@@ -1,7 +1,5 @@
 """The sample sets that come with the package."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

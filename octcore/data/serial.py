@@ -1,7 +1,5 @@
 """Plain values for JSON and back, files written whole, hashes, versions beside a result."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -24,8 +22,6 @@ from octcore.errors import ModelFileError, SettingsError
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
 MAX_BYTES = 500_000_000
 """Largest JSON file to read; a run with all its rows has less."""
-
-
 STORE_VARIABLE = "OCTCORE_STORE"
 
 
@@ -168,11 +164,8 @@ def in_words(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SettingsError(
-            "CANNOT_WRITE",
-            f"{path} cannot be written: {error.strerror}; choose another place.",
-            "output",
-        ) from error
+        message = f"{path} cannot be written: {error.strerror}; choose another place."
+        raise SettingsError("CANNOT_WRITE", message, "output") from error
 
 
 def write_file(path: str | Path, text: str | bytes) -> None:

@@ -4,8 +4,6 @@ Everything here looks at the bytes before a parser does, so that a picture, a zi
 header of 200,000 columns is refused in milliseconds.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -19,14 +17,11 @@ from octcore.data.numbers import PLAIN
 
 MAX_BYTES = 200_000_000
 """Largest file that is read; the app's own upload limit is lower."""
-
 MAX_COLUMNS = 5_000
 """Most columns of a table: parsing time grows with columns long before any model could be built."""
-
 DELIMITERS = (",", ";", "\t", "|")
 TITLES = 6
 """Up to so many lines may stand above the names."""
-
 _SIGNATURES: dict[str, tuple[bytes, ...]] = {
     "a zip archive or an Excel or OpenDocument workbook": (b"PK\x03\x04", b"PK\x05\x06"),
     "an old Excel or Word file": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
@@ -70,10 +65,8 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
     empty.
     """
     if len(data) > MAX_BYTES:
-        raise refused(
-            "TOO_LARGE",
-            f"The file has more than {MAX_BYTES / 1e6:,.0f} MB; keep fewer rows or columns.",
-        )
+        message = f"The file has more than {MAX_BYTES / 1e6:,.0f} MB; keep fewer rows or columns."
+        raise refused("TOO_LARGE", message)
     if not data.strip(b" \t\r\n\f\v\xef\xbb\xbf"):
         raise refused("EMPTY_FILE", "The file is empty; choose a CSV file with a header and rows.")
     kind = _foreign_kind(data)

@@ -5,8 +5,6 @@ lines, that tree is returned as plain data: node number -> (weights, offset).  N
 with children 2n and 2n+1; a point goes left if ``weights . x + offset < 0``, otherwise right.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

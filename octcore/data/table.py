@@ -30,7 +30,6 @@ from octcore.data.text import clean_text, has_control
 
 MAX_FIELD = 100_000
 """Longest field, in characters; Python's own parser gives up at 131,072."""
-
 MAX_CELLS = 20_000_000
 """Most cells of a table."""
 
@@ -150,18 +149,10 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
     may_count = index_title in _INDEX_NAMES or index_title.startswith("unnamed: ")
     counts = may_count and len(columns) > 1 and _numbers_rows(columns[0])
     return RawTable(
-        file_name=clean_text(file_name),
-        sha256=sha256,
-        n_bytes=len(data),
-        encoding=encoding,
-        delimiter=delimiter,
-        columns=columns,
-        lines=np.array(lines, dtype=np.int64),
-        findings=tuple(findings),
-        index_column=names[0] if counts else None,
-        header=line,
-        head=head,
-    )
+        clean_text(file_name), sha256, len(data), encoding, delimiter, columns,
+        lines=np.array(lines, dtype=np.int64), findings=tuple(findings),
+        index_column=names[0] if counts else None, header=line, head=head,
+    )  # fmt: skip
 
 
 NUMBERED_ROWS = 10
@@ -212,7 +203,6 @@ def _parse_rows(
 
 
 def _refuse_long(fields: Sequence[str], line_of: Callable[[int], int]) -> None:
-    """Refuse fields that are too long to be one."""
     lengths = [*map(len, fields)]
     if max(lengths) > MAX_FIELD:
         raise _field_too_long(line_of(int(np.argmax(lengths))), f"{max(lengths):,}")
@@ -250,13 +240,11 @@ def _fit_rows(
     short = [index for index, row in enumerate(body) if len(row) < width]
     for index in long:
         if any(field.strip() for field in body[index][width:]):
-            hint = (
-                "remove title lines above the header."
-                if width == 1
-                else "every row does: is a name missing in the header?"
-                if len(long) == len(body)
-                else "put fields that hold a separator in quotes."
-            )
+            hint = "put fields that hold a separator in quotes."
+            if len(long) == len(body):
+                hint = "every row does: is a name missing in the header?"
+            if width == 1:
+                hint = "remove title lines above the header."
             fields = count(len(body[index]), "field")
             message = f"Line {lines[index]} has {fields}, the header has {width}; {hint}"
             raise refused("RAGGED", message, lines[index])

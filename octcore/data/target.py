@@ -1,7 +1,5 @@
 """The target column: which one it is likely to be, its labels, classes made of numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,10 +28,8 @@ from octcore.errors import DataError, SettingsError
 
 MOST_CLASSES = 20
 """A column of numbers with more distinct values is a measurement, not a set of classes."""
-
 MOST_GAPS = 0.1
 """Largest share of the rows that a guessed target may leave without a label; they are left out."""
-
 USUAL_NAMES = frozenset(
     {"class", "target", "label", "y", "species", "outcome", "diagnosis", "result", "category"}
 )
@@ -65,14 +61,11 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64], delimiter: str = "
     if numeric:
         missing |= words
     elif said := missing_words(raw):
-        findings.append(
-            warning(
-                "LOOKS_MISSING",
-                f"The target {quote(raw.name)} has {words_in_rows(said)}, which may mean a missing "
-                "label; kept as a class.",
-                column=raw.name,
-            )
+        message = (
+            f"The target {quote(raw.name)} has {words_in_rows(said)}, which may mean a missing "
+            "label; kept as a class."
         )
+        findings.append(warning("LOOKS_MISSING", message, column=raw.name))
     labels = _labels(raw, missing)
     classes = _ordered(set(labels.values()), delimiter)
     code_of = {label: code for code, label in enumerate(classes)}
@@ -169,7 +162,6 @@ def _can_hold_classes(column: RawColumn, delimiter: str) -> bool:
 
 
 def _gaps(column: RawColumn) -> float:
-    """Share of the rows without a label."""
     missing = [i for i, value in enumerate(column.values) if value in MISSING_MARKS]
     return float(np.isin(column.codes, missing).mean())
 

@@ -7,8 +7,6 @@ every answer a, with label a and that weight.  The weight of the copies that a t
 needs to know nothing of costs.  Errors are ``M = 1 - I``, which changes no row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -75,13 +73,10 @@ COSTS = CostTable(
     label="Costs of errors",
 )
 REFER = FloatRange(
-    "refer",
+    "refer", low=0.0, high=LARGEST, label="Cost of asking a person",
     help="Cost of leaving a row to a person, which leaves may then answer; 0.2 is a fifth of an "
     "error.",
-    low=0.0,
-    high=LARGEST,
-    label="Cost of asking a person",
-)
+)  # fmt: skip
 TASK: tuple[Parameter, ...] = (COSTS, REFER)
 """What is asked of the answers."""
 
@@ -148,15 +143,10 @@ class Task:
         own = np.zeros(worth.shape, bool)
         own[np.arange(len(y)), y] = True
         row, label = np.nonzero(own | (worth > 0))
+        weight, count = worth[row, label], own[row, label].astype(np.int64)
         total = float(weights.sum())
-        return Copies(
-            row,
-            label,
-            worth[row, label],
-            own[row, label].astype(np.int64),
-            total,
-            total - float(weights @ self.matrix.max(axis=1)[y]),
-        )
+        offset = total - float(weights @ self.matrix.max(axis=1)[y])
+        return Copies(row, label, weight, count, total, offset)
 
     def mean_cost(
         self, y: np.ndarray, answers: np.ndarray, weights: np.ndarray | None = None
@@ -199,11 +189,8 @@ def cost_matrix(given: Mapping[str, Mapping[str, float]], classes: Sequence[Any]
     place = {str(label): k for k, label in enumerate(classes)}
     for label in (str(name) for true, row in given.items() for name in (true, *row)):
         if label not in place:
-            raise SettingsError(
-                "UNKNOWN_CLASS",
-                f"The costs name the class {label!r}; the classes are {list(classes)}.",
-                "costs",
-            )
+            message = f"The costs name the class {label!r}; the classes are {list(classes)}."
+            raise SettingsError("UNKNOWN_CLASS", message, "costs")
     table = [[Fraction(c != a) for a in range(len(classes))] for c in range(len(classes))]
     for true, row in given.items():
         for answer, cost in row.items():
@@ -232,9 +219,8 @@ def task_of(
     else:
         table = cost_matrix(costs or {}, classes)  # type: ignore[arg-type]
     if len(classes) > 1 and not any(map(any, table)):
-        raise SettingsError(
-            "BAD_COSTS", "No answer costs anything; give some wrong answer a cost.", "costs"
-        )
+        message = "No answer costs anything; give some wrong answer a cost."
+        raise SettingsError("BAD_COSTS", message, "costs")
     if refer is not None:
         if ASK in map(str, classes):
             raise SettingsError(

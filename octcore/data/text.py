@@ -1,7 +1,5 @@
 """Texts of users: cleaned, the signs of a missing value, columns found by the names they wrote."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import unicodedata
@@ -13,20 +11,17 @@ from octcore.errors import DataError
 
 MISSING_MARKS = frozenset({"", "?"})
 """Values that are missing in every column."""
-
 MISSING_WORDS = frozenset({
     "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", ".", "n.a.",
     "#value!", "#div/0!", "#ref!", "#name?", "#null!", "<na>", "nat", "(null)",
 })  # fmt: skip
 """Values, in lower case, that mean "missing" among numbers but may be a name among texts."""
-
 LOOKS_MISSING = MISSING_WORDS | {
     "k.a.", "k. a.", "keine angabe", "unbekannt", "fehlt", "n.v.", "n.b.", "n.d.", "s.d.", "nd",
     "inconnu", "desconocido", "sconosciuto", "not available", "not known", "not recorded",
     "not applicable", "no data", "no answer", "nicht bekannt", "kein wert",
 }  # fmt: skip
 """Values, in lower case, of which a user is asked whether they mean "missing"."""
-
 AFFIRMED = frozenset({
     ("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("1", "0"), ("1", "-1"), ("+", "-"),
     ("positive", "negative"), ("pos", "neg"), ("malignant", "benign"), ("abnormal", "normal"),
@@ -38,7 +33,6 @@ AFFIRMED = frozenset({
 })  # fmt: skip
 """Pairs of labels, in lower case, of which the first says that something is so."""
 _DENIALS = ("not ", "no ", "non ", "non-", "kein ", "keine ", "nicht ")
-
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")
 _MINUS = re.compile("^\u2212(?=[0-9.])")  # the typographic minus sign before a number
 _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085") | frozenset(

@@ -8,16 +8,12 @@ Rules 6 to 8 of the encodings used by the Accelerated BendOCT experiments: bucke
 interpolated quantiles, thresholds at midpoint-interpolated quantiles.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-
 NUDGE = 0.02
 """Share of the gap around a threshold by which it may move to be written with fewer digits."""
-
 SAFE = 1e300
 """Beyond this, differences of values may overflow; quantiles are then taken on scaled values."""
 

@@ -1,7 +1,5 @@
 """Typing: what a column of texts holds, and which kind of feature it is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,13 +27,10 @@ from octcore.errors import SettingsError
 
 MOSTLY_NUMBERS = 0.8
 """From this share of numbers on, the few texts in a column count as missing numbers."""
-
 HALF = 0.5
 """From this share of numbers on, it is said that the texts among them make texts of all."""
-
 ORDERED = 3
 """Fewer distinct numbers have no order to lose, and a gap beside them is one more value."""
-
 _DIGITS, _ZERO_FIRST = re.compile(r"\d+", re.ASCII), re.compile(r"0\d+", re.ASCII)
 
 

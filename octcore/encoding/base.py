@@ -226,9 +226,8 @@ class Encoding:
             )
             _ = encoding.groups
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(
-                "BROKEN_ENCODING", f"The stored encoding cannot be read: {error}."
-            ) from error
+            message = f"The stored encoding cannot be read: {error}."
+            raise ModelFileError("BROKEN_ENCODING", message) from error
         return encoding
 
 
@@ -249,7 +248,6 @@ def _shown(value: Any) -> str:
 
 
 def _kind(columns: Sequence[EncodedColumn]) -> str:
-    """Kind of a raw column, from what it is encoded to."""
     first = columns[0]
     if first.kind == "level" and not _is_number(first.level):
         return "categorical"

@@ -1,7 +1,5 @@
 """Fitting an encoding on training rows, by the key that users write, such as ``QT-5``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +30,6 @@ from octcore.parameters import unknown_name
 
 Table = tuple[pd.DataFrame, Sequence[Column]]
 Labels = npt.NDArray[np.int64]
-
 CUTS = {"QB", "QT", "class-change"}
 """Families that cut numbers into parts, of which one may have all rows."""
 BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
@@ -193,11 +190,8 @@ def _refuse_unfit(key: EncodingKey, varying: Sequence[_Raw]) -> None:
     else:
         return
     if wrong:
-        raise SettingsError(
-            "ENCODING_UNFIT",
-            f"Encoding {key.key} does not take column {listing(wrong)}, which {what}; {hint}.",
-            "encoding",
-        )
+        message = f"Encoding {key.key} does not take column {listing(wrong)}, which {what}; {hint}."
+        raise SettingsError("ENCODING_UNFIT", message, "encoding")
 
 
 def _refuse_too_large(key: EncodingKey, varying: Sequence[_Raw], n_rows: int) -> None:
