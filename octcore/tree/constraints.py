@@ -50,13 +50,9 @@ class Fairness:
 
 
 MAX_GAP = FloatRange(
-    "max_gap",
-    0.1,
+    "max_gap", 0.1, low=0.0, high=1.0, label="Largest difference",
     help="Largest difference of the shares between groups, in [0, 1].",
-    low=0.0,
-    high=1.0,
-    label="Largest difference",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,29 +122,19 @@ SIDE_CONSTRAINTS: tuple[Parameter, ...] = (
                 help="Statistical parity within every level of another column."),
 )  # fmt: skip
 """What a tree can be asked for beside the objective."""
-
 CLASS_WEIGHT = ByClass(
-    "class_weight",
+    "class_weight", label="Class weights", words=("balanced",),
     help="Balanced: every class counts the same in the accuracy. One for every class: rows of "
     "a class count so many times.",
-    label="Class weights",
-    words=("balanced",),
-)
+)  # fmt: skip
 """Weights of the rows.  It rules out no tree, but is given among the side constraints; what is
 built from a `Problem` never sees it there, only the weights."""
-
 ACCEPTED = (*SIDE_CONSTRAINTS, CLASS_WEIGHT)
 FAIRNESS = tuple(p.name for p in SIDE_CONSTRAINTS if isinstance(p, ParityLimit))
-BY_SUBTREE = frozenset(
-    {
-        "max_leaves",
-        "max_splits",
-        "min_samples_leaf",
-        "forbidden_features",
-        "root_feature",
-        "class_weight",
-    }
-)
+BY_SUBTREE = frozenset({
+    "max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "root_feature",
+    "class_weight",
+})  # fmt: skip
 """Constraints that tie no two subtrees together: these can be searched, or counted, apart."""
 _BY_NAME = {parameter.name: parameter for parameter in ACCEPTED}
 

@@ -22,7 +22,6 @@ Point = tuple[float, float]
 Polygon = tuple[Point, ...]
 Segment = tuple[Point, Point]
 Range = tuple[float, float]
-
 THIN = 1e-12
 """Polygons with less than this share of the box are rounding, not regions."""
 
@@ -152,7 +151,6 @@ class PlaneView:
         return column.encode(np.array(self.levels[column.raw], dtype=object))
 
     def _value_at(self, column: EncodedColumn, value: float) -> float:
-        """Encoded value of a stepwise column at a place of its axis."""
         if column.raw in self.levels:
             values = self._at_levels(column)
             return float(values[np.clip(int(np.ceil(value - 0.5)), 0, len(values) - 1)])

@@ -4,8 +4,6 @@ Splits of SVM-based formulations have the margin lines ``w.x + b = -1`` and ``= 
 have a *geometric* margin: the parallels through the nearest training rows on each side.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +25,6 @@ from octcore.tree.tree import Split, Tree
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
 SUPPORT_TOLERANCE = 1e-6
 """A row with ``y (w.x + b)`` up to 1 plus this is a support vector."""
 

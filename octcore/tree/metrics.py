@@ -4,8 +4,6 @@ Everywhere `X` holds encoded rows, shape ``(n_samples, n_features)``, `y` class 
 weights of rows, both of shape ``(n_samples,)``; without weights every row counts 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

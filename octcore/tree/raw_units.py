@@ -121,13 +121,7 @@ def everything(condition: Condition) -> Condition:
 
 
 def meet(first: Condition, second: Condition) -> Condition:
-    """Return what holds when both conditions on one column hold.
-
-    Raises
-    ------
-    TypeError
-        If one is a set of numbers and the other one of categories.
-    """
+    """Return what holds when both conditions on one column hold, which are of one kind."""
     if isinstance(first, Numbers) and isinstance(second, Numbers):
         return first.meet(second)
     if isinstance(first, Levels) and isinstance(second, Levels):

@@ -1,7 +1,5 @@
 """Node numbers of binary trees: root 1, children of m are 2m and 2m + 1."""
 
-from __future__ import annotations
-
 import itertools
 
 

@@ -149,7 +149,6 @@ class Tree:
             )
 
     def __hash__(self) -> int:
-        """Hash by structure, so that trees can be keys."""
         return hash((tuple(self.splits.items()), tuple(self.labels.items()), self.n_classes))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -159,7 +158,6 @@ class Tree:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Freeze the mappings again."""
         self.__dict__.update(state)
         object.__setattr__(self, "splits", MappingProxyType(state["splits"]))
         object.__setattr__(self, "labels", MappingProxyType(state["labels"]))
@@ -339,18 +337,11 @@ class Tree:
             classes, n_classes = tuple(record.get("classes", ())), int(record["n_classes"])
             if len(classes) not in (0, n_classes) or not {*labels.values()} <= {*range(n_classes)}:
                 raise ValueError("a leaf has a class that does not exist")
-            return cls(
-                splits,
-                labels,
-                int(record["n_features"]),
-                n_classes,
-                classes,
-                tuple(record.get("features", ())),
-            )
+            n_features, features = int(record["n_features"]), tuple(record.get("features", ()))
+            return cls(splits, labels, n_features, n_classes, classes, features)
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                "BROKEN_TREE", f"The stored tree cannot be read: {error}."
-            ) from error
+            message = f"The stored tree cannot be read: {error}."
+            raise ModelFileError("BROKEN_TREE", message) from error
 
 
 def _split_from(entry: Mapping[str, Any]) -> Split:

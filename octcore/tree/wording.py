@@ -3,8 +3,6 @@
 Texts are plain: whoever puts them into HTML, SVG or DOT escapes them there.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -36,6 +34,11 @@ from octcore.tree.raw_units import (
 )
 from octcore.tree.tree import Split, Tree
 
+Rows = npt.NDArray[np.float64] | None
+Codes = npt.NDArray[np.int64] | None
+"""Encoded rows, shape ``(n_samples, n_features)``, and their class codes, where there are any."""
+Most = int | None
+"""Of the characters of a name, or the terms of a sum; None for all."""
 WEIGHT_DIGITS = 4  # for reading; exports have all digits
 _LAST_WORD = re.compile(r"[^\W_]*$")
 _HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
@@ -79,8 +82,8 @@ def split_words(
     split: Split,
     encoding: Encoding,
     digits: int = THRESHOLD_DIGITS,
-    max_name: int | None = None,
-    max_terms: int | None = None,
+    max_name: Most = None,
+    max_terms: Most = None,
 ) -> SplitWords:
     """Word a split in raw units.
 
@@ -104,7 +107,7 @@ def asks_for_right(split: Split, encoding: Encoding) -> bool:
 
 
 def _plane_words(
-    plane: RawPlane, names: Mapping[str, str], max_name: int | None, max_terms: int | None
+    plane: RawPlane, names: Mapping[str, str], max_name: Most, max_terms: Most
 ) -> SplitWords:
     """Word a hyperplane with its largest coefficient positive."""
     sign = plane.sign
@@ -124,7 +127,7 @@ def _reads_well(condition: Condition) -> bool:
 
 
 def _sum_text(
-    terms: Sequence[RawTerm], names: Mapping[str, str], max_name: int | None, max_terms: int | None
+    terms: Sequence[RawTerm], names: Mapping[str, str], max_name: Most, max_terms: Most
 ) -> str:
     """Write the weighted sum of an oblique split."""
     parts = []
@@ -143,7 +146,7 @@ def _sum_text(
 
 
 def condition_words(
-    condition: Condition, max_name: int | None = None, names: Mapping[str, str] | None = None
+    condition: Condition, max_name: Most = None, names: Mapping[str, str] | None = None
 ) -> str:
     """Word a condition on one raw column; `names`: those of `short_names`, by column."""
     name = (names or {}).get(condition.raw) or shorten(condition.raw, max_name)
@@ -159,7 +162,7 @@ def condition_words(
     return " or ".join(texts)
 
 
-def _level_words(condition: Levels, name: str, max_name: int | None) -> str:
+def _level_words(condition: Levels, name: str, max_name: Most) -> str:
     levels, inside = condition.levels, condition.inside
     if condition.pair and not inside and len(levels) == 1:
         levels = tuple(level for level in condition.pair if level not in levels)
@@ -174,9 +177,7 @@ def _level_words(condition: Levels, name: str, max_name: int | None) -> str:
     return f"{name} is none of {', '.join(shown)}"
 
 
-def _interval_words(
-    condition: Numbers, start: Cut, end: Cut, name: str, max_name: int | None
-) -> str:
+def _interval_words(condition: Numbers, start: Cut, end: Cut, name: str, max_name: Most) -> str:
     if condition.levels:
         start, end = _on_rank(start), _on_rank(end)
     low = _end_text(start[0], condition.levels, max_name)
@@ -198,18 +199,14 @@ def _on_rank(cut: Cut) -> Cut:
     return float(np.floor(cut[0])), 1
 
 
-def _end_text(value: float, levels: Sequence[Any], max_name: int | None) -> str:
+def _end_text(value: float, levels: Sequence[Any], max_name: Most) -> str:
     if levels and np.isfinite(value) and 0 <= value < len(levels):
         return _level_text(levels[int(value)], max_name)
     return format_number(value)
 
 
 def rules(
-    tree: Tree,
-    encoding: Encoding,
-    X: npt.NDArray[np.float64] | None = None,
-    y: npt.NDArray[np.int64] | None = None,
-    max_name: int | None = None,
+    tree: Tree, encoding: Encoding, X: Rows = None, y: Codes = None, max_name: Most = None
 ) -> tuple[Rule, ...]:
     """Write every leaf as an IF-THEN rule, from left to right.
 
@@ -229,7 +226,7 @@ def rules(
 
 
 def path_words(
-    tree: Tree, encoding: Encoding, node: int, merge: bool = False, max_name: int | None = None
+    tree: Tree, encoding: Encoding, node: int, merge: bool = False, max_name: Most = None
 ) -> tuple[str, ...]:
     """Word the way from the root to a node.
 
@@ -265,7 +262,7 @@ def class_name(tree: Tree, label: int) -> Any:
     return tree.classes[label] if tree.classes else label
 
 
-def shorten(name: object, max_name: int | None = None) -> str:
+def shorten(name: object, max_name: Most = None) -> str:
     """Put a name on one line and cut it in the middle to at most `max_name` characters.
 
     Names of one table often share their beginning or their end; the middle tells least.
@@ -279,7 +276,7 @@ def shorten(name: object, max_name: int | None = None) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def short_names(names: tuple[str, ...], max_name: int | None = None) -> Mapping[str, str]:
+def short_names(names: tuple[str, ...], max_name: Most = None) -> Mapping[str, str]:
     """Cut names as `shorten` does; those that would become alike show where they differ."""
     cut = {name: shorten(name, max_name) for name in names}
     groups: dict[str, list[str]] = {}
@@ -344,7 +341,7 @@ def format_number(value: float, digits: int = 17) -> str:
     return repr(value).replace("e+", "e")
 
 
-def _level_text(level: Any, max_name: int | None) -> str:
+def _level_text(level: Any, max_name: Most) -> str:
     if isinstance(level, float):
         return format_number(level)
     return shorten(level, max_name) or "(empty)"

@@ -6,8 +6,6 @@ written with all their digits, in the order in which `Tree.predict` computes; a 
 two numbers for one that agree in their first fifteen digits.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -126,15 +124,11 @@ def _declared(head: str, text: str, number: str, tail: str) -> Any:
     """Frame of a language whose function declares its columns, named in a comment before it."""
 
     def frame(expression: str, columns: Sequence[Asked]) -> str:
-        comments = "".join(
-            f"   c{j}: {_in_comment(column.titled)}\n" for j, column in enumerate(columns)
-        )
-        parameters = ", ".join(
-            f"{text if column.is_text else number}c{j}" for j, column in enumerate(columns)
-        )
-        return (
-            head.format(comments) + f"predict({parameters}) {{\n  return {expression};\n}}\n" + tail
-        )
+        comments = "".join(f"   c{j}: {_in_comment(c.titled)}\n" for j, c in enumerate(columns))
+        kinds = [text if column.is_text else number for column in columns]
+        parameters = ", ".join(f"{kind}c{j}" for j, kind in enumerate(kinds))
+        body = f"predict({parameters}) {{\n  return {expression};\n}}\n"
+        return head.format(comments) + body + tail
 
     return frame
 
@@ -436,7 +430,6 @@ class Writer:
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
 
     def _number(self, column: EncodedColumn) -> str:
-        """Value of an encoded column."""
         if column.is_binary:
             return self._one_if(self._holds(column))
         value, number = self._raw_number(column), self.dialect.number

@@ -1,22 +1,18 @@
 """A tree drawn: what its nodes say, and from it text, Graphviz's DOT language and SVG."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 import graphviz
-import numpy as np
-import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
 from octcore.tree import topology
 from octcore.tree.metrics import NodeSummary, node_summaries
 from octcore.tree.tree import Tree
-from octcore.tree.wording import class_name, shorten, split_words, with_signs
+from octcore.tree.wording import Codes, Most, Rows, class_name, shorten, split_words, with_signs
 
 LEAF_COLOURS = (
     "#9fc9e8", "#f0b490", "#93d6c0", "#e6bcd3", "#f4d48c", "#bfe3f7", "#f7f1a1", "#dd99a0",
@@ -50,12 +46,7 @@ def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
 
 
 def node_records(
-    tree: Tree,
-    encoding: Encoding,
-    X: npt.NDArray[np.float64] | None = None,
-    y: npt.NDArray[np.int64] | None = None,
-    max_name: int | None = None,
-    max_terms: int | None = None,
+    tree: Tree, encoding: Encoding, X: Rows, y: Codes, max_name: Most = None, max_terms: Most = None
 ) -> tuple[NodeRecord, ...]:
     """List the nodes of a tree in preorder, left before right.
 
@@ -94,12 +85,7 @@ WIDE_NAME = 60
 """Characters of a name; a terminal has room for more than a picture."""
 
 
-def to_text(
-    tree: Tree,
-    encoding: Encoding,
-    X: npt.NDArray[np.float64] | None = None,
-    y: npt.NDArray[np.int64] | None = None,
-) -> str:
+def to_text(tree: Tree, encoding: Encoding, X: Rows = None, y: Codes = None) -> str:
     """Draw a tree with characters, one line per node.
 
     Parameters are those of `node_records`.
@@ -133,10 +119,7 @@ def _text_end(record: NodeRecord) -> str:
 
 
 def to_graphviz(
-    tree: Tree,
-    encoding: Encoding,
-    X: npt.NDArray[np.float64] | None = None,
-    y: npt.NDArray[np.int64] | None = None,
+    tree: Tree, encoding: Encoding, X: Rows = None, y: Codes = None
 ) -> graphviz.Digraph:
     """Make a Graphviz graph; its ``source`` is DOT text, with every name escaped.
 
@@ -181,12 +164,7 @@ class Box:
     lines: tuple[str, ...]
 
 
-def to_svg(
-    tree: Tree,
-    encoding: Encoding,
-    X: npt.NDArray[np.float64] | None = None,
-    y: npt.NDArray[np.int64] | None = None,
-) -> str:
+def to_svg(tree: Tree, encoding: Encoding, X: Rows = None, y: Codes = None) -> str:
     """Draw a tree as SVG, laid out here, the answer yes on the left; every name is escaped.
 
     Parameters are those of `node_records`. The picture grows with the
@@ -217,15 +195,9 @@ def layout(records: Sequence[NodeRecord]) -> dict[int, Box]:
     tops = _row_tops(heights)
     centres = _centres(by_node, widths)
     return {
-        node: Box(
-            record,
-            centres[node],
-            tops[topology.node_depth(node)],
-            widths[node],
-            heights[node],
-            lines[node],
-        )
+        node: Box(record, centres[node], top, widths[node], heights[node], lines[node])
         for node, record in by_node.items()
+        for top in [tops[topology.node_depth(node)]]
     }
 
 

@@ -1,7 +1,5 @@
 """A tree as an ONNX graph, in double precision, with an input for every column that it tests."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,10 +23,7 @@ def to_onnx(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> b
     doubles, NaN where one is missing, and texts, empty where one is missing.  Its output ``label``
     of the same shape is the class as text, empty where a row gets none (see `to_code`).
 
-    Raises
-    ------
-    SettingsError
-        If the package onnx is not installed (``NO_ONNX``), or the tree tests no column.
+    `SettingsError` if the package onnx is not installed (``NO_ONNX``), or the tree tests no column.
     """
     graph = _Graph(require_onnx(), encoding.raw_features)
     if not tree.splits:
@@ -51,11 +46,8 @@ class _Graph:
     """Nodes and constants as they come; an expression is the name of what it gives."""
 
     def __init__(self, helper: Any, taken: Sequence[str]) -> None:
-        self.taken, self.helper, self.kinds = (
-            taken,
-            helper,
-            importlib.import_module("onnx").TensorProto,
-        )
+        self.taken, self.helper = taken, helper
+        self.kinds = importlib.import_module("onnx").TensorProto
         self.made: dict[tuple[Any, ...], tuple[str, Any]] = {}
         self.content = b""
 
@@ -75,10 +67,8 @@ class _Graph:
 
     def node(self, operator: str, operands: Sequence[str]) -> str:
         """Name of what an operator gives, which is worked out once."""
-        name, _ = self.made.setdefault(
-            (operator, *operands), (self._name(), (operator, list(operands)))
-        )
-        return name
+        new = (self._name(), (operator, list(operands)))
+        return self.made.setdefault((operator, *operands), new)[0]
 
     def _name(self) -> str:
         return free_name(f"octcore:{len(self.made)}", self.taken, "_")

@@ -1,7 +1,5 @@
 """A tree as PMML 4.4: a TreeModel, in which a score of several columns is a field of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -36,8 +34,6 @@ FORMULAS = Dialect(
     group="{0}", number=lambda value: f'<Constant dataType="double">{float(value)!r}</Constant>',
 )  # fmt: skip
 """Formulas of derived fields."""
-
-
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no file of XML 1.0 may hold."""
 
@@ -47,11 +43,8 @@ class _Model(Writer):
 
     def text(self) -> str:
         self.derived: list[str] = []
-        answered = [
-            _compared(name, "isNotMissing")
-            for name in self.columns
-            if not self._has_gap_level(name)
-        ]
+        filled = [name for name in self.columns if not self._has_gap_level(name)]
+        answered = [_compared(name, "isNotMissing") for name in filled]
         known = {name: self._of(name)[0].levels for name in self.columns}
         answered += [
             _joined([_is_level(name, level) for level in levels], "or")
@@ -143,7 +136,6 @@ def _is_level(name: str, level: Any) -> str:
 
 
 def _holds(column: EncodedColumn) -> str:
-    """What a binary column says."""
     if column.kind == "level":
         return _is_level(column.raw, column.level)
     ends = [("greaterThan", column.lower), ("lessOrEqual", column.upper)]

@@ -5,8 +5,6 @@ precision.  A row close to a threshold may therefore go the other way; this is r
 single precision can tell the rows apart, and said where it cannot.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
