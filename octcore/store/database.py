@@ -4,8 +4,6 @@ Durability over speed: write-ahead log with ``synchronous=FULL``, so that a comm
 survives the death of the process and of the machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3
@@ -20,7 +18,6 @@ from octcore.errors import StoreError
 BUSY_SECONDS = 10.0  # another process may be writing
 CHECKED_BYTES = 64 * 2**20
 """Files up to this size are checked whole when they are opened."""
-
 STEPS = (
     """
 CREATE TABLE rows (
@@ -66,7 +63,6 @@ CREATE TABLE IF NOT EXISTS family (
 
 What is here never changes: a new step is put behind.  (Some files of version 1 have families.)
 """
-
 ADVICE = {
     "SQLITE_FULL": ("DISK_FULL", "the disk is full; free some space"),
     "SQLITE_READONLY": ("READ_ONLY", "it is read-only; make it writable or choose another place"),
@@ -107,13 +103,9 @@ class Database:
             if found != "ok":
                 raise self._error("CORRUPT", ADVICE["SQLITE_CORRUPT"][1])
         for pragma in (
-            "auto_vacuum = INCREMENTAL",
-            "journal_mode = WAL",
-            "synchronous = FULL",
-            "foreign_keys = ON",
-            "secure_delete = ON",
-            f"busy_timeout = {int(BUSY_SECONDS * 1000)}",
-        ):
+            "auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = FULL",
+            "foreign_keys = ON", "secure_delete = ON", f"busy_timeout = {int(BUSY_SECONDS * 1000)}",
+        ):  # fmt: skip
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()

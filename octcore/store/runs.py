@@ -1,7 +1,5 @@
 """Write runs while they happen, read them back without a solver."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import functools
@@ -33,7 +31,6 @@ from octcore.store.database import Database
 
 SILENCE_SECONDS = 30.0
 """After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
-
 INTERRUPTED = "The program ended during this solve; the tree is the last incumbent."
 NEVER_BEGUN = "The program ended before this solve had a tree."
 INFO_COLUMNS = (
@@ -46,7 +43,6 @@ SUMMARY = (
 )  # fmt: skip
 START_TOLERANCE = 1.0
 """Seconds by which two readings of a process's start may differ."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -382,9 +378,8 @@ def _broken_in_words(name: str) -> Iterator[None]:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if isinstance(error, OctError):
             raise
-        raise ModelFileError(
-            "BROKEN_RUN", f"The stored run {name} cannot be read: {error}; delete it."
-        ) from error
+        message = f"The stored run {name} cannot be read: {error}; delete it."
+        raise ModelFileError("BROKEN_RUN", message) from error
 
 
 def _listed(text: str) -> dict[str, Any]:
@@ -476,17 +471,7 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
 
 
 def _info(row: tuple[Any, ...]) -> RunInfo:
-    run_id, name, session, state, created, finished, settings, summary, key, size, error = row
-    return RunInfo(
-        id=run_id,
-        name=name,
-        session=session,
-        state=StoreState(state),
-        created=created,
-        finished=finished,
-        settings=without_retired(_listed(settings)),
-        summary=_listed(summary),
-        rows_hash=key,
-        rows_bytes=size or 0,
-        error=error,
-    )
+    run_id, name, session, state, created, finished, settings, summary, rows_hash, size, error = row
+    begun = (run_id, name, session, StoreState(state), created, finished)
+    read = (without_retired(_listed(settings)), _listed(summary))
+    return RunInfo(*begun, *read, rows_hash, size or 0, error)

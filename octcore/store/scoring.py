@@ -1,7 +1,5 @@
 """New rows through a stored model: predictions, leaves, confidence, and how many are right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

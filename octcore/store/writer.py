@@ -6,8 +6,6 @@ the trouble it is opened anew, so that a file that was moved away or made writab
 that happened meanwhile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading
@@ -32,12 +30,10 @@ SWEEP_SECONDS = 10.0  # looks for runs whose process has died
 RETRY_SECONDS = 2.0  # after a write that failed
 MOST_EVENTS, MOST_RUNS = 20_000, 200
 """What waits in memory at most while the history cannot be written."""
-
 PASSING = frozenset({"DISK_FULL", "BUSY", "IO_ERROR", "STORE_FAILED"})
 """Troubles that may pass by themselves; the open file is tried again."""
 LASTING = frozenset({"READ_ONLY", "CANNOT_OPEN", "CORRUPT", "OTHER_VERSION"})
 """Troubles with the file; it is opened anew before the next try."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -77,12 +73,8 @@ class RunWriter:
         self, run_id: str, data: Dataset, settings: Mapping[str, Any], name: str, session: str
     ) -> None:
         """Write down a queued solve."""
-        call = Call(
-            "begin",
-            run_id,
-            lambda store: store.begin(data, settings, name, session, run_id, StoreState.QUEUED),
-        )
-        self._begun[run_id] = call
+        asked = (data, settings, name, session, run_id, StoreState.QUEUED)
+        call = self._begun[run_id] = Call("begin", run_id, lambda store: store.begin(*asked))
         self._put(call)
 
     def start(self, run_id: str) -> None:
