@@ -6,8 +6,6 @@ so what octcore does not have itself, and its compiler, is stood in for, as tool
 do: nothing need be installed where the wheel is built.
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import sys

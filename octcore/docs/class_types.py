@@ -5,8 +5,6 @@ It is written when the wheel is built or an editable installation made (`octcore
 by ``python -m octcore.docs.class_types``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from octcore import estimator
@@ -16,7 +14,6 @@ from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
 
 ANNOTATIONS: dict[type[Parameter], str] = {FloatRange: "float", IntRange: "int", Flag: "bool"}
 """Types of settings for type checkers; all others are texts."""
-
 TYPES = Path(estimator.__file__).with_name("named.pyi")
 
 

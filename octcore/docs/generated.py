@@ -5,8 +5,6 @@ the reference; ``octcore describe KEY --markdown`` prints the page of a formulat
 pages offline; ``mkdocs`` makes a site of the same pages (`octcore.docs.site`).
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pydoc

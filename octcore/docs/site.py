@@ -4,8 +4,6 @@ A block whose last line is a `Run` shows it below, as a notebook does; everythin
 the site is built.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

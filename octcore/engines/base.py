@@ -1,7 +1,5 @@
 """The contract of an engine: a program in, an outcome out, events in between; engines by key."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from collections.abc import Callable

@@ -60,16 +60,12 @@ class Event:
         """Read an event back from plain data."""
         tree = record.get("tree")
         return cls(
-            float(record["seconds"]),
-            str(record["kind"]),
-            record.get("incumbent"),
-            record.get("bound"),
-            str(record.get("source", "")),
-            int(record.get("nodes", 0)),
-            int(record.get("cuts", 0)),
-            None if tree is None else Tree.from_dict(tree),
-            dict(record.get("details", {})),
-        )
+            float(record["seconds"]), str(record["kind"]), record.get("incumbent"),
+            record.get("bound"), str(record.get("source", "")),
+            nodes=int(record.get("nodes", 0)), cuts=int(record.get("cuts", 0)),
+            tree=None if tree is None else Tree.from_dict(tree),
+            details=dict(record.get("details", {})),
+        )  # fmt: skip
 
 
 def relative_gap(objective: float | None, bound: float | None) -> float | None:
@@ -261,12 +257,5 @@ class Recorder:
         tree: Tree | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        event = replace(
-            self.state,
-            seconds=self.clock.elapsed,
-            kind=kind,
-            source=source,
-            tree=tree,
-            details=dict(details or {}),
-        )
-        self._emit(event)
+        news = {"kind": kind, "source": source, "tree": tree, "details": dict(details or {})}
+        self._emit(replace(self.state, seconds=self.clock.elapsed, **news))

@@ -4,8 +4,6 @@ HiGHS takes neither lazy constraints nor user cuts inside its tree (measured wit
 goes in as it stands; solutions can be injected while it runs.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -286,14 +284,13 @@ class _Relay:
         self._stop = False
         self._looked = 0.0
         kinds = cb.HighsCallbackType
-        self.kinds = (kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt)
-        if is_mip:
-            self.kinds = (
-                kinds.kCallbackMipInterrupt,
-                kinds.kCallbackMipSolution,
-                kinds.kCallbackMipUserSolution,
-                *self.kinds,
-            )
+        mip = (
+            kinds.kCallbackMipInterrupt,
+            kinds.kCallbackMipSolution,
+            kinds.kCallbackMipUserSolution,
+        )
+        lp = (kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt)
+        self.kinds = (*mip, *lp) if is_mip else lp
 
     def __call__(self, kind, message, out, answer, data) -> None:
         try:
@@ -329,11 +326,8 @@ class _Relay:
 
 def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
     lp = compiled.linear()
-    lp.sense_ = (
-        highspy.ObjSense.kMaximize
-        if compiled.sense is Sense.MAXIMISE
-        else highspy.ObjSense.kMinimize
-    )
+    if compiled.sense is Sense.MAXIMISE:
+        lp.sense_ = highspy.ObjSense.kMaximize
     lp.offset_ = compiled.offset / compiled.unit
     if compiled.integer.any() and not relaxed:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)

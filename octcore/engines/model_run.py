@@ -1,7 +1,5 @@
 """What engines that build a model have in common: room, phases, first trees, the outcome."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time
@@ -180,15 +178,9 @@ class ModelRun(Attempt):
 
     def outcome(self, reason: StopReason) -> Outcome:
         """Say why the solve ended, with what was counted so far."""
-        return Outcome(
-            reason,
-            self.program.method,
-            self.root_bound,
-            self.size,
-            dict(self.seconds),
-            (*self.claims, *self._big_m_claims()),
-            self.values,
-        )
+        counted = (self.root_bound, self.size, dict(self.seconds))
+        claims = (*self.claims, *self._big_m_claims())
+        return Outcome(reason, self.program.method, *counted, claims, self.values)
 
     def _big_m_claims(self) -> tuple[str, ...]:
         if self.constant is None:
@@ -204,9 +196,8 @@ class ModelRun(Attempt):
         """Believe that no tree is feasible only while none is known."""
         if self.recorder.tree is None:
             return self.outcome(StopReason.INFEASIBLE)
-        self.recorder.note(
-            "The solver found the model infeasible although a feasible tree is known."
-        )
+        message = "The solver found the model infeasible although a feasible tree is known."
+        self.recorder.note(message)
         return self.outcome(StopReason.ERROR)
 
 

@@ -1,7 +1,5 @@
 """Build the whole model, hand it to HiGHS, and believe only what routing confirms."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -141,7 +139,6 @@ class _MonolithicRun(ModelRun):
             self._queue(better)
 
     def _queue(self, tree: Tree) -> None:
-        """Queue the point of a tree for the solver."""
         point = self.point_of(tree, np.nan)
         if not np.isnan(point).any():
             self._queued.append(point)
@@ -156,11 +153,8 @@ class _MonolithicRun(ModelRun):
             return
         self.denied = claimed
         found = "a tree that breaks a side constraint" if value is None else f"{value:.9g}"
-        self.recorder.note(
-            f"The solver claimed {claimed:.9g}; routing gives {found}, and that counts.",
-            claimed=claimed,
-            routed=value,
-        )
+        message = f"The solver claimed {claimed:.9g}; routing gives {found}, and that counts."
+        self.recorder.note(message, claimed=claimed, routed=value)
 
     def see_bound(self, bound: float, nodes: int | None) -> None:
         known = self.program.bound

@@ -7,8 +7,6 @@ tangents at both points make sure that no routing has to be visited twice (Fletc
 1994).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,9 +144,8 @@ class _Rounds(ModelRun):
             self.is_exact = True
             return None
         if not new:
-            self.recorder.note(
-                "The masters under-estimate no square any more; the gap left is theirs."
-            )
+            message = "The masters under-estimate no square any more; the gap left is theirs."
+            self.recorder.note(message)
             return StopReason.GAP_LIMIT
         self._add(new)
         self.recorder.cut_round({"tangent": len(new)})

@@ -1,7 +1,5 @@
 """Engines of the exact searches for trees of planes: their reports become events of the trace."""
 
-from __future__ import annotations
-
 import time
 
 from octcore.engines.base import Attempt, Outcome, StopReason

@@ -4,8 +4,6 @@ The Pyomo model goes to the solver as it stands; its point is read, routed and r
 every other engine.
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 from typing import Any
@@ -138,9 +136,8 @@ class _Run(ModelRun):
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
         tree = self.built.read_tree(Point(CompiledColumns(variables), x))
         if self.offer(tree, "solver") is None:
-            self.recorder.note(
-                "A tree of the solver breaks a side constraint when rows are routed."
-            )
+            message = "A tree of the solver breaks a side constraint when rows are routed."
+            self.recorder.note(message)
         return self.program.objective(claimed)
 
     def _conclude(self, results: Results, claimed: float | None) -> Outcome:
@@ -161,7 +158,6 @@ class _Run(ModelRun):
         if condition in infeasible and objective is None:
             return self.outcome(StopReason.INFEASIBLE)
         if claimed is not None and objective is not None and condition not in _REASONS:
-            self.recorder.note(
-                f"The solver claimed {claimed:.9g}; routing the rows gives {objective:.9g}."
-            )
+            message = f"The solver claimed {claimed:.9g}; routing the rows gives {objective:.9g}."
+            self.recorder.note(message)
         return self.outcome(_REASONS.get(condition, StopReason.ERROR))

@@ -1,7 +1,5 @@
 """The trace of a solve: all events, gap over time, JSON lines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +14,9 @@ class Trace:
     events: tuple[Event, ...] = ()
 
     def __iter__(self) -> Iterator[Event]:
-        """Iterate over the events."""
         return iter(self.events)
 
     def __len__(self) -> int:
-        """Number of events."""
         return len(self.events)
 
     @property

@@ -1,7 +1,5 @@
 """Engine of the exact univariate search: its reports become events of the trace."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

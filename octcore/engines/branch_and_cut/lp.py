@@ -4,8 +4,6 @@ Measured: keeping the object is up to twice faster than passing the model anew a
 presolve off and the dual simplex keep every basis dual feasible, because all columns are boxed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum

@@ -9,8 +9,6 @@ Everything is minimised here: the value of a node is the value of its LP.  A nod
 value shows that it holds nothing better than the incumbent by at least the granularity.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterable
@@ -429,10 +427,8 @@ class BranchAndCut:
         if bound < self.cutoff - 1e-6 * max(1.0, abs(bound)):
             # Routing the rows denies what the LP says: the node stays open, the gap stays honest.
             self._open.give_up(bound)
-            self.recorder.note(
-                "An integral point claims more than its tree reaches; its node stays open.",
-                claimed=self.relaxation.objective(bound),
-            )
+            message = "An integral point claims more than its tree reaches; its node stays open."
+            self.recorder.note(message, claimed=self.relaxation.objective(bound))
 
     # -- branching and fixing ----------------------------------------------------------------
 
