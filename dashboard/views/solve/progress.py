@@ -54,7 +54,7 @@ def draw(run_id: str | None) -> None:
             st.info(
                 "Press **Find the optimal tree**: a first tree appears within seconds, then the "
                 "bound closes in until the tree is proven optimal.",
-                icon=":material/arrow_back:",
+                icon=":material/play_circle:",
             )
         return
     data_thread.strip(view)

@@ -226,7 +226,7 @@ def _nothing_yet(tuning: str | None) -> None:
         "Choose what to vary and press **Try**: every candidate is trained on some rows and judged "
         "on others, the table fills as the trainings end, and the best goes to the Solve page "
         "with one click.",
-        icon=":material/arrow_back:",
+        icon=":material/instant_mix:",
     )
 
 
