@@ -65,8 +65,10 @@ def ask(
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
         st.warning(text.markdown(message, 400), icon=":material/error:")
-        if not again(*key):
-            return None
+        if again(*key):
+            del jobs.followers()[key]
+            st.rerun()  # without what the failure said
+        return None
     if pressed is False:
         return jobs.follower(key)
     limit = settings["time_limit"] + GRACE_SECONDS if seconds is None else seconds

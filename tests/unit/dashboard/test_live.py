@@ -9,7 +9,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
+from octcore.errors import EngineError
 
 
 def page() -> None:
@@ -62,6 +64,29 @@ def test_a_press_at_the_moment_of_the_end_is_not_lost():
     assert not app.exception
     assert app.session_state["used"]
     assert len(app.session_state["runs"]) == 3  # the page is drawn once more, as it has ended
+
+
+def looked() -> None:
+    import streamlit as st
+
+    from dashboard.widgets import live
+
+    st.text(live.ask("values", "run", None, {"time_limit": 1.0}))  # type: ignore[arg-type]
+
+
+def test_a_task_that_is_tried_again_is_not_said_to_have_failed(monkeypatch):
+    died = JobView("old", "", {}, "failed", error=EngineError("WORKER_DIED", "It died"))
+    tasks = {"old": died, "new": JobView("new", "", {}, "running")}
+    known = {('values:{"time_limit": 1.0}', "run"): "old"}
+    server = SimpleNamespace(get=tasks.get, submit_task=lambda *asked: "new")
+    monkeypatch.setattr(jobs, "supervisor", lambda: server)
+    monkeypatch.setattr(jobs, "followers", lambda: known)
+    app = AppTest.from_function(looked, default_timeout=60).run()
+    assert [warning.value for warning in app.warning] == ["It died"]
+    app.button[0].click().run()
+    assert not app.exception
+    assert not app.warning
+    assert [text.value for text in app.text] == ["new"]
 
 
 def test_what_is_not_kept_any_more_is_asked_anew_without_a_word(monkeypatch):
