@@ -90,9 +90,10 @@ class NearOptimalTrees:
     the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
     trees, also where they predict alike.  A split tests a column against the middle between two of
     its neighbouring values among all rows; thresholds that part all rows alike, or the other way
-    round, count once, by the first of them, in whatever column (`same_columns` names columns of
-    which all do).  Penalty and tolerance are read as `octcore.parameters.as_fraction` says and
-    compared as fractions: a tree exactly on the border is in.
+    round, count once, by the first of them, in whatever column, those of a required root before
+    others (`same_columns` names columns of which all do).  Penalty and tolerance are read as
+    `octcore.parameters.as_fraction` says and compared as fractions: a tree exactly on the border is
+    in.
 
     Parameters
     ----------

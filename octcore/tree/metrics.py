@@ -157,8 +157,8 @@ def threshold_intervals(
     """Largest value left and smallest value right at every branch node, in raw units.
 
     Any threshold from the first value up to, but without, the second one sends the same training
-    rows left.  For a category the values are those of its indicator, 0 and 1; for ordered
-    categories they are ranks.  Nodes that send no rows one way are left out.
+    rows left.  For a category, or one of two numbers, the values are those of its indicator, 0 and
+    1; for ordered categories they are ranks.  Nodes that send no rows one way are left out.
     """
     found: dict[int, tuple[float, float]] = {}
     rows = tree.node_rows(X)
