@@ -88,7 +88,7 @@ def test_settings_that_do_not_fit_keep_the_button_off(server):
 def test_link_with_unknown_runs_is_said_in_words(server):
     known = server.submit("me", load_sample("iris"), {"formulation": "cart", "depth": 1})
     app = open_page("compare", runs=f"{known},{uuid.uuid4()}")
-    assert "1 of the runs in this link" in shown(app)
+    assert "Of 2 runs in this link, 1 cannot be found" in shown(app)
     assert "What differs" in shown(app)
 
 
