@@ -219,10 +219,10 @@ def _lines_from(
                 here[k], place[k] = i, at
         if size < length or ends[lines] + size > len(members) or lines + 1 >= len(ends):
             continue
-        longest[:] = 0
+        longest[:], most = 0, 0
         for k in range(size):
-            _lengthen(longest, present[here[k]])
-        if longest.max() >= length:  # a shorter chain costs no error
+            most = _lengthen(longest, present[here[k]])
+        if most >= length:  # a shorter chain costs no error
             for k in range(size):
                 members[ends[lines] + k] = here[k]
             ends[lines + 1] = ends[lines] + size
@@ -249,9 +249,9 @@ def _place(X: Any, i: int, first: int, last: int, reach: float) -> float:
 
 
 @inner(owns=True)
-def _lengthen(longest: Any, present: Any) -> None:
-    """Lengths of the longest chains by their last class, with one more point."""
-    before = longest.copy()
+def _lengthen(longest: Any, present: Any) -> int:
+    """Lengths of the longest chains by their last class, with one more point; the longest."""
+    before, most = longest.copy(), 0
     for k in range(len(longest)):
         if present[k]:
             for other in range(len(longest)):
@@ -259,6 +259,8 @@ def _lengthen(longest: Any, present: Any) -> None:
                     longest[k] = before[other] + 1
             if longest[k] == 0:
                 longest[k] = 1
+        most = max(most, longest[k])
+    return most
 
 
 @kernel()
@@ -281,7 +283,8 @@ def _most_violated(
         length, violation = 0, VIOLATION
         # Only every second length costs one error more.
         for size in range(leaves + 1, min(len(at), most) + 1, 2):
-            wrong = (size - leaves + 1) // 2 - best[len(at), size].min()
+            lack = best[len(at), size]
+            wrong = (size - leaves + 1) // 2 - lack[_least(lack)]
             if wrong > violation:
                 length, violation = size, wrong
         if length > 0:
@@ -312,9 +315,18 @@ def _fill(best: Any, at: Any, right: Any, present: Any) -> None:
 
 
 @inner()
+def _least(values: Any) -> int:
+    """Where the first least value is; numpy's own way compiles for a second."""
+    at = 0
+    for k in range(len(values)):
+        at = k if values[k] < values[at] else at
+    return at
+
+
+@inner()
 def _trace(best: Any, at: Any, right: Any, length: int, points: Any, classes: Any) -> None:
     """Write down the members of the chain of a length that lacks least."""
-    i, size, k = len(at), length, int(np.argmin(best[len(at), length]))
+    i, size, k = len(at), length, _least(best[len(at), length])
     while size > 0:
         if best[i - 1, size, k] == best[i, size, k]:
             i -= 1
