@@ -42,8 +42,9 @@ PREPARING_AGAIN = (
 )
 PREPARED = "prepared"
 POLL_SECONDS = 0.05  # nobody notices so short a wait, compiling takes many of them
-LOCK_SECONDS = 120.0
-"""Several times what compiling one set takes; whoever is not done by then may be frozen."""
+LOCK_SECONDS = 600.0
+"""What compiling one set takes where ten others want the processor; after that its owner may be
+frozen, and compiling twice what is not done would keep such a machine busy even longer."""
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 KEPT_SECONDS = 30 * 24 * 3600.0
 KEPT_ENTRIES = 300
