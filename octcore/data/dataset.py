@@ -22,7 +22,13 @@ COLUMNS_SHOWN = 30
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Feature columns, classes and labels; `DataError` if the parts do not fit together."""
+    """Feature columns, classes and labels of a classification problem.
+
+    Raises
+    ------
+    DataError
+        If the parts do not fit together.
+    """
 
     name: str
     frame: pd.DataFrame
@@ -160,8 +166,12 @@ class Dataset:
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Check and type new rows, numbers or text, as at training; other columns are ignored.
 
-        Categories never seen in training are kept.  `DataError` for a missing column, a missing
-        value or a text where a number is needed.
+        Categories never seen in training are kept.
+
+        Raises
+        ------
+        DataError
+            For a missing column, a missing value or a text where a number is needed.
         """
         return prepare_rows(frame, self.columns)
 
@@ -181,11 +191,23 @@ class Dataset:
         dates days since the first one. `kinds` overrides this by name. NaN, None, NaT, NA and the
         empty text are missing; "?" is a text like any other.
 
-        `X`, `y`: features, shape ``(n_samples, n_features)``, and labels.
-        `feature_names`: by default those of the frame, or ``x0``, ``x1``, ...
-        `name`: short, for titles.
+        Parameters
+        ----------
+        X : array or DataFrame, shape (n_samples, n_features)
+            Features, finite and without missing values.
+        y : array, shape (n_samples,), or None
+            Labels.
+        feature_names : sequence of str or None
+            Names; by default those of the frame, or ``x0``, ``x1``, ...
+        kinds : mapping or None
+            Column kinds by name.
+        name : str
+            Short name for titles.
 
-        `DataError` if shapes do not fit or a value is missing or infinite.
+        Raises
+        ------
+        DataError
+            If shapes do not fit or a value is missing or infinite.
         """
         frame, columns, findings = columns_from_arrays(X, feature_names, kinds)
         target, classes, codes = (None, (), None) if y is None else labels_from_array(y)

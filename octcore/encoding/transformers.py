@@ -27,7 +27,20 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
         self.q = q
 
     def fit(self, X: npt.ArrayLike | pd.DataFrame, y: object = None) -> _QuantileTransformer:
-        """Learn the quantiles of finite numbers, shape ``(n_samples, n_features)``, without `y`."""
+        """Learn the quantiles.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_features)
+            Finite numbers.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        object
+            The transformer itself.
+        """
         numbers: Any = _check(self, X, dtype=np.float64)
         names = getattr(self, "feature_names_in_", None)
         raw = [f"x{j}" for j in range(numbers.shape[1])] if names is None else list(names)
@@ -49,9 +62,17 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(
         self, input_features: npt.ArrayLike | None = None
     ) -> npt.NDArray[np.object_]:
-        """Names of the encoded columns, ``(n_columns,)``.
+        """Names of the encoded columns.
 
-        `input_features`: names of the input columns; those of the training rows if these had names.
+        Parameters
+        ----------
+        input_features : array of str or None
+            Names of the input columns; must be those of the training rows if these had names.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_columns,)``.
         """
         check_is_fitted(self)
         encoding: Encoding = self.encoding_

@@ -57,17 +57,35 @@ class StoredModel:
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Predict class labels, ``(n_samples,)``; columns that are not needed are ignored.
 
-        `DataError` for a lacking column, a missing value, or text where a number is needed;
-        `UserWarning` if a category never came up in training.
+        Raises
+        ------
+        DataError
+            For a lacking column, a missing value, or text where a number is needed.
+
+        Warns
+        -----
+        UserWarning
+            If a category never came up in training.
         """
         return labels_array(self.classes)[self.tree.predict_codes(self._encoded(frame))]
 
     def predict_proba(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Shares of the classes among the training rows of every row's leaf, by all weights.
 
-        Shape ``(n_samples, n_classes)``, in the order of `classes`; "ask a person" is none.  Rows,
-        errors and warnings are those of `predict`; `ModelFileError` if the file has no shares
-        (``NO_SHARES``): it was written by an earlier version.
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As in `predict`, also for what is raised and warned.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_samples, n_classes)``, in the order of `classes`; "ask a person" is none.
+
+        Raises
+        ------
+        ModelFileError
+            If the file has no shares (``NO_SHARES``): it was written by an earlier version.
         """
         return self.shares_of(self.tree.apply(self._encoded(frame)))
 

@@ -23,7 +23,10 @@ def to_onnx(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> b
     doubles, NaN where one is missing, and texts, empty where one is missing.  Its output ``label``
     of the same shape is the class as text, empty where a row gets none (see `to_code`).
 
-    `SettingsError` if the package onnx is not installed (``NO_ONNX``), or the tree tests no column.
+    Raises
+    ------
+    SettingsError
+        If the package onnx is not installed (``NO_ONNX``), or the tree tests no column.
     """
     graph = _Graph(require_onnx(), encoding.raw_features)
     if not tree.splits:
