@@ -110,7 +110,7 @@ def listing(names: Iterable[object], at_most: int = 5) -> str:
 
 def few(words: Sequence[object], at_most: int = 5) -> str:
     """Join a few words and count the rest: ``a, b and 3 more``."""
-    more = f" and {len(words) - at_most} more" if len(words) > at_most else ""
+    more = f" and {len(words) - at_most:,} more" if len(words) > at_most else ""
     return ", ".join(map(str, words[:at_most])) + more
 
 
