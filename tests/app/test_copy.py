@@ -240,6 +240,7 @@ def test_every_fairness_limit_is_copied(
     same_request(app, started[0][1], monkeypatch)
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest_is_copied(started: list[Any], tmp_path: Path) -> None:
     app = open_form("iris", "margot")
     keyed(app, "depth").set_value(1)

@@ -82,6 +82,7 @@ def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):
     assert "path-search" not in [str(option) for option in solver.options]
 
 
+@pytest.mark.slow
 def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(views):
     data = load_sample("iris")
     run = solve(data, "flow-oct", depth=1, constraints={"max_features": 1}, time_limit=30)

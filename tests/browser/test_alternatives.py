@@ -134,6 +134,7 @@ def test_a_recall_floor_leaves_fewer_listed_trees(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_marked_tree_becomes_a_run_with_its_distance(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")

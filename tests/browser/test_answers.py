@@ -133,6 +133,7 @@ def test_the_best_tree_without_a_column_has_its_price(person, solved, record_pro
     price.wait_for(timeout=SOLVE_MILLISECONDS)
 
 
+@pytest.mark.slow
 def test_a_node_says_why_it_splits_so(person, solved, record_property):
     page = person.watched.open("/solve" + solved)
     person.click(page.get_by_role("button", name="Explore this tree"))

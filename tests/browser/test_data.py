@@ -41,6 +41,7 @@ def number(page, label: str) -> int:
     return int(metric.get_by_test_id("stMetricValue").inner_text().replace(",", ""))
 
 
+@pytest.mark.slow
 def test_a_clinic_export_is_put_in_order_kept_and_scored(visit):
     watched = visit()
     page = watched.open()

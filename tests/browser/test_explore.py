@@ -157,6 +157,7 @@ def test_replay_plays_to_the_last_tree_by_itself(visit):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_finger_on_a_chart_moves_the_page_and_on_a_box_folds_nothing(chromium, server, solved):
     phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
     agent = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/131.0 Mobile Safari/537.36"

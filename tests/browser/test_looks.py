@@ -12,7 +12,7 @@ HOSTILE = "<img src=https://evil.example/x onerror=alert(1)>"
 MARKDOWN = "![x](https://evil.example/y) $\\\\frac{1}{0}$ :red[z] <script>alert(2)</script>"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", "/solve", "/explore", "/about"])
 def test_every_page_draws_in_both_themes(visit, solved, scheme, path):

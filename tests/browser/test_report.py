@@ -103,6 +103,7 @@ def test_explore_offers_the_report(visit, solved):
     watched.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_press_counts_while_the_page_is_drawn_anew(visit, solved):
     watched, held, told = visit(), [], []
 

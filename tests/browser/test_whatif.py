@@ -11,6 +11,7 @@ from tests.browser.conftest import PATIENCE, SOLVE_MILLISECONDS
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
+@pytest.mark.slow
 def test_what_does_it_cost_to_drop_petal_width(visit, modelled):
     watched = visit()
     page = watched.open("/whatif" + modelled)

@@ -172,6 +172,7 @@ BANNED_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve
 BANNED_CALLS = {"eval", "exec", "read_pickle", "to_pickle", "system", "popen"}
 
 
+@pytest.mark.long
 def test_no_executable_format_is_loaded_and_no_shell_is_started() -> None:
     assert len(SOURCES) > 100
     found = {str(path.relative_to(ROOT)): sorted(_harmful(path)) for path in SOURCES}

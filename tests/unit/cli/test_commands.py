@@ -163,6 +163,7 @@ def test_compare_prints_one_line_per_formulation(
     assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_compare_repeats_on_further_splits_and_says_first_what_that_takes(
     iris: str, capsys: pytest.CaptureFixture[str]

@@ -70,6 +70,7 @@ def test_tuning_chooses_as_in_one_process(client: Any) -> None:
     assert there.runs[0].tree == here.runs[0].tree
 
 
+@pytest.mark.slow
 def test_comparing_finds_the_same_trees(client: Any) -> None:
     data, kill = octcore.load_sample("iris"), Kill(client)
     plans = [
@@ -103,6 +104,7 @@ def test_a_suite_writes_the_same_lines_once_and_resumes(client: Any, tmp_path: P
     assert run_suite("unit", entries, 60, output, backend="dask") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [None, "dask"])
 def test_work_that_ends_every_worker_is_said_in_a_sentence(
     backend: str | None, request: pytest.FixtureRequest

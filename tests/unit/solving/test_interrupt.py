@@ -12,6 +12,7 @@ CASES = Path(__file__).with_name("interrupt_cases.py")
 NAMES = [line.split("(")[0][4:] for line in CASES.read_text().splitlines() if "def test_" in line]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_in_a_process_of_its_own(name: str) -> None:

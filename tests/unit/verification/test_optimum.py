@@ -51,7 +51,7 @@ def derived(case: Case) -> float | None:
 OF_ACCURACY = [info.key for info in octcore.formulations() if info.has_common_objective]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", [*OF_ACCURACY, "threshold-search"])
 def test_the_optimum_is_that_of_the_referee(key: str) -> None:
     rng = np.random.default_rng(20261121)
