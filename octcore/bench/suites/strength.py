@@ -48,13 +48,12 @@ MODELS: dict[str, tuple[str, Mapping[str, Any]]] = {
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every set by every model."""
     limit = {"node_limit": 1} if study == "main" else {}
-    found = []
-    for names in SETS:
+    found, asked = [], [model for model in MODELS.items() if model[1][0] in formulations]
+    for names in SETS if asked else ():
         load, optimum = encoded(folder, *names), Published(_optimum(folder, *names))
-        for label, (key, params) in MODELS.items():
+        for label, (key, params) in asked:
             settings = {"encoding": "none", "params": {"leaf_penalty": PENALTY, **params}, **limit}
-            if key in formulations:
-                found.append(Instance(*names, key, DEPTH, load, settings, label, optimum))
+            found.append(Instance(*names, key, DEPTH, load, settings, label, optimum))
     return found
 
 

@@ -77,10 +77,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
             continue
         n_rows = _load(folder, dataset).n_samples
         reference = Published(objective=1 - int(row["errors"]) / n_rows)
-        settings, load = (
-            {"encoding": "raw", "params": {"leaf_penalty": 0.0}},
-            loader(folder, dataset),
-        )
+        settings = {"encoding": "raw", "params": {"leaf_penalty": 0.0}}
+        load = loader(folder, dataset)
         found += [
             Instance(dataset, "raw", key, depth, load, settings, published=reference)
             for key in formulations
