@@ -58,7 +58,9 @@ def column_values(
     `cancel`: asked often; a true answer ends the search as the time limit does.
     `node`: branch node of the tree of the run: what is below it is searched again, on the rows that
     arrive there; the rest of the tree stays.
-    They come in the order of the columns; those of which no split may test one have no value.
+    They come in the order of the columns; those of which no split may test one have no value.  Once
+    the time is over a column costs no search any more: its bound is that of two leaves without
+    errors.
     Raises `SettingsError` if the run is about other trees than those of one column per split, has
     another objective than accuracy and leaves, keeps a constraint that ties subtrees together, or
     does not split at the node.
@@ -81,8 +83,15 @@ def column_values(
         if not columns or asked.depth == 0:
             found.append(ColumnValue(name, None, True, None, None, None))
             continue
-        asked_here = replace(asked, roots=columns)
-        best = answer(asked_here, cancel=cancel, time_limit=clock.remaining)
+        left = clock.remaining
+        if left <= 0 or (cancel is not None and cancel()):
+            # Unsearched: two leaves without errors, which cost no more than any split.
+            value = objective.from_count(
+                (rest - share * 2 * asked.leaf_penalty) * objective.weight_right
+            )
+            found.append(ColumnValue(name, value, False, None, None, None))
+            continue
+        best = answer(replace(asked, roots=columns), cancel=cancel, time_limit=left)
         value = None
         if best.bound is not None:
             worth = rest - share * (1 - best.bound)
