@@ -93,7 +93,6 @@ def build(problem: Problem) -> Program:
     """Make the OCT program of a problem."""
     model = OCT(problem)
     unit = weight_unit(problem.weights) / model.majority_errors
-    steps = [float(model.alpha) * extra for extra in range(2**problem.depth)]
     return Program(
         sense=Sense.MINIMISE,
         evaluate=model.evaluate,
@@ -101,7 +100,7 @@ def build(problem: Problem) -> Program:
         build=model.build,
         scale=1 / model.majority_errors,
         shift=-problem.surplus / model.majority_errors,
-        granularity=smallest_step(unit, steps),
+        granularity=smallest_step(unit, float(model.alpha), 2**problem.depth - 1),
         starts=partial(first_trees, problem, model.split_price),
         bound=terminals.fewest_errors(problem) / model.majority_errors,
         feasibility=terminals.weight_tolerance(problem, model.split_price),

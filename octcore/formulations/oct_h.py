@@ -168,7 +168,7 @@ def build(problem: Problem) -> Program:
         build=model.build,
         scale=1 / judge.majority_errors,
         feasibility=terminals.weight_tolerance(problem, judge.price),
-        granularity=smallest_step(unit, [judge.alpha * k for k in range(most + 1)]),
+        granularity=smallest_step(unit, judge.alpha, most),
         starts=judge.starts,
         improve=judge.improve,
         bound=_bound(judge),

@@ -137,8 +137,7 @@ class CountObjective:
         unit = weight_unit(self.problem.weights)
         if self.alpha == 0:
             return unit
-        prices = [self.alpha * splits for splits in range(self.max_splits + 1)]
-        return smallest_step(unit / self.points.total, prices)
+        return smallest_step(unit / self.points.total, self.alpha, self.max_splits)
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing; None if a gap is below epsilon or a side constraint is broken."""

@@ -152,8 +152,10 @@ class UnivariateObjective:
     @property
     def granularity(self) -> float:
         """Smallest positive difference of two objective values; 0 when there is none to rely on."""
-        offsets = [self.penalty * extra for extra in range(2**self.problem.depth)]
-        step = self.scale * smallest_step(weight_unit(self.problem.weights), offsets)
+        # More leaves than rows are never of use: one of them would be empty.
+        most = min(2**self.problem.depth, self.problem.n_samples) - 1
+        unit = weight_unit(self.problem.weights)
+        step = self.scale * smallest_step(unit, self.penalty, most)
         size = abs(self.shift) + self.scale * self.weight_right
         return step if step > SMALLEST_STEP * size else 0.0
 
@@ -188,17 +190,14 @@ def weight_unit(weights: np.ndarray) -> float:
     return base * math.gcd(*(round(float(m)) for m in multiples))
 
 
-def smallest_step(unit: float, offsets: list[float]) -> float:
-    """Smallest positive ``|k * unit - offset|`` over whole k and the given offsets."""
+def smallest_step(unit: float, price: float, most: int) -> float:
+    """Smallest positive ``|k * unit - n * price|`` over whole k, and n from 0 to `most`."""
     if unit <= 0:
         return 0.0
-    step = unit
-    for offset in offsets:
-        rest = offset % unit
-        for distance in (rest, unit - rest):
-            if distance > INTEGER_TOLERANCE * unit:  # less is rounding of weights and prices
-                step = min(step, distance)
-    return step
+    rest = price * np.arange(most + 1) % unit
+    distances = np.concatenate([rest, unit - rest])
+    # Less is rounding of weights and prices.
+    return float(distances[distances > INTEGER_TOLERANCE * unit].min(initial=unit))
 
 
 def decode(

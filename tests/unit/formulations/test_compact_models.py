@@ -186,9 +186,9 @@ def test_weight_unit_and_smallest_step():
     assert weight_unit(np.array([2.0, 4.0])) == 2.0
     assert weight_unit(np.array([1.0, np.pi])) == 0.0
     assert weight_unit(np.array([1.0, 1e-9, 1.0])) <= 1.000001e-9  # a lighter row is seen
-    assert smallest_step(1.0, [0.0, 0.3]) == pytest.approx(0.3)
-    assert smallest_step(1.0, [0.0, 3.0]) == 1.0
-    assert smallest_step(0.0, [0.3]) == 0.0
+    assert smallest_step(1.0, 0.3, 1) == pytest.approx(0.3)
+    assert smallest_step(1.0, 3.0, 1) == 1.0
+    assert smallest_step(0.0, 0.3, 1) == 0.0
 
 
 def test_merging_keeps_weights_and_the_way_back():
