@@ -31,7 +31,8 @@ BEAT_SECONDS, POLL_SECONDS = 0.08, 0.05
 QUICK_SECONDS = 0.02
 """How long a search goes on before it moves to a second thread, about."""
 QUICK_CELLS = 60_000
-"""Rows times columns up to which a first piece of work is short for certain."""
+"""Rows times columns up to which a first piece of work is short for certain, to depth three; a
+tenth of it for every level more."""
 ROUNDING = 1e-6
 """Of costs, as a share of what makes two of them differ."""
 BITS_EACH, MOST_BITS = 12, 1000
@@ -142,7 +143,7 @@ class _Search:
         `cancel`: kernels release the interpreter lock.  On few rows the first pieces are short, and
         take less time than that.
         """
-        most = QUICK_CELLS if self.question.depth <= 3 else QUICK_CELLS // 10
+        most = QUICK_CELLS // 10 ** max(0, self.question.depth - 3)
         quick = self.table.rank.size <= most and not self.plain
         begin = before = time.perf_counter()
         thread = ThreadPoolExecutor(1, "path-search")
