@@ -233,12 +233,12 @@ def test_time_limit_gives_a_tree_and_a_valid_bound(kernel: str) -> None:
 
 
 def test_a_deep_search_of_few_rows_can_be_stopped(kernel: str) -> None:
-    """One piece of it took 25 s of a processor on the thread that looks at the clock."""
-    rng = np.random.default_rng(2)
-    question = Question(rng.random((60, 4)).round(3), rng.integers(0, 2, 60), 2, 9, 0.001)
+    """One piece of it took 20 s on the thread that looks at the clock."""
+    rng = np.random.default_rng(1)
+    question = Question(rng.random((60, 4)).round(3), rng.integers(0, 2, 60), 2, 8, 0.01)
     found = answer(question, time_limit=0.3)
     assert found.status == "time_limit"
-    assert found.search_seconds < 10
+    assert found.search_seconds < 4
 
 
 def test_bounds_are_valid_when_stopped_early(kernel: str) -> None:
