@@ -271,13 +271,14 @@ class Tools:
     def starts(self, patience: Patience = ENDLESS) -> Iterator[tuple[str, Tree]]:
         """Yield greedy trees, then polished ones where that is on, and amended ones."""
         greedy: list[Tree] = []
-        for source, tree in greedy_starts(self.reduced.problem, self.objective.penalty):
+        problem, price = self.reduced.problem, self.objective.penalty
+        for source, tree in greedy_starts(problem, price, patience):
             greedy.append(tree)
             yield source, tree
         # Polishing may have to load compiled kernels first, so the quick trees are out by then.
         for tree in greedy if self.params["solution_polishing"] else ():
             yield "polish", self.polished(tree)
-        for tree in amended(self.reduced.problem, self.objective.penalty, greedy, patience):
+        for tree in amended(problem, price, greedy, patience):
             yield "warm start", tree
 
 

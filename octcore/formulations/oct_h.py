@@ -334,7 +334,7 @@ class OCTHTrees:
 
     def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield CART trees, trees with few features, then oblique trees made sparse."""
-        yield from greedy_starts(self.problem, self.price)
+        yield from greedy_starts(self.problem, self.price, patience)
         seconds = float(self.problem.params["start_seconds"])
         sparse = self.sparse_search()
         for tree in sparse.trees(patience.within(SPARSE_SHARE * seconds)):

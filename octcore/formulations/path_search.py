@@ -8,6 +8,8 @@ value of every root feature: the best objective of any tree that starts with tha
 
 from __future__ import annotations
 
+from functools import partial
+
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.question import EXACT_ROOT_VALUES, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
@@ -63,7 +65,7 @@ def build(problem: Problem) -> Program:
     objective = UnivariateObjective(problem)
     return objective.program(
         scale=objective.scale * objective.weight_right,
-        starts=lambda _: greedy_starts(problem, objective.penalty),
+        starts=partial(greedy_starts, problem, objective.penalty),
         search=question_of(problem, objective),
         method="path-search",
     )

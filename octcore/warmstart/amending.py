@@ -46,7 +46,7 @@ def first_trees(
 ) -> Iterator[tuple[str, Tree]]:
     """Yield greedy trees, and what becomes of them where side constraints tie subtrees together."""
     trees = []
-    for source, tree in greedy_starts(problem, price):
+    for source, tree in greedy_starts(problem, price, patience):
         trees.append(tree)
         yield source, tree
     for tree in amended(problem, price, trees, patience):

@@ -7,14 +7,16 @@ single leaf.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from octcore.program import Problem
 from octcore.tree import metrics, topology
-from octcore.tree.tree import Split, Tree, midpoint
+from octcore.tree.tree import Split, Tree, grown, midpoint
 
 BLOCK_CELLS = 2**21
 """Cells converted at a time: what is converted takes some megabytes, however many columns."""
@@ -63,7 +65,9 @@ class GreedyRules:
         mask = self.allowed.copy()
         if node == 1 and self.root is not None:
             mask &= self.root
-        used = {int(self.groups[j]) for split in splits.values() for j in split.features}
+        used = set[int]()
+        if self.rivals or self.max_features is not None:
+            used = {int(self.groups[j]) for split in splits.values() for j in split.features}
         for raw in used:
             mask &= ~np.isin(self.groups, list(self.rivals.get(raw, ())))
         if self.max_features is not None and len(used) >= self.max_features:
@@ -76,8 +80,11 @@ class GreedyRules:
         return np.flatnonzero(mask)
 
 
-def grow(problem: Problem) -> Tree:
-    """Grow a tree top-down to the depth of the problem, Gini impurity, first column on ties."""
+def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
+    """Grow a tree top-down to the depth of the problem, Gini impurity, first column on ties.
+
+    `stop`: once it is true, what is open becomes leaves.
+    """
     rules = GreedyRules.of(problem)
     X, y, weights = problem.X, problem.y, problem.weights
     splits: dict[int, Split] = {}
@@ -89,7 +96,8 @@ def grow(problem: Problem) -> Tree:
         label = int(np.argmax(counts)) if len(rows) else inherited
         split = None
         forced = node == 1 and rules.root is not None
-        if topology.node_depth(node) < problem.depth and (np.count_nonzero(counts) > 1 or forced):
+        is_open = np.count_nonzero(counts) > 1 and not stop()
+        if topology.node_depth(node) < problem.depth and (is_open or forced):
             columns = rules.columns(node, splits)
             held = rows[problem.counts[rows] > 0]  # a row once, see `octcore.data.tasks`
             split = best_split(X[held], y[held], weights[held], problem.n_classes, columns, rules)
@@ -167,30 +175,55 @@ def purity_of(counts: np.ndarray) -> np.ndarray:
     return np.divide((counts**2).sum(axis=1), size, out=np.zeros_like(size), where=size > 0)
 
 
+def weakest_links(tree: Tree, problem: Problem) -> Iterator[tuple[float, int]]:
+    """Branch nodes in the order in which pruning makes leaves of them, the weakest link first.
+
+    Yields the price per leaf (weight of correct rows) from which the node is the better leaf, and
+    the node; prices rise, and the last node is the root.
+    """
+    y, weights = problem.y, problem.weights
+    counts = {
+        node: np.bincount(y[rows], weights[rows], problem.n_classes)
+        for node, rows in tree.node_rows(problem.X).items()
+    }
+    kept = {leaf: float(counts[leaf].max()) for leaf in tree.labels}
+    leaves = dict.fromkeys(tree.labels, 1)
+
+    def link(node: int) -> tuple[float, int, int]:
+        left, right = topology.children(node)
+        kept[node], leaves[node] = kept[left] + kept[right], leaves[left] + leaves[right]
+        return (kept[node] - float(counts[node].max())) / (leaves[node] - 1), -node, leaves[node]
+
+    links = [link(node) for node in sorted(tree.splits, reverse=True)]  # children first
+    heapq.heapify(links)
+    price = 0.0
+    while links:
+        gain, negative, size = heapq.heappop(links)
+        node, above = -negative, topology.ancestors(-negative)
+        # Links of what lost leaves since, or is below a leaf now, are out of date.
+        if leaves[node] != size or any(leaves[m] == 1 for m in above):
+            continue
+        kept[node], leaves[node] = float(counts[node].max()), 1
+        for m in reversed(above):
+            heapq.heappush(links, link(m))
+        price = max(price, gain)
+        yield price, node
+
+
 def pruning_sequence(tree: Tree, problem: Problem) -> Iterator[tuple[float, Tree]]:
     """Prune the weakest link again and again.
 
     Yields the price per leaf (weight of correct rows) at which the tree becomes the better one, and
     the tree; the first price is 0, the last tree is a single leaf.
     """
-    X, y, weights = problem.X, problem.y, problem.weights
-    price = 0.0
-    tree = tree.with_labels(metrics.majority_labels(tree, X, y, weights))
-    yield price, tree
-    while tree.splits:
-        rows = tree.node_rows(X)
-        counts = {m: np.bincount(y[r], weights[r], problem.n_classes) for m, r in rows.items()}
-        link, weakest = np.inf, 1
-        for node in sorted(tree.splits, reverse=True):
-            leaves = [m for m in tree.walk(node) if m in tree.labels]
-            kept = sum(counts[leaf][tree.labels[leaf]] for leaf in leaves)
-            gain = (kept - counts[node].max()) / (len(leaves) - 1)
-            if gain < link - 1e-12:
-                link, weakest = gain, node
-        collapsed = tree.collapse(weakest, int(np.argmax(counts[weakest])))
-        tree = collapsed.with_labels(metrics.majority_labels(collapsed, X, y, weights))
-        price = max(price, float(link))
-        yield price, tree
+    yield 0.0, _with_majorities(tree, problem)
+    for price, node in weakest_links(tree, problem):
+        tree = tree.collapse(node, 0)
+        yield price, _with_majorities(tree, problem)
+
+
+def _with_majorities(tree: Tree, problem: Problem) -> Tree:
+    return tree.with_labels(metrics.majority_labels(tree, problem.X, problem.y, problem.weights))
 
 
 def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
@@ -198,15 +231,22 @@ def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
 
     `penalty`: price of a leaf in weight of correct rows (count scale); ties prune.
     """
-    best = tree
-    for price, candidate in pruning_sequence(tree, problem):
-        if price > penalty + 1e-9:
-            break
-        best = candidate
-    return best
+    most = penalty + 1e-9
+    links = itertools.takewhile(lambda link: link[0] <= most, weakest_links(tree, problem))
+    leaves = {node for _, node in links}
+
+    def part(node: int) -> int | tuple[Split, int, int]:
+        if node in leaves or node in tree.labels:
+            return 0
+        return tree.splits[node], *topology.children(node)
+
+    pruned = Tree(*grown(1, part), problem.n_features, problem.n_classes)
+    return _with_majorities(pruned, problem)
 
 
-def greedy_starts(problem: Problem, penalty: float) -> Iterator[tuple[str, Tree]]:
+def greedy_starts(
+    problem: Problem, penalty: float, stop: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[str, Tree]]:
     """Yield warm starts: the best single leaf, the pruned greedy tree, its pruning sequence.
 
     Not every tree keeps every side constraint; the caller evaluates them.
@@ -218,7 +258,7 @@ def greedy_starts(problem: Problem, penalty: float) -> Iterator[tuple[str, Tree]
             break
     if not problem.n_features or not problem.depth:
         return
-    tree = grow(problem)
+    tree = grow(problem, stop)
     yield "warm start", prune(tree, problem, penalty)
     if problem.constraints.active:
         for _, candidate in pruning_sequence(tree, problem):

@@ -297,7 +297,7 @@ class SVM1Trees:
 
     def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield polished CART trees, then trees of the search in the objective itself."""
-        for source, tree in greedy_starts(self.problem, 0.0):
+        for source, tree in greedy_starts(self.problem, 0.0, patience):
             yield source, self.polish(self.space.with_subsets(tree))
         if not len(self.space.columns):
             return

@@ -22,7 +22,7 @@ from octcore.program import ENDLESS, Point, SearchState
 from octcore.solving.settings import check_settings
 from octcore.tree.tree import Split, Tree, join_equal_leaves
 from octcore.warmstart.amending import drop_idle_splits
-from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
+from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence, weakest_links
 from tests.brute import every_tree, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import CONSTRAINTS, constrained_problem
 
@@ -224,6 +224,41 @@ def test_pruning_removes_splits_that_do_not_pay():
     sizes = [prune(tree, problem, penalty).n_leaves for penalty in (0.0, 1.0, 4.0, 100.0)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
+
+
+def test_the_weakest_link_is_that_of_all_links_counted_anew():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = random_rows(rng, 50, 6, 3)
+        problem = make_problem(X, y, 3, 5, weights=rng.integers(1, 4, 50).astype(float))
+        tree, before = grow(problem), 0.0
+
+        for (price, pruned), (_, node) in zip(
+            list(pruning_sequence(tree, problem))[1:], weakest_links(tree, problem), strict=True
+        ):
+            links, right = {}, {}
+            for m, rows in tree.node_rows(X).items():
+                right[m] = np.bincount(y[rows], problem.weights[rows], 3).max()
+            for m in tree.splits:
+                leaves = [k for k in tree.walk(m) if k in tree.labels]
+                kept = sum(right[leaf] for leaf in leaves)
+                links[m] = (kept - right[m]) / (len(leaves) - 1)
+            assert links[node] == pytest.approx(min(links.values()))
+            assert price == pytest.approx(max(before, links[node]))
+            tree, before = tree.collapse(node, 0), price
+            assert pruned.splits == tree.splits
+            assert prune(grow(problem), problem, price).n_leaves <= pruned.n_leaves
+        assert tree.n_leaves == 1
+
+
+def test_a_greedy_tree_can_be_stopped():
+    """On 3,000 rows at depth 20 growing and pruning took 15 s where the limit was half a second."""
+    X, y = random_rows(np.random.default_rng(SEED), 40, 6, 3)
+    problem = make_problem(X, y, 3, 5)
+    asked = iter([False, False, True])
+    tree = grow(problem, lambda: next(asked, True))
+    assert tree.n_splits == 2
+    assert grow(problem).n_splits > 2
 
 
 def test_greedy_respects_what_it_can_see():
