@@ -103,13 +103,13 @@ def run_predict(arguments: argparse.Namespace) -> int:
     needed = [column.source for column in model.needed]
     rows = read_table(source_of(arguments.data), names=needed)
     scored = score(model, rows.frame())
-    for finding in (*rows.of_lines, *scored.unseen):
+    for finding in (*rows.of_lines, *scored.warnings):
         print(f"octcore: {finding.message}", file=sys.stderr)
     table = scored.table(("prediction",))
     if arguments.proba:
         shares = model.shares_of(scored.leaves)
         for label, column in zip(model.classes, shares.T, strict=False):  # none asks a person
-            table[fresh_name(f"probability of {label}", table.columns)] = column
+            table[fresh_name(f"probability of {label}", table.columns)] = scored.spread(column)
     write_text(arguments.output, frame_to_csv(table))
     return 0
 

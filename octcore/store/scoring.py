@@ -1,6 +1,6 @@
 """New rows through a stored model: predictions, leaves, confidence, and how many are right."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from octcore.data.arrays import as_meant
 from octcore.data.columns import MISSING_LEVEL
-from octcore.data.findings import Finding, count, listing, quote
+from octcore.data.findings import Finding, count, few, listing, quote, warning
 from octcore.data.numbers import spelling
 from octcore.data.tasks import ASK
 from octcore.data.text import MISSING_MARKS, find_column, free_name, normal
@@ -33,8 +33,8 @@ class Scored:
     confidence: npt.NDArray[np.float64] | None = None
     """Shape ``(n_complete,)``: share of the predicted class among the training rows of the leaf,
     NaN in a leaf that no training row reaches; None when these are not known."""
-    unseen: tuple[Finding, ...] = ()
-    """Columns with values that never came up in training."""
+    warnings: tuple[Finding, ...] = ()
+    """Rows that get no prediction, and columns with values that never came up in training."""
     extra: tuple[str, ...] = ()
     """Columns that the model does not know."""
     right: npt.NDArray[np.int8] | None = None
@@ -58,14 +58,7 @@ class Scored:
     @property
     def findings(self) -> tuple[str, ...]:
         """What the reader should know about the columns, one sentence each."""
-        found = []
-        if not self.complete.all():
-            gone, first = int((~self.complete).sum()), int(np.argmin(self.complete)) + 1
-            found.append(
-                f"{count(gone, 'row')} without a value in a column that is needed (the first is "
-                f"row {first}) {'gets' if gone == 1 else 'get'} no prediction."
-            )
-        found += [finding.message for finding in self.unseen]
+        found = [finding.message for finding in self.warnings]
         if self.extra:
             verb = "is not a column" if len(self.extra) == 1 else "are not columns"
             found.append(f"{listing(self.extra)} {verb} of the model and not used.")
@@ -88,10 +81,10 @@ class Scored:
             column = values[name]
             if column is not None:
                 fresh = free_name(name, table.columns, "_")
-                table = table.assign(**{fresh: self._spread(column)})
+                table = table.assign(**{fresh: self.spread(column)})
         return table
 
-    def _spread(self, values: npt.NDArray[Any]) -> pd.Series | npt.NDArray[Any]:
+    def spread(self, values: npt.NDArray[Any]) -> pd.Series | npt.NDArray[Any]:
         """One value per row of the frame; empty where a row got none."""
         if self.complete.all():
             return values
@@ -104,20 +97,19 @@ def score(
     model: StoredModel,
     frame: pd.DataFrame,
     leaf_counts: Mapping[int, Sequence[int]] | None = None,
-    skip_incomplete: bool = False,
 ) -> Scored:
     """Send raw rows, as numbers or as text, through the tree of a model.
 
-    `leaf_counts` are the training rows by class of every leaf, for the confidence.  With
-    `skip_incomplete` a row with an empty cell in a needed column, or with a word without a digit
-    where a number is needed, gets no prediction instead of being refused.
+    `leaf_counts` are the training rows by class of every leaf, for the confidence.  A row with an
+    empty cell in a needed column, or with a word without a digit where a number is needed, gets no
+    prediction.
 
-    `DataError` for columns that are lacking (all of them in one sentence), a missing value, or text
+    `DataError` for columns that are lacking (all of them in one sentence), or text with a digit
     where a number is needed.
     """
     cells = as_meant(frame, model.needed)
     _check_columns(model, [str(name) for name in cells.columns])
-    complete = _complete(model, cells) if skip_incomplete else np.ones(len(frame), dtype=bool)
+    complete = _complete(model, cells)
     kept = frame.loc[complete]
     prepared = _prepared(model, cells, complete)
     X = model.encoding.transform(prepared)
@@ -133,8 +125,19 @@ def score(
         }
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = labels_array(model.classes)[codes]
-    unseen = model.encoding.unseen(prepared, model.needed)
-    return Scored(frame, complete, labels, leaves, confidence, unseen, extra, right, target)
+    warnings = (*_gaps(complete), *model.encoding.unseen(prepared, model.needed))
+    return Scored(frame, complete, labels, leaves, confidence, warnings, extra, right, target)
+
+
+def _gaps(complete: npt.NDArray[np.bool_]) -> Iterator[Finding]:
+    """Say which rows get no prediction."""
+    if gone := (np.flatnonzero(~complete) + 1).tolist():
+        verb, noun = ("gets", "row") if len(gone) == 1 else ("get", "rows")
+        message = (
+            f"{count(len(gone), 'row')} without a value in a column that is needed ({noun} "
+            f"{few(gone)}) {verb} no prediction."
+        )
+        yield warning("MISSING_VALUES", message, gone[0])
 
 
 def _prepared(

@@ -42,7 +42,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         table = read_table(upload.getvalue(), file_name=upload.name, names=needed)
         for finding in table.of_lines:
             st.caption(f":material/info: {text.markdown(finding.message, 300)}")
-        return score(model, table.frame(), counts, skip_incomplete=True)
+        return score(model, table.frame(), counts)
 
     if found := inputs.tried(scored):
         _show(run_id, found, upload.name)

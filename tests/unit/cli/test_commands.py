@@ -218,6 +218,27 @@ def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]
     assert "select_rounds must be a whole number" in capsys.readouterr().err
 
 
+def test_rows_with_a_gap_get_an_empty_prediction_and_the_others_theirs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, new, model = (str(tmp_path / name) for name in ("train.csv", "new.csv", "m.json"))
+    rows = "".join(f"{i},{'ab'[i > 14]},{'yn'[i > 14]}\n" for i in range(30))
+    Path(train).write_text("size,kind,y\n" + rows, encoding="utf-8")
+    Path(new).write_text("size,kind\n3,a\n,a\n20,b\nn/a,b\n", encoding="utf-8")
+    asked = ["solve", train, "--target", "y", "--depth", "1", "--missing", "category"]
+    assert main([*asked, "--drop", "kind", "--formulation", "cart", "--model", model]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, new, "--proba"]) == 0
+    out, said = capsys.readouterr()
+    table = pd.read_csv(io.StringIO(out))
+    assert table["prediction"].fillna("").tolist() == ["y", "", "n", ""]
+    assert table.filter(like="probability").isna().all(axis=1).tolist() == [False, True] * 2
+    assert "2 rows without a value in a column that is needed (rows 2, 4)" in said
+    Path(new).write_text("size,kind\n,a\n", encoding="utf-8")
+    assert main(["predict", model, new, "--proba"]) == 0
+    assert "needed (row 1) gets no prediction" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_values_that_never_came_up_in_training_are_said_with_their_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -184,9 +184,9 @@ def test_new_rows_are_read_as_the_table_was():
     titled = b"of today,,,\n" + BLOB
     needed = [column.source for column in model.needed]
     rows = read_table(titled, names=needed).frame()
-    scored = score(model, rows, skip_incomplete=True)
+    scored = score(model, rows)
     assert scored.extra == ()
-    assert scored.unseen == ()
+    assert scored.warnings == ()
     assert (scored.labels == rows["y"].to_numpy()[scored.complete]).mean() == run.accuracy
     assert list(scored.frame.columns) == ["seen", "ward", "age", "y"]
     if "age" in needed:
@@ -202,7 +202,7 @@ def test_a_date_that_new_rows_lack_is_named_by_its_column():
     assert [column.source for column in model.needed] == ["seen"]
     with pytest.raises(OctError, match="“seen”"):
         score(model, pd.DataFrame({"x": ["1"]}))
-    gap = score(model, pd.DataFrame({"seen": ["", "03.03.2024"]}), skip_incomplete=True)
+    gap = score(model, pd.DataFrame({"seen": ["", "03.03.2024"]}))
     assert gap.complete.tolist() == [False, True]
     with pytest.raises(DataError, match="yesterday"):
         score(model, pd.DataFrame({"seen": ["yesterday"]}))

@@ -74,7 +74,7 @@ def test_extra_columns_and_unknown_categories_are_remarks():
     rows.loc[:2, "habitat"] = "moon"
     scored = score(model, rows)
     assert scored.extra == ("note",)
-    assert [finding.column for finding in scored.unseen] == ["habitat"]
+    assert [finding.column for finding in scored.warnings] == ["habitat"]
     first, second = scored.findings
     assert (
         "3 rows of column “habitat” have a value that never came up in training (“moon”)" in first
@@ -122,16 +122,13 @@ def test_leaf_without_training_rows_has_no_confidence(finches):
     assert all(math.isnan(value) for value in np.unique(confidence))
 
 
-def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finches):
+def test_rows_with_an_empty_cell_are_left_without_a_prediction(finches):
     run, model = finches
     rows = raw_rows(run)
     rows.loc[[2, 5], "wing length (mm)"] = ["", "k.A."]
-    with pytest.raises(DataError, match="Row 3"):
-        score(model, rows)
-    scored = score(model, rows, leaf_counts(run), skip_incomplete=True)
+    scored = score(model, rows, leaf_counts(run))
     assert len(scored.labels) == scored.n_judged == len(rows) - 2
-    assert "2 rows without a value" in scored.findings[0]
-    assert "row 3" in scored.findings[0]
+    assert "2 rows without a value in a column that is needed (rows 3, 6)" in scored.findings[0]
     table = scored.table()
     assert len(table) == len(rows)
     assert table[["prediction", "confidence", "leaf"]].iloc[[2, 5]].isna().all(axis=None)
@@ -139,7 +136,7 @@ def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finche
     assert (table["leaf"].drop([2, 5]) == whole.drop([2, 5])).all()
     rows.loc[7, "wing length (mm)"] = "6o.5"
     with pytest.raises(DataError, match=r"Row 8 .*6o\.5"):
-        score(model, rows, skip_incomplete=True)
+        score(model, rows)
 
 
 def test_labels_are_known_as_the_file_writes_them():
