@@ -12,12 +12,12 @@ from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
 from octcore.data.findings import percent
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import SettingsError
+from octcore.errors import CancelledError, SettingsError
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.one_vs_rest import solve_one_vs_rest
 from octcore.solving.report import EXPORTS, export_file, run_report
-from octcore.solving.run import Run
+from octcore.solving.run import STOPPED, Run
 from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
 from octcore.store.models import model_to_dict
 from octcore.tree.export.onnx import require_onnx
@@ -178,28 +178,57 @@ def run_compare(arguments: argparse.Namespace) -> int:
     plans = [options.solve_settings(arguments, key) for key in dict.fromkeys(keys)]
     data = options.read_data(arguments)
     output.check_outputs(arguments.json)
-    with connected(arguments.scheduler, arguments.jobs) as workers:
-        groups = _compared(data, plans, arguments.repeats, workers)
-        runs = [run for group in groups for run in group]
-    table = comparison_table(runs) if arguments.repeats == 1 else repeats_table(groups)
-    records = [run.to_dict() for run in runs]
-    output.write_result(arguments.json, lambda: records, table.to_string(index=False))
+    runs: list[Run] = []
+    try:
+        with connected(arguments.scheduler, arguments.jobs) as workers:
+            _compare(data, plans, arguments.repeats, workers, runs)
+    except (CancelledError, KeyboardInterrupt) as ending:
+        if runs:
+            _write_table(arguments, runs)
+        raise KeyboardInterrupt from ending
+    _write_table(arguments, runs)
     return 0 if any(run.tree is not None for run in runs) else output.NO_TREE
 
 
-def _compared(
-    data: Dataset, plans: Sequence[Mapping[str, Any]], repeats: int, workers: Workers
-) -> Sequence[Sequence[Run]]:
-    """Train all of them: one after the other in child processes, or many at once."""
+def _write_table(arguments: argparse.Namespace, runs: Sequence[Run]) -> None:
+    groups = {
+        run.formulation: [r for r in runs if r.formulation == run.formulation] for run in runs
+    }
+    many = arguments.repeats > 1
+    table = repeats_table([*groups.values()]) if many else comparison_table(runs)
+    records = [run.to_dict() for run in runs]
+    output.write_result(arguments.json, lambda: records, table.to_string(index=False))
+
+
+def _compare(
+    data: Dataset,
+    plans: Sequence[Mapping[str, Any]],
+    repeats: int,
+    workers: Workers,
+    runs: list[Run],
+) -> None:
+    """Train all of them: one after the other in child processes, or many at once.
+
+    `runs` gets each when it is there, and at the end has all in order.
+    """
     # Not above: it needs the libraries of a search over settings.
     from octcore.selection.fits import compare, repetitions
 
-    wanted = [repetitions(plan, repeats) for plan in plans]
-    if len(wanted) * repeats > 1:
-        workers.announce(len(wanted) * repeats, max(check_settings(**p).time_limit for p in plans))
+    wanted = [settings for plan in plans for settings in repetitions(plan, repeats)]
+    if len(wanted) > 1:
+        workers.announce(len(wanted), max(check_settings(**p).time_limit for p in plans))
     if workers.backend is None and workers.at_once == 1:
-        return [[_in_child(data, **settings) for settings in group] for group in wanted]
-    return compare(data, plans, repeats, workers.n_jobs, workers.backend)
+        for settings in wanted:
+            runs.append(_in_child(data, **settings))
+            if runs[-1].stop_reason in STOPPED:
+                raise KeyboardInterrupt  # what ends one of them ends all
+        return
+
+    def keep(run: Run, done: int, total: int) -> None:
+        runs.append(run)
+
+    groups = compare(data, plans, repeats, workers.n_jobs, workers.backend, keep)
+    runs[:] = [run for group in groups for run in group]
 
 
 def _in_child(data: Dataset, *, called: float | None = None, **given: Any) -> Run:

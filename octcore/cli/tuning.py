@@ -10,18 +10,20 @@ from octcore.cli import options
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, check_outputs, write_result
 from octcore.data.findings import count
-from octcore.errors import SettingsError
+from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
+from octcore.selection.fits import Fit
 from octcore.selection.protocols import PROTOCOLS, get_protocol
 from octcore.selection.tuning import (
     CHOICES,
     TuneResult,
+    checked_plans,
     count_trainings,
     declared_grid,
-    expand_grid,
     tune,
 )
 from octcore.solving.settings import check_settings
+from octcore.solving.solve import interruptible
 from octcore.tree.constraints import ACCEPTED
 
 IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
@@ -53,21 +55,40 @@ def run_tune(arguments: argparse.Namespace) -> int:
     checked = check_settings(**settings)
     for name in sorted({*settings, *settings["params"], *settings["constraints"]} & {*grid}):
         print(f"octcore: {name} is taken from the grid, not from its own option.", file=sys.stderr)
+    plans, choice = checked_plans(data, settings, grid, arguments.choice)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
-    with connected(arguments.scheduler, arguments.jobs) as workers, ProgressLine() as line:
-        workers.announce(count_trainings(splits, expand_grid(grid)), checked.time_limit)
-        result = tune(
-            data,
-            grid=grid,
-            protocol=arguments.protocol,
-            choice=arguments.choice,
-            n_jobs=workers.n_jobs,
-            backend=workers.backend,
-            on_fit=lambda fit, done, total: line.show(
-                f"{done} of {total}  {', '.join(f'{k}={v}' for k, v in fit.candidate)}"
-            ),
-            **settings,
-        )
+    total, fits = count_trainings(splits, tuple(plans)), list[Fit]()
+    try:
+        with (
+            connected(arguments.scheduler, arguments.jobs) as workers,
+            ProgressLine() as line,
+            interruptible() as stop,
+        ):
+            workers.announce(total, checked.time_limit)
+
+            def keep(fit: Fit, done: int, total: int) -> None:
+                fits.append(fit)
+                words = ", ".join(f"{k}={v}" for k, v in fit.candidate)
+                line.show(f"{done} of {total}  {words}")
+
+            result = tune(
+                data,
+                grid=grid,
+                protocol=arguments.protocol,
+                choice=choice,
+                n_jobs=workers.n_jobs,
+                backend=workers.backend,
+                on_fit=keep,
+                cancel=stop,
+                **settings,
+            )
+    except (CancelledError, KeyboardInterrupt) as ending:
+        if fits:
+            parts = (key, arguments.protocol, choice, tuple(fits), (), (), splits, checked.seed)
+            result = TuneResult(*parts)
+            words = f"stopped after {len(fits)} of {count(total, 'training')}; no choice was made"
+            write_result(arguments.json, result.to_dict, f"{tune_report(result)}\n{words}")
+        raise KeyboardInterrupt from ending
     write_result(arguments.json, result.to_dict, tune_report(result))
     return 0
 
@@ -97,8 +118,9 @@ def tune_report(result: TuneResult) -> str:
         lines.append(
             f"test accuracy {np.mean(tests):.2%}{spread} over {count(len(tests), 'split')}"
         )
-    winners = dict.fromkeys(result.chosen)
-    chosen = "; ".join(", ".join(f"{k}={v}" for k, v in winner) for winner in winners)
-    measure = next((n for n in ("mean cost", "weighted accuracy") if n in table), "accuracy")
-    lines.append(f"chosen by {measure if result.choice == 'accuracy' else result.choice}: {chosen}")
+    if winners := dict.fromkeys(result.chosen):
+        chosen = "; ".join(", ".join(f"{k}={v}" for k, v in winner) for winner in winners)
+        measure = next((n for n in ("mean cost", "weighted accuracy") if n in table), "accuracy")
+        by = measure if result.choice == "accuracy" else result.choice
+        lines.append(f"chosen by {by}: {chosen}")
     return "\n".join(lines)

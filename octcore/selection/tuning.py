@@ -150,19 +150,13 @@ def tune(
     CancelledError
         If it was stopped.
     """
-    if choice is None:
-        choice = get_formulation(formulation).info.choice
-    if choice not in CHOICES:
-        raise unknown_name("UNKNOWN_CHOICE", "choice", choice, CHOICES, "tune")
-    candidates = expand_grid(declared_grid(formulation) if grid is None else grid)
     fixed = {
         "formulation": formulation, "depth": depth, "encoding": encoding, "params": params,
         "constraints": constraints, "engine": engine, "time_limit": time_limit, "seed": seed,
         "costs": costs, "refer": refer,
     }  # fmt: skip
-    plans = {candidate: settings_with(fixed, candidate) for candidate in candidates}
-    for plan in plans.values():
-        check_against_data(check_settings(**plan), data)
+    plans, choice = checked_plans(data, fixed, grid, choice)
+    candidates = tuple(plans)
     splits = get_protocol(protocol).make(data.codes, seed)
     total = count_trainings(splits, candidates)
     runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, total)
@@ -175,6 +169,25 @@ def tune(
     fits += [fit for fit, _ in finals]
     runs = tuple(run for _, run in finals if run is not None)
     return TuneResult(formulation, protocol, choice, tuple(fits), chosen, runs, splits, seed)
+
+
+def checked_plans(
+    data: Dataset,
+    fixed: Mapping[str, Any],
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    choice: str | None = None,
+) -> tuple[dict[Candidate, dict[str, Any]], str]:
+    """Settings of every candidate, and the choice; what is raised is that of `tune`."""
+    formulation = fixed["formulation"]
+    if choice is None:
+        choice = get_formulation(formulation).info.choice
+    if choice not in CHOICES:
+        raise unknown_name("UNKNOWN_CHOICE", "choice", choice, CHOICES, "tune")
+    candidates = expand_grid(declared_grid(formulation) if grid is None else grid)
+    plans = {candidate: settings_with(fixed, candidate) for candidate in candidates}
+    for plan in plans.values():
+        check_against_data(check_settings(**plan), data)
+    return plans, choice
 
 
 def _validated(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -161,6 +163,21 @@ def test_compare_prints_one_line_per_formulation(
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
+
+
+def test_stopping_one_training_of_a_comparison_stops_it_and_writes_what_is_there(
+    iris: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(data: octcore.Dataset, settings: dict[str, Any], **_: object) -> octcore.Run:
+        return replace(octcore.solve(data, **settings), stop_reason="cancelled")
+
+    monkeypatch.setattr("octcore.cli.solving.solve_in_child", stopped)
+    arguments = ["compare", iris, "--target", "species", "--formulations", "cart,path-search"]
+    assert main([*arguments, "--json", str(tmp_path / "runs.json")]) == 130
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()[1:]] == ["cart"]
+    assert shown.err.endswith("octcore: stopped.\n")
+    assert len(json.loads((tmp_path / "runs.json").read_text())) == 1
 
 
 @pytest.mark.slow
@@ -339,3 +356,5 @@ def test_tune_says_which_options_the_grid_replaces(
     assert "depth is taken from the grid, not from its own option" in capsys.readouterr().err
     assert main([*command, "--grid", "depth=1"]) == 0
     assert "from the grid" not in capsys.readouterr().err
+    assert main([*command, "--grid", "nosuch=1,2"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1  # nothing is announced

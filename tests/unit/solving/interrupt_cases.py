@@ -5,15 +5,20 @@ Run by `test_interrupt`, each in a process of its own: an interrupt that comes l
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import octcore
+from octcore.cli import main
+from octcore.cli.output import ProgressLine
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.solving import solve as solving
@@ -94,3 +99,21 @@ def test_whoever_stops_by_himself_hears_the_interrupt() -> None:
             Dataset.from_arrays(X, y), "path-search", depth=6,
             on_event=press_once_there_is("phase"), cancel=lambda: False,
         )  # fmt: skip
+
+
+def test_an_interrupt_ends_a_search_over_settings_and_what_is_done_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, y = hard()
+    names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
+    file = tmp_path / "hard.csv"
+    np.savetxt(file, np.column_stack([X, y]), "%d", ",", header=names, comments="")
+    ahead = [3.0]  # in the second training
+    monkeypatch.setattr(ProgressLine, "show", lambda *_: ahead and press(ahead.pop()))
+    asked = ["tune", str(file), "--target", "y", "--formulation", "flow-oct", "--protocol"]
+    asked += ["2-fold", "--grid", "depth=1,4", "--json", str(tmp_path / "tune.json")]
+    begin = time.monotonic()
+    assert main([*asked, "--time-limit", "100"]) == 130
+    assert time.monotonic() - begin < 90
+    assert "stopped after 1 of 5 trainings; no choice was made" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "tune.json").read_text())["fits"]) == 1
