@@ -15,8 +15,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -91,6 +93,27 @@ class ProofError(OctError):
 
 class EngineError(OctError):
     """A solver failed in a way that is not a result."""
+
+
+DAMAGE = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, zlib.error
+)  # fmt: skip
+"""What reading plain data raises where a part is missing, of another type, or no number."""
+MOST_WORDS = 200
+"""Characters of a reason that are shown; it may quote what is damaged."""
+
+
+@contextlib.contextmanager
+def read_in_words(code: str, what: str, advice: str = "") -> Iterator[None]:
+    """Say in a sentence, as `ModelFileError`, that something stored is damaged."""
+    try:
+        yield
+    except OctError:
+        raise
+    except DAMAGE as error:
+        reason = " ".join(("it lacks " * isinstance(error, KeyError) + str(error)).split())
+        message = f"{what} cannot be read: {reason[:MOST_WORDS].rstrip('.')}{advice}."
+        raise ModelFileError(code, message) from error
 
 
 def refusal(call: Callable[..., object], *args: Any) -> str:

@@ -20,7 +20,7 @@ from octcore.data.serial import default_path, jsonable, read_json
 from octcore.data.text import fresh_name
 from octcore.encoding.base import Encoding
 from octcore.engines.events import Event
-from octcore.errors import DataError, ModelFileError, OctError, SettingsError, StoreError
+from octcore.errors import DataError, ModelFileError, SettingsError, StoreError, read_in_words
 from octcore.solving.finish import read_back
 from octcore.solving.report import run_report
 from octcore.solving.run import Run
@@ -179,7 +179,7 @@ def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]
         raise ModelFileError("NOT_A_RUN", f"{arguments.of} is no run and no model of octcore.")
     is_export = record.get("format") == "octcore-run-export"
     packed = record.get("rows") if is_export else None
-    try:
+    with read_in_words("BROKEN_RUN", arguments.of):
         events = [Event.from_dict(event) for event in record["events"]] if is_export else []
         if is_export:
             record = record["run"] or {}
@@ -187,11 +187,6 @@ def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]
             record = _claim_of_model(record)
         rows = _rows(arguments, record) if packed is None else unpack(base64.b64decode(packed))
         return read_back(record, rows, events), record
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, OctError):
-            raise
-        message = f"{arguments.of} cannot be read as a run: {error}."
-        raise ModelFileError("BROKEN_RUN", message) from error
 
 
 def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pandas as pd
 from octcore.data.columns import Column, Source
 from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding
-from octcore.errors import ModelFileError
+from octcore.errors import ModelFileError, read_in_words
 
 FORMAT = "octcore-dataset"
 VERSION = 1  # of the packed bytes; another one is refused
@@ -45,7 +45,7 @@ def pack(data: Dataset) -> bytes:
 
 def unpack(packed: bytes) -> Dataset:
     """Read a data set back; `ModelFileError` if the bytes are none of this version."""
-    try:
+    with read_in_words("BROKEN_DATASET", "The stored rows"):
         record = json.loads(zlib.decompress(packed))
         if record.get("format") != FORMAT or record.get("version") != VERSION:
             raise ModelFileError(
@@ -54,9 +54,6 @@ def unpack(packed: bytes) -> Dataset:
                 f"{record.get('version')!r}.",
             )
         return _dataset_from(record)
-    except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"The stored rows cannot be read: {error}."
-        raise ModelFileError("BROKEN_DATASET", message) from error
 
 
 def _dataset_from(record: dict[str, Any]) -> Dataset:

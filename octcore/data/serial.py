@@ -92,9 +92,9 @@ def _read_fields(kind: Any, record: Mapping[str, Any]) -> Any:
 
 def _read(kind: Any, value: Any) -> Any:
     """Read plain data as a type: lists as tuples or arrays, mappings as records."""
-    if value is None:
-        return None
     outer, inner = get_origin(kind), get_args(kind)
+    if value is None and outer is not tuple:
+        return None
     if type(None) in inner:  # X | None
         return _read(inner[0], value)
     if outer is tuple:
@@ -106,7 +106,15 @@ def _read(kind: Any, value: Any) -> Any:
         return np.array(value)
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
-    return _read_fields(kind, value) if is_dataclass(kind) else value
+    if is_dataclass(kind):
+        return _read_fields(kind, value)
+    if kind in (str, bool, int, float) and not isinstance(value, _MEANT.get(kind, kind)):
+        raise TypeError(f"{value!r} stands where {kind.__name__} is meant")
+    return value
+
+
+_MEANT = {float: (int, float)}
+"""JSON may write whole numbers without a point."""
 
 
 def digest(*parts: bytes) -> str:

@@ -23,10 +23,12 @@ from octcore.data.columns import Column
 from octcore.data.findings import Finding, count, listing, quote, refuse_rows, warning
 from octcore.data.numbers import format_number, refuse_rounded
 from octcore.data.text import fresh_name
-from octcore.errors import DataError, ModelFileError
+from octcore.errors import DataError, read_in_words
 
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
 KINDS = BINARY_KINDS | {"scaled", "value"}
+NUMBERS = ("lower", "upper", "shift", "scale")
+"""Fields of a column that hold numbers."""
 PLAIN = (str, int, float, bool, type(None))
 NUMBER_KINDS = "fiub"
 """Kinds of arrays of numbers and truth values."""
@@ -95,7 +97,8 @@ class EncodedColumn:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> EncodedColumn:
         """Read a column back from plain data."""
-        column = cls(**{**record, "levels": tuple(record.get("levels", ()))})
+        given = {n: float(record[n]) for n in NUMBERS if record.get(n) is not None}
+        column = cls(**{**record, **given, "levels": tuple(record.get("levels", ()))})
         numbers = [column.shift, column.scale, *_given(column.lower, column.upper)]
         if column.kind not in KINDS or not all(map(math.isfinite, numbers)):
             raise ValueError(f"column {record!r} is none of {', '.join(sorted(KINDS))}")
@@ -217,7 +220,7 @@ class Encoding:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Encoding:
         """Read an encoding back from plain data; `ModelFileError` if it is none."""
-        try:
+        with read_in_words("BROKEN_ENCODING", "The stored encoding"):
             encoding = cls(
                 str(record["key"]),
                 tuple(EncodedColumn.from_dict(column) for column in record["columns"]),
@@ -225,10 +228,7 @@ class Encoding:
                 tuple(str(note) for note in record.get("notes", ())),
             )
             _ = encoding.groups
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            message = f"The stored encoding cannot be read: {error}."
-            raise ModelFileError("BROKEN_ENCODING", message) from error
-        return encoding
+            return encoding
 
 
 def _unseen(raw: str, values: npt.NDArray[Any], taken: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from octcore.data.serial import Record, jsonable, versions
 from octcore.encoding.base import Encoding
 from octcore.engines.events import CLOSED, relative_gap
 from octcore.engines.trace import Trace
-from octcore.errors import ModelFileError
+from octcore.errors import ModelFileError, read_in_words
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.numerics import kernels
 from octcore.program import Sense
@@ -516,30 +517,40 @@ float or None
     ) -> Run:
         """Read a run back; rows and trace are kept apart from it and given here.
 
-        `ModelFileError` if the record is no run, or of another version; `KeyError`, `TypeError` or
-        `ValueError` where a part of it is missing or damaged.
+        `ModelFileError` if the record is no run, of another version, or damaged.
         """
-        if record.get("format") != "octcore-run" or record.get("version") != 1:
-            raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")
-        plain = {name: record.get(name) for name in NUMBERS}
-        plain |= {name: int(plain[name] or 0) for name in ("n_train", "n_test")}
-        tree, weights = record.get("tree"), record.get("sample_weight")
-        return cls(
-            **plain,  # type: ignore[arg-type]
-            settings=without_retired(record["settings"]),
-            certificate=Certificate.from_dict(record["certificate"]),
-            tree=None if tree is None else Tree.from_dict(tree),
-            encoding=Encoding.from_dict(record["encoding"]),
-            trace=trace,
-            timings=dict(record["timings"]),
-            model_size=dict(record["model_size"]),
-            extras=dict(record.get("values", {})),
-            findings=tuple(record.get("findings", ())),
-            train=train,
-            test=test,
-            classes=tuple(record.get("classes", ())),
-            sample_weight=None if weights is None else np.asarray(weights, dtype=float),
-        )
+        with read_in_words("BROKEN_RUN", "The stored run"):
+            if record.get("format") != "octcore-run" or record.get("version") != 1:
+                raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")
+            tree, weights = record.get("tree"), record.get("sample_weight")
+            run = cls(
+                **{name: _plain(name, record.get(name)) for name in NUMBERS},
+                settings=without_retired(record["settings"]),
+                certificate=Certificate.from_dict(record["certificate"]),
+                tree=None if tree is None else Tree.from_dict(tree),
+                encoding=Encoding.from_dict(record["encoding"]),
+                trace=trace,
+                timings={str(name): float(s) for name, s in record["timings"].items()},
+                model_size=dict(record["model_size"]),
+                extras=dict(record.get("values", {})),
+                findings=tuple(map(str, record.get("findings", ()))),
+                train=train,
+                test=test,
+                classes=tuple(record.get("classes", ())),
+                sample_weight=None if weights is None else np.asarray(weights, dtype=float),
+            )
+            _ = run.asked  # reads the settings
+            if run.tree is not None and run.tree.n_features != len(run.encoding.columns):
+                raise ValueError("the tree is for another number of columns")
+            return run
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Read one of `NUMBERS`; `ValueError` if it is of another type."""
+    is_word = name in ("status", "stop_reason")
+    if is_word != isinstance(value, str) or not (is_word or value is None or math.isfinite(value)):
+        raise ValueError(f"{name} is {value!r}")
+    return int(value or 0) if name in ("n_train", "n_test") else value
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ from octcore.data.columns import KINDS, Column
 from octcore.data.dataset import Dataset
 from octcore.data.serial import jsonable, read_json, versions
 from octcore.encoding.base import Encoding
-from octcore.errors import ModelFileError
+from octcore.errors import ModelFileError, read_in_words
 from octcore.solving.run import NUMBERS, Run
 from octcore.solving.settings import class_weights
 from octcore.tree.constraints import Constraints
@@ -188,12 +188,9 @@ def load_model(source: str | Path | Mapping[str, Any]) -> StoredModel:
             f"The model has version {str(record.get('version'))[:20]!r}, this program reads "
             f"version {VERSION}; train it again or install the program that wrote it.",
         )
-    try:
+    with read_in_words("BROKEN_MODEL", "The stored model"):
         model = _model_of(record)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        message = f"The stored model cannot be read: {error}."
-        raise ModelFileError("BROKEN_MODEL", message) from error
-    _check(model)
+        _check(model)
     return model
 
 
@@ -238,10 +235,6 @@ def _check(model: StoredModel) -> None:
         "the tree is for another number of columns": tree.n_features != n_columns,
         "a split tests a column that is not there": any(
             not 0 <= j < n_columns for j in tree.used_features
-        ),
-        "a split is not a number": not all(
-            np.isfinite([s.threshold, s.solved_offset, *(w for _, w in s.weights)]).all()
-            for s in tree.splits.values()
         ),
         "a leaf predicts a class that is not there": tree.n_classes != len(model.classes)
         or any(not 0 <= k < len(model.classes) for k in tree.labels.values()),

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
 from octcore.data.serial import default_path, jsonable
 from octcore.engines.events import Event, relative_gap
-from octcore.errors import ModelFileError, OctError, StoreError
+from octcore.errors import ModelFileError, StoreError, read_in_words
 from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.solving.settings import without_retired
@@ -370,16 +370,8 @@ class RunStore:
                 raise _no_run(run_id)
 
 
-@contextlib.contextmanager
-def _broken_in_words(name: str) -> Iterator[None]:
-    """Say in a sentence that what is kept of a run is damaged."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        if isinstance(error, OctError):
-            raise
-        message = f"The stored run {name} cannot be read: {error}; delete it."
-        raise ModelFileError("BROKEN_RUN", message) from error
+def _broken_in_words(name: str) -> contextlib.AbstractContextManager[None]:
+    return read_in_words("BROKEN_RUN", f"The stored run {name}", "; delete it")
 
 
 def _listed(text: str) -> dict[str, Any]:

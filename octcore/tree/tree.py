@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from octcore.data.tasks import ASK
-from octcore.errors import ModelFileError
+from octcore.errors import ModelFileError, read_in_words
 from octcore.tree import topology
 
 FORMAT = "octcore-tree"
@@ -322,13 +323,11 @@ class Tree:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Tree:
         """Read a tree from plain data; `ModelFileError` if format, version or structure differ."""
-        if record.get("format") != FORMAT or record.get("version") != VERSION:
-            raise ModelFileError(
-                "NOT_A_TREE",
-                f"Expected {FORMAT} version {VERSION}, found {record.get('format')!r} version "
-                f"{record.get('version')!r}.",
-            )
-        try:
+        with read_in_words("BROKEN_TREE", "The stored tree"):
+            found = (record.get("format"), record.get("version"))
+            if found != (FORMAT, VERSION):
+                words = f"Expected {FORMAT} version {VERSION}, found %r version %r." % found
+                raise ModelFileError("NOT_A_TREE", words)
             nodes = {int(e["node"]): e for e in record["nodes"]}
             if len(nodes) < len(record["nodes"]):
                 raise ValueError("a node stands twice")
@@ -339,19 +338,20 @@ class Tree:
                 raise ValueError("a leaf has a class that does not exist")
             n_features, features = int(record["n_features"]), tuple(record.get("features", ()))
             return cls(splits, labels, n_features, n_classes, classes, features)
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"The stored tree cannot be read: {error}."
-            raise ModelFileError("BROKEN_TREE", message) from error
 
 
 def _split_from(entry: Mapping[str, Any]) -> Split:
     offset = entry.get("offset")
-    return Split(
+    split = Split(
         tuple((int(j), float(value)) for j, value in entry["weights"]),
         float(entry["threshold"]),
         None if offset is None else float(offset),
         bool(entry.get("unit_margin", False)),
     )
+    numbers = [split.threshold, split.solved_offset, *(weight for _, weight in split.weights)]
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("a split is not a number")
+    return split
 
 
 def labels_array(labels: Sequence[Any]) -> np.ndarray:

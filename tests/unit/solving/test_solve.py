@@ -12,8 +12,9 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
-from octcore.errors import SettingsError
+from octcore.errors import ModelFileError, SettingsError
 from octcore.solving.prepare import split_rows
+from octcore.solving.report import run_report
 from octcore.solving.run import Run
 from octcore.tree import metrics
 from octcore.tree.tree import Split, Tree
@@ -124,6 +125,27 @@ def test_a_run_survives_json() -> None:
     again = Run.from_dict(record, run.trace, run.train, run.test)
     assert again.to_dict() == run.to_dict()
     assert again.tree == run.tree
+
+
+def test_a_damaged_record_is_read_whole_or_refused_in_words() -> None:
+    run = octcore.solve(IRIS, "cart", depth=2)
+    record = json.loads(json.dumps(run.to_dict()))
+    places = [(record, name) for name in record]
+    places += [(part, name) for part in record.values() if isinstance(part, dict) for name in part]
+    places += [(node, name) for node in record["tree"]["nodes"] for name in node]
+    for damage in (None, {}, [], "x", -1, True, float("nan"), 10**400, "gone"):
+        n_refused = 0
+        for part, name in places:
+            kept = part.pop(name)
+            if damage != "gone":
+                part[name] = damage
+            try:
+                run_report(Run.from_dict(record, run.trace, run.train, run.test))
+            except ModelFileError:
+                n_refused += 1
+            part[name] = kept
+        assert n_refused > 4
+    assert Run.from_dict(record).to_dict() == run.to_dict()
 
 
 def test_one_class_and_no_usable_feature_give_a_leaf() -> None:

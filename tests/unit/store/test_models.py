@@ -194,11 +194,11 @@ def _changed(record: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("encoding.columns.0.kind", "exec", "BROKEN_ENCODING"),
         ("encoding.columns.0.lower", "x", "BROKEN_ENCODING"),
         ("tree.nodes.0.weights", [[99, 1.0]], "BROKEN_MODEL"),
-        ("tree.nodes.0.threshold", float("nan"), "BROKEN_MODEL"),
+        ("tree.nodes.0.threshold", float("nan"), "BROKEN_TREE"),
         ("tree.nodes.0.node", 5, "BROKEN_TREE"),
         ("tree.nodes.1.node", 1, "BROKEN_TREE"),
         ("tree.nodes.1.label", 7, "BROKEN_TREE"),
-        ("tree", [], "BROKEN_MODEL"),
+        ("tree", [], "BROKEN_TREE"),
         ("tree.n_features", 2, "BROKEN_MODEL"),
     ],
 )
