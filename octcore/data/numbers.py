@@ -3,9 +3,9 @@
 A column's way of writing is a *number format*, a short text kept with the column so that new rows
 are read in the same way:
 
-``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``dressed`` (with a sign or
-unit), ``dressed-comma`` (and points that mark thousands), ``date:YYYY-MM-DD:dmy`` (days since that
-date; the last part is the order of 3/4/2026).
+``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``accounting`` ((12.5) and
+12.5- are below zero), ``dressed`` (with a sign or unit), ``dressed-comma`` (and points that mark
+thousands), ``date:YYYY-MM-DD:dmy`` (days since that date; the last part is the order of 3/4/2026).
 
 A column that is a part of the dates of another one has ``year:dmy:COLUMN``, ``month:dmy:COLUMN``
 or ``weekday:dmy:COLUMN``.
@@ -38,11 +38,13 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
 _SPACES = "[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+"
 _SPACED = re.compile(rf"[+-]?(?:{_SPACES}|\d+(?=,))(?:[.,]\d+)?", re.ASCII)
+_BOOKED = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?=\.)|\d+)(?:\.\d+)?"
 MARKED = {
     "decimal-comma": (_COMMA, "."),
     "thousands-comma": (_THOUSANDS, ","),
     "thousands-space": (_SPACED, " '’\u00a0\u202f"),
     "dressed-comma": (_COMMA, "."),
+    "accounting": (re.compile(rf"\({_BOOKED}\)|{_BOOKED}-?", re.ASCII), ",()-"),
 }
 """What a marked number of a format looks like, and the marks that go before a comma is a point."""
 _SIGN = r"[$€£¥₹%‰°]"
@@ -57,10 +59,10 @@ DRESSED = re.compile(
     rf"\s?(?P<after>{_SIGN}|{_UNIT})?"
 )
 _DATE = re.compile(
-    r"(?:\d{4}([-/])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})"
+    r"(?:\d{4}([-/])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d\d(?<!-\d\d)))"
     r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"
 )
-"""Year first or last; a time of the day does not count."""
+"""Year first or last, of 26-03-04 nobody knows; a time of the day does not count."""
 DATE_PARTS = ("year", "month", "weekday")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SMALL = re.compile(r"[+-]?\d{1,3}", re.ASCII)
@@ -96,7 +98,8 @@ def _plain(text: str, number_format: str) -> str:
     """Write a text as a plain number; ``nan`` where it does not fit its format."""
     shape, marks = MARKED.get(number_format, (None, ""))
     if shape and shape.fullmatch(text):  # first: where commas are decimal, 1.200 is no 1.2
-        return text.translate(dict.fromkeys(map(ord, marks))).replace(",", ".")
+        sign = "-" * (text[0] == "(" or text[-1] == "-")
+        return sign + text.translate(dict.fromkeys(map(ord, marks))).replace(",", ".")
     if PLAIN.fullmatch(text):
         return text
     return _undress(text, number_format) if number_format.startswith("dressed") else "nan"
@@ -212,7 +215,9 @@ def detect_format(texts: Sequence[str], delimiter: str, has_commas: bool = False
     sure = grouped and any(_SURE_THOUSANDS.fullmatch(text) for text in odd)
     if sure or (grouped and delimiter == ","):
         return "thousands-comma"
-    for number_format in ("decimal-comma", "thousands-space"):
+    # (1), (2), (3) number things: some must be above zero.
+    has_above = not all(text[0] == "(" or text[-1] == "-" for text in texts)
+    for number_format in ("decimal-comma", "thousands-space", *["accounting"] * has_above):
         if all(MARKED[number_format][0].fullmatch(text) for text in odd):
             return number_format
     return _dressed_format(texts, delimiter, has_commas) or detect_date(texts)
@@ -221,7 +226,7 @@ def detect_format(texts: Sequence[str], delimiter: str, has_commas: bool = False
 def detect_date(texts: Sequence[str]) -> str | None:
     """Return ``date:`` with first day and order if all texts are dates, or None."""
     # Whether 03/04/2026 starts with the day or the month, values tell that can be one only.
-    firsts = (re.match(r"(\d{1,2})/\d{1,2}/\d{4}", text) for text in texts)
+    firsts = (re.match(r"(\d{1,2})/\d{1,2}/\d\d", text) for text in texts)
     order = "dmy" if any(first and int(first[1]) > 12 for first in firsts) else "mdy"
     days = []
     for text in texts:
@@ -262,8 +267,10 @@ def _read_date(text: str, slashed_order: str) -> date | None:
     numbers = [int(part) for part in re.findall(r"\d+", text)[:3]]
     order = "ymd" if match[1] else slashed_order if match[2] == "/" else "dmy"
     year, month, day = (numbers[order.index(letter)] for letter in "ymd")
+    if year < 30 or 69 <= year < 100:  # of 30 to 68, spreadsheets and C make different centuries
+        year += 2000 if year < 30 else 1900
     try:
-        return date(year, month, day)
+        return date(year, month, day) if year > 100 else None
     except ValueError:
         return None
 

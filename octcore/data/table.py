@@ -296,7 +296,7 @@ def _columns(
 def _clean_all(raw: list[str]) -> list[str]:
     """Clean every text; return the same list if nothing changes (one look at all of them)."""
     joined = "".join(raw)
-    if joined.isascii() and joined.isprintable() and " " not in joined:
+    if joined.isascii() and joined.isprintable() and " " not in joined and '="' not in joined:
         return raw
     cleaned = [clean_text(value) for value in raw]
     return raw if cleaned == raw else cleaned

@@ -167,6 +167,11 @@ _FORMATS = {
     "decimal-comma": ("DECIMAL_COMMA", "writes numbers with a decimal comma ({}); converted."),
     "thousands-comma": ("THOUSANDS", "writes numbers with thousands marks ({}); converted."),
     "thousands-space": ("THOUSANDS", "writes numbers with thousands marks ({}); converted."),
+    "accounting": (
+        "TEXT_NUMBERS",
+        "writes numbers as accounts do ({}), those below zero in brackets or with a minus at the "
+        "end; converted.",
+    ),
     "dressed": (
         "TEXT_NUMBERS",
         "holds numbers with a sign or unit ({}), which were converted to plain numbers; choose "
@@ -182,6 +187,9 @@ def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
     example = next((value for value in raw.values if is_marked(value, number_format)), "")
     has_comma = number_format != "decimal-comma" or "," in example
     code, words = _FORMATS[number_format if has_comma else "thousands-comma"]
+    bare = next((value for value in raw.values if PLAIN.fullmatch(value)), None)
+    if number_format.startswith("dressed") and bare is not None:
+        words += f" Numbers without one, such as {quote(bare)}, count as if they had it."
     return (of_column(raw.name, code, words.format(quote(example))),)
 
 

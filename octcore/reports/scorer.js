@@ -24,7 +24,7 @@
   const whole = (shape, text) => new RegExp(`^(?:${shape})$`).exec(text);
   const plain = (text, format) => {
     const [shape, marks] = MARKED[format] || [];
-    if (shape && whole(shape, text)) return [...text].filter((c) => !marks.includes(c)).join("").replace(",", ".");
+    if (shape && whole(shape, text)) return (/^\(|-$/.test(text) ? "-" : "") + [...text].filter((c) => !marks.includes(c)).join("").replace(",", ".");
     const { number, sign, inner } = (format.startsWith("dressed") && whole(DRESSED, text)?.groups) || {};
     if (!number) return text;
     const usual = format === "dressed"; // elsewhere points mark thousands
@@ -32,8 +32,9 @@
     const marked = (usual && is("thousands-comma")) || is("thousands-space") || "decimal-comma";
     return (sign + inner).replace("+", "") + (usual && Number.isFinite(Number(number)) ? number : plain(number, marked));
   };
+  const trimmed = (cell) => cell.trim().replace(/^="([^"]*)"$/, "$1");
   const value = (cell, isText, mark, format) => {
-    const text = cell.trim();
+    const text = trimmed(cell);
     if (MARKS.includes(text)) return null;
     if (isText) return text;
     if (WORDS.includes(text.toLowerCase())) return null;
@@ -44,12 +45,13 @@
   };
   // As octcore.data.numbers reads dates: the part of one, or its days since the first.
   const dated = (text, { kind, order, first }) => {
-    const found = /^(?:(\d{4})([-/])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}))(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?$/.exec(text);
+    const found = /^(?:(\d{4})([-/])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}|\d\d(?<!-\d\d)))(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?$/.exec(text);
     if (!found) return text;
     const [, early, , middle, last, one, between, two, late] = found;
     const [day, month] = early ? [last, middle] : between !== "/" || order === "dmy" ? [one, two] : [two, one];
-    const date = new Date(Date.UTC(early || late, month - 1, day));
-    if (date.getUTCMonth() !== month - 1) return text;
+    const year = (early || late) - 0, century = year >= 100 ? 0 : year < 30 ? 2000 : 1900;
+    const date = new Date(Date.UTC(year + century, month - 1, day));
+    if ((year >= 30 && year < 69) || date.getUTCMonth() !== month - 1) return text;
     if (kind === "date") return String((date - Date.parse(first)) / 864e5);
     if (kind === "weekday") return WEEKDAYS[(date.getUTCDay() + 6) % 7];
     return String(kind === "year" ? date.getUTCFullYear() : month - 0);
@@ -60,7 +62,7 @@
   const TAKEN = Object.fromEntries(Object.entries(READ).map(([name, read]) =>
     [name, new Map(read.aliases.map(([text, taken]) => [spelling(text), taken]))]));
   const meant = (name, head, cells) => {
-    const text = (cells[place(name, head)] || "").trim(), read = READ[name];
+    const text = trimmed(cells[place(name, head)] || ""), read = READ[name];
     const known = TAKEN[name].get(spelling(text)) ?? text;
     return read.kind === "date" || !head.includes(name) ? dated(known, read) : known;
   };

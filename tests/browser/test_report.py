@@ -203,6 +203,9 @@ WRITTEN = {
     "dressed-comma": lambda i: f"{1 + i % 3}.{200 + i} €" if i % 4 else f"{900 + i} €",
     "decimal-comma": lambda i: f"{1 + i % 4}.{300 + i},75" if i % 5 else f"{1 + i % 4}.{400 + i}",
     "thousands-space": lambda i: f"{1 + i % 5} {100 + i},5",
+    "accounting": lambda i: (
+        f"({1 + i % 4},{300 + i}.75)" if i % 5 else f"{i}.25-" if i % 2 else f"{i}"
+    ),
     "points": lambda i: f"{1 + i % 3}.{200 + i}" if i % 4 else f"{900 + i}",
 }
 

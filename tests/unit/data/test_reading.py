@@ -165,6 +165,16 @@ def test_oddities_load_with_a_warning(blob, code):
         ([f"{i}%" for i in range(20)], "TEXT_NUMBERS", list(range(20))),
         ([f"-{i}.5 kg" for i in range(20)], "TEXT_NUMBERS", [-i - 0.5 for i in range(20)]),
         ([f"EUR {i}" for i in range(20)], "TEXT_NUMBERS", list(range(20))),
+        (
+            [f"({i}.5)" if i % 2 else f"{i}" for i in range(20)],
+            "TEXT_NUMBERS",
+            [-i - 0.5 if i % 2 else i for i in range(20)],
+        ),
+        (
+            [f"{i}.5-" if i % 2 else f'"1,00{i % 9}.5"' for i in range(20)],
+            "TEXT_NUMBERS",
+            [-i - 0.5 if i % 2 else 1000.5 + i % 9 for i in range(20)],
+        ),
     ],
 )
 def test_numbers_as_people_write_them(texts, code, numbers):
@@ -174,6 +184,36 @@ def test_numbers_as_people_write_them(texts, code, numbers):
     raw = [text.strip('"') for text in texts]
     again = data.prepare(data.frame.assign(x1=raw))
     assert again["x1"].tolist() == pytest.approx(numbers)
+
+
+def test_numbers_with_and_without_a_sign_are_said():
+    lines = [f"{i if i % 2 else f'{i}%'},{i % 7},{'ab'[i % 2]}" for i in range(20)]
+    said = next(f for f in read_csv(table(lines), target="y").findings if f.code == "TEXT_NUMBERS")
+    assert said.message.endswith("such as “1”, count as if they had it.")
+
+
+def test_texts_that_a_spreadsheet_was_to_keep_are_taken_out_of_their_formula():
+    lines = [f'="{i}","=""{i % 7}""",="{"ab"[i % 2]}"' for i in range(20)]
+    data = read_csv(table(lines), target="y")
+    assert data.frame["x1"].tolist() == list(range(20))
+    assert data.frame["x2"].tolist() == [i % 7 for i in range(20)]
+    assert data.classes == ("a", "b")
+
+
+@pytest.mark.parametrize("text", ["(1)", "1-2", "12-06-26"])
+def test_texts_that_only_look_like_numbers_or_dates_stay_texts(text):
+    lines = [f"{text.replace('1', str(1 + i % 4))},{i % 7},{'ab'[i % 2]}" for i in range(20)]
+    assert read_csv(table(lines), target="y").columns[0].kind == "categorical"
+
+
+@pytest.mark.parametrize(("text", "year"), [("03/{}/26", 2026), ("{}.3.69", 1969), ("{}.3.50", 0)])
+def test_years_of_two_digits_are_read_where_all_programs_agree(text, year):
+    lines = [f"{text.format(13 + i % 9)},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
+    found = codes(read_csv(table(lines), target="y"))
+    assert ("DATE_COLUMN" in found) == (year > 0)
+    if year:
+        data = read_csv(table(lines), target="y", kinds={"x1": "numeric"})
+        assert data.columns[0].first_day == f"{year}-03-13"
 
 
 def test_semicolon_files_take_a_comma_as_decimal():
