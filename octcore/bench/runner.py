@@ -85,12 +85,16 @@ def _solved(
 
 
 def existing_keys(output: Path | None) -> set[tuple[str, ...]]:
-    """Keys of the lines of an output file, none where there is no file yet."""
-    if output is None or not output.exists() or not output.stat().st_size:
+    """Keys of the lines of an output file, which is made where there is none yet."""
+    if output is None:
         return set()
-    with output.open(encoding="utf-8", newline="") as stream:
+    with in_words(output):  # opened as for a line: no solve is for nothing
+        output.parent.mkdir(parents=True, exist_ok=True)
+        stream = output.open("a+", encoding="utf-8", errors="replace", newline="")
+    with stream:
+        stream.seek(0)
         reader = csv.DictReader(stream)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
+        if tuple(reader.fieldnames or COLUMNS) != COLUMNS:
             raise SettingsError(
                 "NOT_A_BENCH_FILE",
                 f"{output} is no output of octcore bench of this version; choose another file.",
@@ -109,7 +113,6 @@ def _append(output: Path | None, line: Line) -> None:
         return
     with in_words(output):
         before = output.read_bytes()[-1:] if output.exists() else b""
-        output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
             if not before:

@@ -78,7 +78,10 @@ def check_outputs(*paths: str | None) -> None:
     What stands in the files stays until the results replace it.
     """
     named = [path for path in paths if path]
-    places = [path if path == STANDARD_OUTPUT else os.path.realpath(path) for path in named]
+    places: list[str] = []
+    for path in named:
+        with in_words(path):  # a folder that is gone has no path
+            places.append(path if path == STANDARD_OUTPUT else os.path.realpath(path))
     for path, place in zip(named, places, strict=True):
         is_device = os.path.exists(place) and not os.path.isfile(place)
         if places.count(place) > 1 and not is_device:

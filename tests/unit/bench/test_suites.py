@@ -108,6 +108,14 @@ def test_runner_writes_the_columns_and_resumes(tmp_path):
     assert run_suite("unit", [plain, chosen], 20, output) == []
 
 
+def test_a_place_that_takes_no_lines_is_refused_before_the_first_solve(tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_bytes(b"\xff\xfe\x00")
+    for place, words in ((other, "is no output"), (tmp_path, "cannot be written")):
+        with pytest.raises(SettingsError, match=words):
+            run_suite("unit", [instance()], 20, place, solver=lambda *_: pytest.fail("solved"))
+
+
 @pytest.mark.long
 def test_half_a_line_is_solved_again_and_other_files_are_left_alone(tmp_path):
     output = tmp_path / "bench.csv"

@@ -235,6 +235,18 @@ def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]
     assert "select_rounds must be a whole number" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use stays")
+def test_a_folder_that_is_gone_takes_no_output(
+    iris: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["solve", iris, "--target", "species", "--json", "run.json"]) == 2
+    assert "run.json cannot be written: No such file" in capsys.readouterr().err
+
+
 def test_rows_with_a_gap_get_an_empty_prediction_and_the_others_theirs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
