@@ -378,7 +378,9 @@ class NearOptimalTrees:
     def class_shares(self) -> np.ndarray:
         """Share of the trees that give a training row a class, shape ``(n_samples, n_classes)``.
 
-        From the counts, not from a sample: exact up to the rounding of a division.
+        From the counts, not from a sample: exact up to the rounding of a division where the set
+        before the features asked for has at most 2**53 trees.  Counts beyond that are rounded to
+        some 15 digits of that set; of a part of it that is smaller by as much, nothing is known.
         """
         return self._query.class_shares()[self.prepared.problem.counts > 0]
 
