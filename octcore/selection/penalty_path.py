@@ -164,6 +164,8 @@ def penalty_path(
     refuse_coupled(settings.constraints.active, "The best tree of every size cannot be searched")
     clock = Clock(settings.time_limit)
     prepared = prepare(data, settings)
+    if prepared.test is not None:  # refused before the search, not after it
+        class_weights(settings.constraints, prepared.test.codes, data.classes)
     objective = UnivariateObjective(prepared.problem)
     asked = question_of(prepared.problem, objective)
     try:

@@ -16,7 +16,7 @@ from octcore.parameters import unknown_name
 from octcore.selection.fits import Candidate, Fit, Runner
 from octcore.selection.protocols import OuterSplit, get_protocol
 from octcore.solving.run import Run
-from octcore.solving.settings import check_against_data, check_settings
+from octcore.solving.settings import check_against_data, check_settings, class_weights
 from octcore.tree.constraints import Constraints
 
 SCORE_DIGITS = 12
@@ -158,6 +158,9 @@ def tune(
     plans, choice = checked_plans(data, fixed, grid, choice)
     candidates = tuple(plans)
     splits = get_protocol(protocol).make(data.codes, seed)
+    asked = Constraints.parse(constraints or {})
+    for rows in (r for s in splits for r in (*(pair[1] for pair in s.inner), s.test) if r):
+        class_weights(asked, data.codes[list(rows)], data.classes)
     total = count_trainings(splits, candidates)
     runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, total)
     fits = _validated(runner, splits, candidates)

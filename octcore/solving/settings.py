@@ -375,7 +375,7 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
 def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:
     """Weight of every row from `class_weight`: 1, a number by class, or balanced.
 
-    "balanced" gives class k the weight n / (K n_k).
+    "balanced" gives class k the weight n / (K n_k).  `SettingsError` if no row weighs anything.
     """
     asked = constraints.class_weight
     if asked is None:
@@ -394,5 +394,6 @@ def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, .
         )
     table = np.array([by_text.get(str(label), 1.0) for label in classes])
     if not (table[np.unique(y)] > 0).any():
-        raise SettingsError("BAD_CONSTRAINT", "All class weights are zero.", "class_weight")
+        message = f"None of the {len(y)} rows to train or to judge on is of a class of any weight."
+        raise SettingsError("BAD_CONSTRAINT", message, "class_weight")
     return table[y]

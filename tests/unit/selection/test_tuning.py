@@ -167,6 +167,19 @@ def test_where_classes_have_weights_they_decide_unless_the_grid_varies_them() ->
     assert {fit.weighted_accuracy for fit in varied.fits} == {None}
 
 
+def test_rows_to_judge_on_that_weigh_nothing_are_refused_before_the_first_training() -> None:
+    y = np.repeat(["a", "b", "c"], [10, 3, 11])
+    data = Dataset.from_arrays(pd.DataFrame({"x": np.arange(24) % 5}), y)
+    fits: list[object] = []
+    constraints = {"class_weight": {"a": 0, "c": 0}}
+    asked = {"protocol": "repeated", "constraints": constraints}
+    with pytest.raises(SettingsError, match=r"the 6 rows to train or to judge on .* any weight"):
+        tune(data, "cart", {"depth": [1]}, on_fit=lambda *fit: fits.append(fit), **asked)
+    assert not fits
+    with pytest.raises(SettingsError, match=r"the 2 rows to train or to judge on .* any weight"):
+        octcore.penalty_path(data, depth=1, test_size=0.05, seed=1, constraints=constraints)
+
+
 def test_a_training_under_way_stops_when_asked() -> None:
     asked: list[int] = []
 
