@@ -468,6 +468,10 @@ class Program:
     capabilities: tuple[Capability, ...] = ()
     """Ways to solve it, where these are fewer than its formulation declares."""
 
+    def method_of(self, engine: str) -> str:
+        """What proves a bound with an engine: a search for planes names itself."""
+        return engine if ENGINES[engine].module == "plane_search" else self.method
+
     def objective(self, value: float) -> float:
         """Objective of a value of the model, or of the search."""
         return self.scale * value + self.shift

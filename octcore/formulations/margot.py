@@ -136,8 +136,8 @@ declare(
     Choice(
         "norm",
         "l2",
-        help="Norm of the weights in the objective; 'l1' is linear and is not the published "
-        "MARGOT.",
+        help="Norm of the weights in the objective; 'l1' is linear, half the 1-norm, and is not the "
+        "published MARGOT.",
         options=("l2", "l1"),
     ),
     key="margot",

@@ -316,7 +316,8 @@ def run_from_incumbent(
     sent += (
         replace(last, seconds=seconds, kind="finished", source=reason.value, tree=None, details={}),
     )
-    return finish(prepared, sent, Outcome(reason, program.method), seconds, program)
+    method = program.method_of(prepared.settings.engine)
+    return finish(prepared, sent, Outcome(reason, method), seconds, program)
 
 
 def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event]) -> Run:

@@ -264,15 +264,16 @@ def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
 
 
 def _run_engine(attempt: Attempt, engine: Engine) -> Outcome:
+    if attempt.recorder.is_closed:  # also where the starts took all the time
+        return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
+    method = attempt.program.method_of(engine.key)
     try:
         attempt.guard()
-        if attempt.recorder.is_closed:
-            return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
         return engine.solve(attempt)
     except CancelledError:
-        return Outcome(StopReason.CANCELLED, attempt.program.method)
+        return Outcome(StopReason.CANCELLED, method)
     except TimeUpError:
-        return Outcome(StopReason.TIME_LIMIT, attempt.program.method)
+        return Outcome(StopReason.TIME_LIMIT, method)
 
 
 def _closed(outcome: Outcome, recorder: Recorder, may_have_gap: bool) -> Outcome:

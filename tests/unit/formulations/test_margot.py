@@ -68,6 +68,20 @@ def test_a_run_is_worth_what_its_final_tree_is() -> None:
     run = run_from_incumbent(data, settings, events, "time_limit", 0.2)
     assert (run.status, run.objective) == ("feasible", pytest.approx(50.0))
     assert octcore.verify(run).verified is not False
+    assert run.certificate.method == "routing-search"
+
+
+@pytest.mark.parametrize("key", ["margot", "hfs-margot"])
+def test_a_first_tree_that_closes_the_bound_is_optimal_when_no_time_is_left(key: str) -> None:
+    """It was said to be proven by a model that nobody had made, and was refuted."""
+    data = Dataset.from_arrays(np.array([[2.0], [0], [1], [2], [1]]), np.array([1, 0, 0, 0, 1]))
+    params = {"C_upper": 0.1, "C_last": 0.1}
+    run = octcore.solve(data, key, depth=1, params=params, time_limit=1e-6)
+    proof = run.certificate
+    assert (run.status, proof.method, proof.verified) == ("optimal", "conflict-bound", True)
+    wide = Dataset.from_arrays(np.arange(6.0)[:, None], np.arange(6) % 2)
+    late = octcore.solve(wide, key, depth=2, time_limit=1e-6)
+    assert (late.status, late.certificate.method) == ("feasible", "routing-search")
 
 
 @pytest.mark.parametrize("key", ["margot", "hfs-margot"])
