@@ -136,7 +136,7 @@ declare(
     Choice(
         "norm",
         "l2",
-        help="Norm of the weights in the objective; 'l1' is linear, half the 1-norm, and is not the "
+        help="Norm of the weights in the objective; 'l1' takes half of it, is linear and not the "
         "published MARGOT.",
         options=("l2", "l1"),
     ),
