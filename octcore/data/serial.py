@@ -93,7 +93,9 @@ def _read_fields(kind: Any, record: Mapping[str, Any]) -> Any:
 def _read(kind: Any, value: Any) -> Any:
     """Read plain data as a type: lists as tuples or arrays, mappings as records."""
     outer, inner = get_origin(kind), get_args(kind)
-    if value is None and outer is not tuple:
+    if value is None:
+        if outer is tuple:
+            raise TypeError("nothing stands where a list is meant")
         return None
     if type(None) in inner:  # X | None
         return _read(inner[0], value)
@@ -108,13 +110,11 @@ def _read(kind: Any, value: Any) -> Any:
         return kind.from_dict(value)
     if is_dataclass(kind):
         return _read_fields(kind, value)
-    if kind in (str, bool, int, float) and not isinstance(value, _MEANT.get(kind, kind)):
+    # JSON may write whole numbers without a point.
+    meant = (int, float) if kind is float else kind
+    if kind in (str, bool, int, float) and not isinstance(value, meant):
         raise TypeError(f"{value!r} stands where {kind.__name__} is meant")
     return value
-
-
-_MEANT = {float: (int, float)}
-"""JSON may write whole numbers without a point."""
 
 
 def digest(*parts: bytes) -> str:
