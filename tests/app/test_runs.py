@@ -108,6 +108,17 @@ def test_rename_is_kept_in_the_history(server, iris):
     assert any("best" in s.value and "<b>" not in s.value for s in app.subheader)
 
 
+def test_a_run_that_is_deleted_meanwhile_says_so_when_it_is_renamed(server, iris):
+    app = open_page("runs")
+    run_id = own(app, server, iris)
+    app.run()
+    server.supervisor.delete(run_id)  # as another tab does
+    app.text_input[0].set_value("best")
+    button(app, "Save").click().run()
+    assert not app.exception
+    assert run_id in app.error[0].value.replace("\\", "")
+
+
 def test_delete_asks_first(server, iris):
     app = open_page("runs")
     run_id = own(app, server, iris)

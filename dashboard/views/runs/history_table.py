@@ -147,12 +147,18 @@ def _one(entry: JobView) -> None:
 
 
 def _rename(entry: JobView) -> None:
-    with st.form(session.widget_key("rename", entry.id), border=False):
-        name = st.text_input("New name", value=entry.title, max_chars=120)
-        if st.form_submit_button("Save", type="primary") and name.strip():
-            with inputs.said():
-                jobs.supervisor().rename(entry.id, name.strip())
-                st.rerun()
+    key = session.widget_key("rename", entry.id)
+    typed = session.widget_key(key, "name")
+
+    def save() -> None:
+        # Before the page is drawn: a run that is deleted meanwhile has no place on it.
+        with inputs.said():
+            if name := st.session_state[typed].strip():
+                jobs.supervisor().rename(entry.id, name)
+
+    with st.form(key, border=False):
+        st.text_input("New name", value=entry.title, max_chars=120, key=typed)
+        st.form_submit_button("Save", type="primary", on_click=save)
 
 
 @st.dialog("Delete for good?")
