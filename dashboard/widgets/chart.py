@@ -87,17 +87,20 @@ def table(
     columns: Sequence[str] | None = None,
     wide: str = "",
     shares: Collection[str] = (),
+    counts: Collection[str] = (),
     column_config: Mapping[str, Any] = MappingProxyType({}),
     **options: Any,
 ) -> Any:
     """Place a table, given as `pandas.DataFrame` takes it.
 
-    `wide`: the column that gets most room; `shares`: those of shares, which are told in percent.
+    `wide`: the column that gets most room; `shares`: those of shares, which are told in percent;
+    `counts`: those of numbers that may be large, which get separators.
     """
     frame = pd.DataFrame(rows, columns=columns)  # pyright: ignore[reportArgumentType]
     config: dict[str, Any] = {wide: st.column_config.TextColumn(width="large")} if wide else {}
     for name in frame.columns.intersection([*shares]):
         frame[name] = 100 * frame[name].astype(float)
         config[name] = st.column_config.NumberColumn(format="%.1f %%")
+    config |= dict.fromkeys(counts, st.column_config.NumberColumn(format="%,d"))
     config |= column_config
     return st.dataframe(frame, hide_index=True, key=key, alt=alt, column_config=config, **options)

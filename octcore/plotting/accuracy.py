@@ -329,7 +329,7 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
     for (true, predicted), value in np.ndenumerate(counts):
         strong = shares[true, predicted] > 0.55 and predicted < n
         ink = ink_on("#0072B2" if true == predicted else "#D55E00") if strong else palette.text
-        words, font = str(int(value)) if value else "·", {"size": size, "color": ink}
+        words, font = f"{value:,.0f}" if value else "·", {"size": size, "color": ink}
         cells.append(dict(x=predicted, y=true, text=words, showarrow=False, font=font))
     figure.layout.annotations = cells
     look = {"showgrid": False, "ticks": "", "type": "category"}

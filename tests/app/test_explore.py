@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,14 @@ def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(fi
     source.set_value("held-out").run()
     assert "Held-out row 1 ends in" in shown(app)
     assert not app.exception
+
+
+def test_counts_of_rows_have_separators(finches):
+    app = open_page("explore", run=finches)
+    tables = [json.loads(d.proto.columns) for d in app.dataframe if d.proto.columns]
+    config = next(columns for columns in tables if "share of training rows" in columns)
+    for name in ("training", "held out"):
+        assert config[name]["type_config"]["format"] == "%,d"
 
 
 def test_back_of_the_browser_leads_to_the_node_before(finches):

@@ -199,6 +199,6 @@ def _shapes_table(job: JobView) -> None:
                 help="Of the best tree of the shape, below the proven optimum.",
             ),
             "leaves": st.column_config.NumberColumn(width="small"),
-            "trees": st.column_config.NumberColumn(format="localized", width="small"),
+            "trees": st.column_config.NumberColumn(format="%,d", width="small"),
         },
     )

@@ -121,7 +121,10 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
                 "for one value at a time (“is 3”), date makes year, month and weekday. Empty: as "
                 "reading finds it; a column that reading leaves out has none until you choose one.",
             ),
-            "gaps": st.column_config.NumberColumn("empty", help="Cells without a value"),
+            "distinct": st.column_config.NumberColumn(format="%,d"),
+            "gaps": st.column_config.NumberColumn(
+                "empty", help="Cells without a value", format="%,d"
+            ),
             "examples": st.column_config.TextColumn("examples", width="large"),
         },
         key=session.widget_key("columns", table.sha256, hash(repr(choice))),

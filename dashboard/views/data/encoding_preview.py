@@ -221,6 +221,7 @@ def _table(path: BinarizationPath) -> None:
         "binarization_table",
         f"{len(found)} encodings with price, accuracy and time",
         shares=["held out", "training"],
+        counts=["columns"],
         column_config={
             "price in points": st.column_config.NumberColumn(
                 format="%.2f",

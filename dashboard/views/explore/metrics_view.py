@@ -39,7 +39,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
             chart.show(
                 confusion_figure(record, session.palette()),
                 key=session.widget_key("confusion", name),
-                alt=f"Confusion of {name}: {record.n_errors} errors",
+                alt=f"Confusion of {name}: {record.n_errors:,} errors",
             )
     if run.test is None and jobs.supervisor().family(run_id) is None:
         st.caption(
@@ -78,7 +78,7 @@ def rules_table(run: SolvedRun) -> None:
         }
         for rule in found
     ]
-    chart.table(rows, "rules", "Leaves as rules", wide="if")
+    chart.table(rows, "rules", "Leaves as rules", wide="if", counts=["rows"])
 
 
 def model_card(run_id: str, run: SolvedRun) -> None:

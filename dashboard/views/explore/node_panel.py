@@ -74,7 +74,7 @@ def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
         columns["share of held-out rows"] = [text.hundredfold(s.test_share) for s in shares]
     key, alt = session.widget_key("shares", run_id), f"Rows of every class at node {node}"
     bars = {name: SHARE for name in columns if "share" in name}
-    chart.table(columns, key, alt, column_config=bars)
+    chart.table(columns, key, alt, counts=["training", "held out"], column_config=bars)
 
 
 def _title(run: SolvedRun, node: int) -> str:

@@ -129,7 +129,7 @@ def plane_words(record: PlaneRecord) -> str:
     wrong = int(record.dots.wrong.sum())
     return (
         f"Plane of {record.places.words}: {len(record.regions)} regions, "
-        f"{len(record.dots.row)} rows, {wrong} of them misclassified"
+        f"{len(record.dots.row):,} rows, {wrong:,} of them misclassified"
     )
 
 

@@ -63,6 +63,8 @@ def test_confusion_counts_by_routing(univariate):
     figure = confusion_figure(record, LIGHT)
     assert figure.layout.xaxis.title.text == "predicted class"
     assert {a.text for a in figure.layout.annotations} == {"3", "6", "·"}
+    large = replace(record, counts=((1234, 0), (1, 2)))
+    assert confusion_figure(large, LIGHT).layout.annotations[0].text == "1,234"
 
 
 @pytest.mark.parametrize("given", [(0,), tuple(range(40))])
