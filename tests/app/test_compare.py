@@ -12,6 +12,7 @@ from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
 from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve
+from octcore.store.runs import StoreState
 from tests.app.history_case import button, open_page, shown
 
 HOSTILE = "<img src=x onerror=alert(1)>$x$[a](http://evil.example)"
@@ -41,6 +42,22 @@ def test_started_runs_stand_side_by_side(server):
     assert "What differs" in words
     assert "Compare others" in {fold.label for fold in app.expander}
     assert {t.label for t in app.tabs} >= {"Trees", "Planes", "Features", "Accuracy"}
+
+
+def test_a_run_that_failed_is_started_again_in_its_place(server):
+    data = load_sample("iris")
+    whole = server.submit("me", data, {"formulation": "cart", "depth": 1})
+    failed = server.store.begin(data, {"formulation": "cart", "depth": 2}, "killed", "me")
+    server.store.finish(failed, StoreState.FAILED, None, "The worker was ended; try again.")
+    app = open_page("compare", runs=f"{whole},{failed}")
+    assert "try again" in shown(app)
+    button(app, "Try again").click().run()
+    assert not app.exception
+    first, second = app.query_params["runs"].split(",")
+    assert first == whole
+    assert second != failed
+    assert server.store.load(second).depth == 2
+    assert "try again" not in shown(app)
 
 
 def test_runs_that_end_while_the_page_is_drawn_still_stand_side_by_side(server, monkeypatch):

@@ -12,6 +12,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.presets import short_labels
+from dashboard.views.solve.advice import given_settings
 from dashboard.widgets import chart, inputs, live, thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -122,6 +123,19 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     if not view.is_final:
         thresholds.draw_live(view)
         live.stop(view, words="Ends this run and keeps its best tree.", width="stretch")
+    elif view.run is None and live.again(view.id) and (started := _again(view)):
+        session.compare([started if key == view.id else key for key in session.compared()])
+        st.rerun()
+
+
+def _again(view: JobView) -> str | None:
+    """Start a run anew that has no result; returns its id."""
+    data = jobs.rows(view)
+    if data is None:
+        inputs.say("The rows of this run are gone; load the data and start it again.")
+        return None
+    settings = given_settings(view.settings)
+    return inputs.tried(lambda: jobs.submit(session.token(), data, settings, view.title))
 
 
 def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
