@@ -135,6 +135,7 @@ function wireMouse(svg, data, state, act, redraw, report) {
 function wireKeyboard(svg, data, state, act, redraw, report) {
   const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   svg.onkeydown = (e) => {
+    if (e.altKey || ((e.ctrlKey || e.metaKey) && e.key !== "z")) return; // those of the browser
     const here = () => nearest(state.points, ...state.cursor, NEAR);
     if (arrows[e.key]) {
       const step = e.shiftKey ? FAR : STEP;
@@ -235,6 +236,7 @@ function wireGuess(root, data, state, report) {
     report();
   };
   svg.onkeydown = (e) => {
+    if (e.altKey || e.ctrlKey || e.metaKey) return; // those of the browser
     const cut = state.cuts[state.chosen], step = (e.shiftKey ? FAR : 10) * ({ ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key] || 0);
     if (/^[1-9]$/.test(e.key) && Number(e.key) <= state.cuts.length) state.chosen = Number(e.key) - 1;
     else if (e.key === "Enter") turn(state.chosen, cut[1]);

@@ -287,6 +287,7 @@ export default function (component) {
     turn() { state.sideways = !state.plan.sideways; state.view = null; redraw(); },
   };
   svg.onkeydown = (e) => {
+    if (e.altKey || e.ctrlKey || e.metaKey) return; // those of the browser: back, its own zoom
     if (e.key === "Enter") act.select(state.focus);
     else if (e.key === " ") act.fold(state.focus);
     else if (e.key === "+" || e.key === "=") act.zoom(1.25);

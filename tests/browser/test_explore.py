@@ -56,6 +56,20 @@ def test_a_picked_row_is_followed_through_the_tree(explore):
     watched.assert_clean()
 
 
+def test_arrow_keys_walk_the_tree_and_leave_the_browser_its_own(explore):
+    watched, page = explore()
+    page.locator('g.node[data-node="1"]').first.focus()
+    walk = {"ArrowDown": "2", "ArrowRight": "3", "Control+ArrowLeft": "3", "Alt+ArrowDown": "3"}
+    for key, node in walk.items():
+        page.keyboard.press(key)
+        assert page.locator("g.node:focus").get_attribute("data-node") == node, key
+    page.keyboard.press("Enter")
+    page.get_by_text("Reached when").wait_for()
+    watched.settle()
+    assert page.locator("g.node:focus").get_attribute("data-node") == "3"
+    watched.assert_clean()
+
+
 @pytest.mark.slow
 def test_the_legend_stays_above_the_plot_when_the_window_grows(explore):
     _, page = explore()
