@@ -3,12 +3,7 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.data import (
-    column_editor,
-    dataset_input,
-    encoding_preview,
-    repairs,
-)
+from dashboard.views.data import column_editor, dataset_input, encoding_preview, repairs
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.inputs import lazy_tabs

@@ -17,14 +17,7 @@ from octcore.formulations.base import FormulationInfo
 from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
 from octcore.plotting import text
 from octcore.selection.protocols import get_protocol
-from octcore.selection.tuning import (
-    Candidate,
-    Fit,
-    TuneResult,
-    choose,
-    expand_grid,
-    settings_with,
-)
+from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid, settings_with
 from octcore.solving.settings import DEPTH, ENCODING
 from octcore.tree.constraints import SIDE_CONSTRAINTS
 

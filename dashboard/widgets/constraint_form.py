@@ -163,12 +163,7 @@ def _pairs(data: Dataset) -> list[tuple[str, str]]:
 DRAW: dict[type[Parameter], Callable[..., Any]] = {
     Names: _choice(st.multiselect, lambda data: data.feature_names, placeholder="none"),
     Column: _choice(st.selectbox, lambda data: data.feature_names, index=None, placeholder="free"),
-    NamePairs: _choice(
-        st.multiselect,
-        _pairs,
-        format_func=" with ".join,
-        placeholder="none",
-    ),
+    NamePairs: _choice(st.multiselect, _pairs, format_func=" with ".join, placeholder="none"),
     Directions: _directions,
     Flag: lambda parameter, data, key: parameter_input(parameter, key(parameter.name)),
     ByClass: _by_class,

@@ -7,13 +7,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare.presets import (
-    CUSTOM,
-    Preset,
-    fitting_presets,
-    refusal,
-    start_order,
-)
+from dashboard.views.compare.presets import CUSTOM, Preset, fitting_presets, refusal, start_order
 from dashboard.views.data import column_editor
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset

@@ -20,16 +20,7 @@ from octcore.plotting.accuracy import Spread
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg
-from octcore.reports.page import (
-    badge,
-    escaped,
-    listed,
-    page,
-    pictures,
-    table,
-    tree_picture,
-    weak,
-)
+from octcore.reports.page import badge, escaped, listed, page, pictures, table, tree_picture, weak
 from octcore.reports.run_report import plane_picture
 from octcore.reports.tables import COLUMNS, bibtex, latex
 from octcore.solving.model_file import model_files

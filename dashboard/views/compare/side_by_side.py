@@ -17,12 +17,7 @@ from octcore.plotting import text
 from octcore.plotting.accuracy import spread_data, spread_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
-from octcore.plotting.plane_plot import (
-    default_axes,
-    has_equal_units,
-    plane_data,
-    plane_figure,
-)
+from octcore.plotting.plane_plot import default_axes, has_equal_units, plane_data, plane_figure
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
 from octcore.tree.wording import rules

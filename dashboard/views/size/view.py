@@ -106,12 +106,7 @@ def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str
         pressed = inputs.wide_button(
             "Compute", "stairs", "path_compute", places[3], disabled=not encodings
         )
-    settings = {
-        "depth": int(depth),
-        "time_limit": TIME_LIMIT,
-        "test_size": share,
-        "seed": run.seed,
-    }
+    settings = {"depth": int(depth), "time_limit": TIME_LIMIT, "test_size": share, "seed": run.seed}
     if view is not None:
         return settings | _kept(run), list(encodings), pressed
     with st.expander("Errors cost different amounts", icon=":material/balance:"):

@@ -16,14 +16,7 @@ from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.reports.summary import rows_of
-from octcore.selection.repeated_splits import (
-    N_SPLITS,
-    Size,
-    Split,
-    Tally,
-    recommended,
-    sizes_of,
-)
+from octcore.selection.repeated_splits import N_SPLITS, Size, Split, Tally, recommended, sizes_of
 from octcore.solving.run import SolvedRun
 
 TASK, TIME_LIMIT = "repeats", 60.0

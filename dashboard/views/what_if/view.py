@@ -11,15 +11,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare import side_by_side
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import (
-    chart,
-    constraint_form,
-    inputs,
-    live,
-    proofs,
-    run_summary,
-    thresholds,
-)
+from dashboard.widgets import chart, constraint_form, inputs, live, proofs, run_summary, thresholds
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, Parameter
@@ -68,8 +60,7 @@ def draw(view: JobView, run: SolvedRun) -> None:
         if answer is not None:  # first: the answer is seen without scrolling
             live.until(lambda: not _unsolved(view.id), lambda: _answer(view.id, run))
         live.until(
-            lambda: live.all_final([_follower("reference", view.id)]),
-            lambda: _values(view.id, run),
+            lambda: live.all_final([_follower("reference", view.id)]), lambda: _values(view.id, run)
         )
 
 
