@@ -64,8 +64,7 @@ def size_estimate(data: Dataset, settings: Mapping[str, Any]) -> ModelSize | str
     """Estimated size of the model, None where there is no model, or why it cannot be built."""
     try:
         checked = check_settings(**settings)
-        prepared = prepare(data, checked)
-        return get_formulation(checked.formulation).build(prepared.problem).size
+        return get_formulation(checked.formulation).build(prepare(data, checked).problem).size
     except OctError as error:
         return error.message
 

@@ -1,7 +1,5 @@
 """What one browser session remembers, as one record; its links are kept in the URL as well."""
 
-from __future__ import annotations
-
 import json
 import re
 import uuid
@@ -66,7 +64,7 @@ class State:
     """Runs that were started or opened, newest first."""
     nodes: dict[str, int] = field(default_factory=dict)
     """Selected node of every run."""
-    rows: dict[str, ChosenRow] = field(default_factory=dict)
+    rows: "dict[str, ChosenRow]" = field(default_factory=dict)
     """Chosen row of every run."""
     panels: dict[str, str] = field(default_factory=dict)
     """What stands under the tree of a run: `NODE`, which it is at first, `ROW` or `REPLAY`."""
@@ -76,13 +74,13 @@ class State:
     tuning: str | None = None
     tunings: tuple[str, ...] = ()
     """Model selections that were started or opened, newest first."""
-    lesson: Lesson | None = None
+    lesson: "Lesson | None" = None
     """What the Teach page shows; None before the page was opened."""
     lesson_step: str = ""
     """The step that was drawn last."""
     lessons_opened: int = 0
     """Part of the keys of the widgets of a lesson, which start afresh with every one."""
-    boards: dict[str, tuple[int, Points | None]] = field(default_factory=dict)
+    boards: "dict[str, tuple[int, Points | None]]" = field(default_factory=dict)
     """By origin: number of the last change that a drawing board reported, and its points while one
     is moved; older echoes are stale."""
     answers: dict[str, str] = field(default_factory=dict)
@@ -176,13 +174,8 @@ def choose_upload(
         head = error.head if isinstance(error, UnusableTableError) else ()
         now.refused = (content, file_name, head) if head and error.code != "NO_TABLE" else None
         return False
-    chosen = DataChoice(
-        file_name=file_name,
-        target=likely_target(read),
-        missing="auto",
-        header=header,
-        first_row=first_row,
-    )
+    chosen = DataChoice(file_name=file_name, target=likely_target(read), missing="auto")
+    chosen = replace(chosen, header=header, first_row=first_row)
     if _load(chosen, read, content):
         return True
     # The guessed target may be what does not work: load the table so that another can be chosen.
@@ -366,12 +359,12 @@ def select_node(run: str, node: int) -> None:
         st.query_params[NODE_PARAMETER] = str(node)
 
 
-def chosen_row(run: str) -> ChosenRow | None:
+def chosen_row(run: str) -> "ChosenRow | None":
     """Row whose path is shown in a run's tree; None for none."""
     return state().rows.get(run) if panel(run) == ROW else None
 
 
-def choose_row(run: str, row: ChosenRow, leaf: int) -> None:
+def choose_row(run: str, row: "ChosenRow", leaf: int) -> None:
     """Show the path of a row from now on; its leaf becomes the selected node."""
     state().rows[run] = row
     show_panel(run, ROW)
@@ -424,7 +417,7 @@ def look_at_tuning(tuning: str) -> None:
     st.query_params[TUNING_PARAMETER] = tuning
 
 
-def open_lesson(lesson: Lesson) -> Lesson:
+def open_lesson(lesson: "Lesson") -> "Lesson":
     """Open a lesson from elsewhere: all its widgets start afresh."""
     state().lesson = lesson
     state().lessons_opened += 1

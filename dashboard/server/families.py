@@ -1,7 +1,5 @@
 """What a solve is a part of: one tree for every class, or a training on selected rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +31,7 @@ class Family:
     """Rows that were selected; 0 for one solve for every class."""
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any], whole: Dataset) -> Family:
+    def from_dict(cls, record: Mapping[str, Any], whole: Dataset) -> "Family":
         """Read a family back; its rows are kept apart from it."""
         return cls(whole, **{**record, "runs": tuple(record["runs"])})
 

@@ -229,8 +229,7 @@ class Supervisor:
                 return None
             entry.seen = time.monotonic()
             order = self._order() if entry.is_waiting else ()
-            position = order.index(entry.known) + 1 if entry.known in order else 0
-            return entry.view(position)
+            return entry.view(order.index(entry.known) + 1 if entry.known in order else 0)
 
     def load(self, job_id: str) -> Run:
         """The run of a finished job, from memory or from the history.
@@ -325,7 +324,6 @@ class Supervisor:
         self._dispatch()
 
     def _order(self) -> tuple[JobView, ...]:
-        """Waiting jobs in the order in which they will start."""
         waiting = [entry.known for entry in self._entries.values() if entry.is_waiting]
         running = Counter(e.known.session for e in self._entries.values() if e.is_running)
         return fair_order(waiting, running, self._served)

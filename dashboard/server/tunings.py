@@ -122,7 +122,6 @@ def input_text(value: Any) -> str:
 
 
 def _offered(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Values of a setting from its declaration."""
     if axis.name == "encoding":
         keys = [k for k in encoding_keys() if not info.needs_binary_features or k != "scaled"]
         return tuple(keys), tuple(keys[:2])
@@ -241,16 +240,8 @@ def standing_of(view: JobView) -> Standing:
         for part in view.parts
         if "fit" in part
     )
-    chosen = () if view.result is None else view.result["chosen"]
-    settings = view.settings
-    result = TuneResult(
-        str(settings["formulation"]),
-        str(settings["protocol"]),
-        str(settings["choice"]),
-        fits,
-        tuple(tuple(candidate.items()) for candidate in chosen),
-        (),
-        (),
-        int(settings.get("seed", 0)),
-    )
-    return Standing(view, result)
+    told = () if view.result is None else view.result["chosen"]
+    chosen = tuple(tuple(candidate.items()) for candidate in told)
+    key, protocol, choice = (str(view.settings[n]) for n in ("formulation", "protocol", "choice"))
+    seed = int(view.settings.get("seed", 0))
+    return Standing(view, TuneResult(key, protocol, choice, fits, chosen, (), (), seed))

@@ -308,12 +308,11 @@ def solve_settings(lesson: Lesson, key: str) -> dict[str, Any]:
     info = get_formulation(key).info
     univariate = info.needs_binary_features or key == baseline().key
     own = {parameter.name for parameter in info.hyperparameters}
-    params = {n: v for n, v in lesson.settings.items() if n in own and n != "depth"}
     return {
         "formulation": key,
         "encoding": "class-change" if univariate else "auto",
         "depth": min(lesson.depth, info.max_depth),
-        "params": params,
+        "params": {n: v for n, v in lesson.settings.items() if n in own and n != "depth"},
         "time_limit": TIME_LIMIT,
     }
 

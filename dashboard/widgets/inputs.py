@@ -84,9 +84,8 @@ def moment(label: str, words: Sequence[str], key: str, **more: Any) -> int:
     """Draw a slider over what came one after the other; returns the place of the chosen one."""
     if len(words) < 2:
         return 0
-    places = range(len(words))
     return st.select_slider(
-        label, places, format_func=lambda k: f"{k + 1}: {words[k]}", key=key, **more
+        label, range(len(words)), format_func=lambda k: f"{k + 1}: {words[k]}", key=key, **more
     )
 
 
@@ -140,11 +139,10 @@ def column_input(
         low, high = float(values.min()), float(values.max())
         # Crosses the range in some tens of clicks.
         width = high - low
-        step = 10.0 ** math.floor(math.log10(width / STEPS_ACROSS)) if width > 0 else 1.0
         return st.number_input(
             label,
             value=float(value),
-            step=step,
+            step=10.0 ** math.floor(math.log10(width / STEPS_ACROSS)) if width > 0 else 1.0,
             format="%g",
             key=key,
             on_change=on_change,

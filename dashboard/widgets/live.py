@@ -160,8 +160,7 @@ def no_result(job: JobView, otherwise: str, forget: Callable[[], object] | None 
 
 def again(*parts: object, label: str = "Try again") -> bool:
     """Draw the button that tries once more; returns whether it was pressed."""
-    key = session.widget_key("again", *parts)
-    return st.button(label, icon=":material/refresh:", key=key)
+    return st.button(label, icon=":material/refresh:", key=session.widget_key("again", *parts))
 
 
 def stop(*stopped: JobView, words: str = "", width: Any = "content") -> None:

@@ -113,8 +113,7 @@ def still_tree(
     others: Sequence[TreeView] = (),
 ) -> None:
     """Draw a tree in which nothing can be selected; the rest as in `component_data`."""
-    palette = session.palette()
-    data = component_data(view, palette, token or key, marked=marked, others=others)
+    data = component_data(view, session.palette(), token or key, marked=marked, others=others)
     show_tree(data, key, lambda _: None)
 
 

@@ -101,8 +101,6 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
 
 
 LIVE_WIDTH = 680
-
-
 SHADED = (
     "Coloured: thresholds of the root that the search has not ruled out, between the smallest and "
     "the largest value of each column. The black line is where the best tree so far begins."
@@ -145,9 +143,6 @@ def draw_moments(run_id: str, run: SolvedRun) -> None:
     record = open_data(moment, columns, run.encoding, run.train)
     words = open_words(moment, record)
     st.markdown(text.markdown(words, 400))
-    chart.show(
-        open_figure(record, session.palette()),
-        key=session.widget_key("open_thresholds", run_id),
-        alt=words,
-    )
+    figure = open_figure(record, session.palette())
+    chart.show(figure, key=session.widget_key("open_thresholds", run_id), alt=words)
     st.caption(SHADED)

@@ -49,11 +49,8 @@ def features(task: str, record: Alternatives) -> None:
     """Draw which features the trees test, and how much they need them."""
     palette = session.palette()
     used = alternatives.ranked_features(record)
-    shown = (
-        f" Below: the {alternatives.SHOWN_FEATURES} in most trees."
-        if len(used) > alternatives.SHOWN_FEATURES
-        else ""
-    )
+    most = alternatives.SHOWN_FEATURES
+    shown = f" Below: the {most} in most trees." * (len(used) > most)
     st.markdown(alternatives.features_words(record) + shown)
     left, right = st.columns(2, gap="large")
     with left:
@@ -104,9 +101,8 @@ def rows(task: str, record: Alternatives, train: Dataset) -> None:
         if len(names) < 2:
             st.caption("A plane needs two columns of numbers or of few categories.")
         else:
-            x, y = chart.axes(
-                names, names[0], names[1], session.widget_key("alternatives_axis", *names)
-            )
+            key = session.widget_key("alternatives_axis", *names)
+            x, y = chart.axes(names, names[0], names[1], key)
             chart.show(
                 alternatives.disagreement_figure(record, train, x, y, session.palette()),
                 key=session.widget_key("alternatives_plane", task),
@@ -136,9 +132,8 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
             "others": record.disagreement[order],
         }
     )
-    shown = train.frame.iloc[order].reset_index(drop=True)
     chart.table(
-        pd.concat([table, shown], axis=1),
+        pd.concat([table, train.frame.iloc[order].reset_index(drop=True)], axis=1),
         "alternatives_rows",
         "Rows on which the good trees disagree most",
         shares=["others"],

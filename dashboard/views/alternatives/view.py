@@ -100,14 +100,8 @@ def _form(run: Run, data: Dataset) -> Conditions:
         help="Within the price of a leaf of the optimum any tree may have a split that changes no "
         "answer; such trees are left out.",
     )
-    return Conditions(
-        points / 100,
-        tuple(required),
-        tuple(banned),
-        None if most is None else int(most),
-        groups,
-        gain,
-    )
+    most = None if most is None else int(most)
+    return Conditions(points / 100, tuple(required), tuple(banned), most, groups, gain)
 
 
 def _answer(
@@ -127,14 +121,13 @@ def _answer(
     if not record.count:
         _none(run_id, data, questions.best_settings(search, conditions), record)
         return
-    context = Context(run_id, task, data, train, search, record)
     lazy_tabs(
         {
             "How many": partial(pictures.counts, task, record),
             "Features": partial(pictures.features, task, record),
             "Paths": partial(pictures.paths, task, record),
             "Shapes": partial(pictures.shapes, run_id, data, search, conditions),
-            "Trees": partial(draw_trees, context),
+            "Trees": partial(draw_trees, Context(run_id, task, data, train, search, record)),
             "Rows": partial(pictures.rows, task, record, train),
         },
         key="alternatives_tabs",
@@ -246,7 +239,6 @@ def draw_trees(context: Context) -> None:
 
 
 def _filters(context: Context) -> list[Alternative]:
-    """Numeric filters on the listed trees."""
     record = context.record
     has_gap = record.trees[0].parity_gap is not None
     *places, words_place = st.columns(
@@ -312,9 +304,8 @@ def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
         }
         for entry in shown
     ]
-    frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
     event = chart.table(
-        frame,
+        pd.DataFrame(lines).dropna(axis="columns", how="all"),
         session.widget_key(TABLE, context.task, len(shown)),
         "The near-optimal trees with their worth; mark one or two rows",
         shares=["right", "held out", "fairness gap", *recalls],

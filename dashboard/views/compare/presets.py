@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dashboard.server.job_view import setting_phrase
+from dashboard.views.solve.advice import SEARCHES
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.errors import refusal as refused
@@ -101,7 +102,7 @@ def refusal(settings: Settings, data: Dataset) -> str:
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:
     """Order of starting: exact search and CART first, so that they are no queue for the rest."""
-    quick = {Capability.GREEDY, Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH}
+    quick = SEARCHES | {Capability.GREEDY}
     needs = [Asked.of(settings).info.capabilities[0] for settings in entrants]
     return sorted(range(len(entrants)), key=lambda i: needs[i] not in quick)
 

@@ -194,12 +194,11 @@ def _race(entrants: Sequence[Entrant]) -> str:
 def _differences(runs: Sequence[Run], labels: Sequence[str]) -> str:
     record = comparison_data(runs, labels)
     rows = [(fact.name, *fact.values) for fact in record.differing]
-    same = [(fact.name, fact.values[0]) for fact in record.in_common]
     return (
         "<h2>What differs</h2>"
         + table(("", *labels), rows)
         + "<h2>The same for all</h2>"
-        + table(("", ""), same)
+        + table(("", ""), [(fact.name, fact.values[0]) for fact in record.in_common])
     )
 
 

@@ -39,10 +39,8 @@ def differences(runs: Sequence[Run], labels: Sequence[str]) -> None:
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
     frame = frame[frame["fact"] != COVERS]
-    alt, narrow = (
-        f"{len(frame)} facts about {len(runs)} runs",
-        st.column_config.TextColumn(width=70),
-    )
+    alt = f"{len(frame)} facts about {len(runs)} runs"
+    narrow = st.column_config.TextColumn(width=70)
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
 
 
@@ -141,11 +139,8 @@ def features(runs: Sequence[Finished]) -> None:
         key="compare_features",
         alt=f"Weight of every feature at every branch node; features used: {words}",
     )
-    more = (
-        f" {text.count(record.n_hidden, 'feature')} with little weight: not drawn."
-        if record.n_hidden
-        else ""
-    )
+    more = f" {text.count(record.n_hidden, 'feature')} with little weight: not drawn."
+    more *= record.n_hidden > 0
     is_plain = all(f.run.tree is None or f.run.tree.is_univariate for f in drawn)
     weights = "" if is_plain else "Share of the absolute weights in percent, on scaled columns. "
     st.caption(f"{weights}Features used: {text.markdown(words, 300)}.{more}")

@@ -157,18 +157,16 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
     ]
     places = [place for _ in ordinal[::2] for place in st.columns(2)]
     for column, place in zip(ordinal[:MOST_ORDERS], places, strict=False):
-        before = " < ".join(map(str, column.levels))
         written = place.text_input(
             f"Order of {text.markdown(column.name, 40)}, smallest first",
-            value=before,
+            value=" < ".join(map(str, column.levels)),
             key=session.widget_key("order", table.sha256, column.name, hash(repr(choice))),
             help="A split tests whether a value is at most one of these levels. Name all of them, "
             "with < between.",
         )
         levels = [level.strip() for level in written.split("<")]
         if levels != [str(level) for level in column.levels]:
-            kind = "ordinal:" + "<".join(levels)
-            return {"kinds": {**choice.kinds, column.name: kind}}
+            return {"kinds": {**choice.kinds, column.name: "ordinal:" + "<".join(levels)}}
     return {}
 
 
@@ -187,20 +185,11 @@ def column_table() -> pd.DataFrame:
         if column.name in (choice.target, table.index_column):
             continue
         empty = [code for code, value in enumerate(column.values) if not value]
-        gaps = int(sum((column.codes == code).sum() for code in empty))
         shown, own = [value for value in column.values if value], used.get(column.name)
         if own is not None and own.levels:  # as they are used: merged, and numbers as numbers
             shown = [str(level) for level in own.levels]
-        rows.append(
-            {
-                "use": own is not None,
-                "column": column.name,
-                "kind": choice.kinds.get(column.name, "").split(":")[0]
-                if own is None
-                else own.kind,
-                "distinct": len(shown),
-                "gaps": gaps,
-                "examples": ", ".join(text.printable(value, 24) for value in shown[:5]),
-            }
-        )
+        kind = choice.kinds.get(column.name, "").split(":")[0] if own is None else own.kind
+        gaps = int(sum((column.codes == code).sum() for code in empty))
+        examples = ", ".join(text.printable(value, 24) for value in shown[:5])
+        rows.append((own is not None, column.name, kind, len(shown), gaps, examples))
     return pd.DataFrame(rows, columns=["use", "column", "kind", "distinct", "gaps", "examples"])

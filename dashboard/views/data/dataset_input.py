@@ -66,16 +66,8 @@ def describe_source() -> None:
     else:
         size = data.source.n_bytes / 1024
         st.markdown(f"**{text.markdown(choice.file_name, 80)}**, {size:,.0f} KiB")
-    _counts()
-
-
-def _counts() -> None:
-    data = session.dataset()
-    counts = {
-        "Rows in use": f"{data.n_samples:,}",
-        "Rows left out": f"{data.source.n_rows_dropped:,}",
-    }
-    chart.numbers([(name, value, None) for name, value in counts.items()], width=130)
+    used, left_out = f"{data.n_samples:,}", f"{data.source.n_rows_dropped:,}"
+    chart.numbers([("Rows in use", used, None), ("Rows left out", left_out, None)], width=130)
     _draw_lines()
     repairs.draw_above()
     repairs.draw_steps()
@@ -138,6 +130,9 @@ def _lines(title: str, head: Head, roles: dict[int, str], is_open: bool) -> None
         role = roles.get(line, "")
         return f"{line}: {_cells(fields[line])}" + f" *({role})*" * bool(role)
 
+    def take_header() -> None:
+        session.change_lines(header=st.session_state[key], first_row=None)
+
     with st.expander(title, icon=":material/toc:", expanded=is_open):
         key = session.widget_key("header", session.state().uploads, header, lines)
         st.radio(
@@ -146,8 +141,7 @@ def _lines(title: str, head: Head, roles: dict[int, str], is_open: bool) -> None
             index=None if header is None else lines.index(header),  # pyright: ignore
             format_func=shown,
             key=key,
-            on_change=_take_header,
-            args=(key,),
+            on_change=take_header,
             help="Lines above it are titles and are left out. A line of units below it is found, "
             "and left out as well.",
         )
@@ -157,10 +151,6 @@ def _lines(title: str, head: Head, roles: dict[int, str], is_open: bool) -> None
             if st.button(f"Keep line {line} as a row", key=f"keep_line:{line}"):
                 session.change_lines(first_row=line)
                 st.rerun()
-
-
-def _take_header(key: str) -> None:
-    session.change_lines(header=st.session_state[key], first_row=None)
 
 
 def _cells(fields: tuple[str, ...]) -> str:

@@ -125,15 +125,8 @@ def _form() -> tuple[dict[str, Any], bool]:
     pressed = inputs.wide_button(
         "Compare encodings", "compare_arrows", "binarization_start", places[2], is_first=False
     )
-    settings = {
-        "depth": depth,
-        "leaf_penalty": penalty,
-        "quantiles": list(QUANTILES),
-        "time_limit": SECONDS_EACH,
-        "test_size": TEST_SIZE,
-        "seed": SEED,
-    }
-    return settings, pressed
+    asked = {"depth": depth, "leaf_penalty": penalty, "quantiles": list(QUANTILES)}
+    return asked | {"time_limit": SECONDS_EACH, "test_size": TEST_SIZE, "seed": SEED}, pressed
 
 
 def path_of(
@@ -194,11 +187,10 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
     record = encoding_plot_data(train, None, column)
     if record.levels:
         return None
-    fitted = {key: cached.encoding(train, key) for key in NEIGHBOURS}
     lines = [
-        (key, thresholds_of(encoding, column))
-        for key, encoding in fitted.items()
-        if not isinstance(encoding, str)
+        (key, thresholds_of(fitted, column))
+        for key in NEIGHBOURS
+        if not isinstance(fitted := cached.encoding(train, key), str)
     ]
     cuts = () if path.best is None else path.best.thresholds.get(column, ())
     return replace(record, others=(*lines, ("best tree on all thresholds", cuts)))

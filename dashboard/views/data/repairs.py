@@ -151,8 +151,7 @@ def _gaps(code: str, column: str) -> dict[str, int]:
     raw = session.table().column(column)
     if code == WORDS:
         return missing_words(raw)
-    values = session.dataset().frame[column].to_numpy(dtype=float)
-    known = dict(sentinels(values))
+    known = dict(sentinels(session.dataset().frame[column].to_numpy(dtype=float)))
     return {v: n for v, n in raw.by_rows() if PLAIN.fullmatch(v) and float(v) in known}
 
 
@@ -162,24 +161,13 @@ def draw_steps() -> None:
     if not steps:
         return
     st.caption(f":material/build: Prepared: {text.count(len(steps), 'step')}.")
+    look: dict[str, Any] = {"icon": ":material/undo:", "on_click": _undo}
+    step: dict[str, Any] = {"type": "tertiary", "help": "Take this step back.", **look}
     with st.container(horizontal=True, gap="small"):
         for words, change in steps:
-            st.button(
-                words,
-                key=session.widget_key("undo", words),
-                icon=":material/undo:",
-                type="tertiary",
-                help="Take this step back.",
-                on_click=_undo,
-                args=(change,),
-            )
-        st.button(
-            "Read all as found",
-            icon=":material/undo:",
-            key="as_found",
-            on_click=_undo,
-            args=({"kinds": _own_kinds(), **NO_STEPS},),
-        )
+            st.button(words, key=session.widget_key("undo", words), args=(change,), **step)
+        every = {"kinds": _own_kinds(), **NO_STEPS}
+        st.button("Read all as found", key="as_found", args=(every,), **look)
 
 
 def _own_kinds() -> dict[str, str]:

@@ -65,7 +65,6 @@ def greedy(run_id: str, run: SolvedRun) -> None:
 def rules_table(run: SolvedRun) -> None:
     """List the leaves as IF-THEN rules in raw units."""
     X = run.encoding.transform(run.train.frame)
-    found = rules(run.tree, run.encoding, X, run.train.codes)
     rows = [
         {
             "leaf": rule.leaf,
@@ -76,7 +75,7 @@ def rules_table(run: SolvedRun) -> None:
             if rule.label == ASK or not rule.n_samples
             else text.percent(rule.right / rule.n_samples),
         }
-        for rule in found
+        for rule in rules(run.tree, run.encoding, X, run.train.codes)
     ]
     chart.table(rows, "rules", "Leaves as rules", wide="if", counts=["rows"])
 

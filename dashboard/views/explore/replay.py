@@ -132,14 +132,12 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     is_last = position == len(found) - 1
     proven = is_last and run.is_proven
     words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
-    train = run.train
     view = cached.once_per_run(
         run_id,
         f"replay tree {position}",
-        lambda: tree_view_data(frame.tree, run.encoding, train, words, proven),
+        lambda: tree_view_data(frame.tree, run.encoding, run.train, words, proven),
     )
-    key = session.widget_key("replay_tree", run_id)
-    run_summary.still_tree(view, key, f"replay:{run_id}")
+    run_summary.still_tree(view, session.widget_key("replay_tree", run_id), f"replay:{run_id}")
 
 
 SAME = 1e-6

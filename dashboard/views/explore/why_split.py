@@ -3,8 +3,6 @@
 Exact: what is below the node is searched again for every column; the rest of the tree stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -91,7 +89,7 @@ def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
     yield f"Every threshold between {low} and {high} parts these rows alike."
 
 
-def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:
+def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str]:
     """What the best other column costs at a node, and the rows that decide between the two."""
     assert run.objective is not None
     assert other.value is not None
@@ -110,21 +108,16 @@ def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:
     instead = "" if its.sum() == mine.sum() else f" instead of {int(mine.sum()):,}"
     if loss < -NOTICED:
         price = f"would be {-loss:.2g} {unit} better, since this tree is not proven optimal"
+    more = f"{text.count(abs(leaves), 'leaf')} {'more' if leaves > 0 else 'fewer'}"
     yield (
         f"The best other column, {split}, {price}: {text.count(int(its.sum()), 'row')} of "
-        f"{len(rows):,} right here{instead}, with {_more(leaves)}. "
-        "This is proven."
+        f"{len(rows):,} right here{instead}, with {more if leaves else 'as many leaves'}. This is "
+        "proven."
     )
     for who, decide in (("this split", mine & ~its), ("the other", its & ~mine)):
         if decide.any():
             number = text.count(int(decide.sum()), "row")
             yield f"Right only with {who}: {number} ({lines_words(run.train, rows[decide])})."
-
-
-def _more(leaves: int) -> str:
-    if not leaves:
-        return "as many leaves"
-    return f"{text.count(abs(leaves), 'leaf')} {'more' if leaves > 0 else 'fewer'}"
 
 
 def lines_words(data: Dataset, rows: np.ndarray) -> str:

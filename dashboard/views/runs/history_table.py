@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -91,8 +92,7 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
             "started (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
         },
     )
-    rows = picked["selection"]["rows"]
-    return [entries[row] for row in rows if row < len(entries)]
+    return [entries[row] for row in picked["selection"]["rows"] if row < len(entries)]
 
 
 def draw_actions(selected: Sequence[JobView]) -> None:
@@ -176,15 +176,8 @@ def _confirm(selected: Sequence[JobView]) -> None:
     foreign = [entry for entry in closed if entry.session != session.token()]
     is_sure = all(_named(entry) for entry in foreign)
     left, right = st.columns(2)
-    if left.button(
-        "Delete",
-        key="delete_yes",
-        type="primary",
-        width="stretch",
-        disabled=not is_sure,
-        on_click=_delete,
-        args=(closed,),
-    ):
+    press: dict[str, Any] = {"disabled": not is_sure, "on_click": _delete, "args": (closed,)}
+    if left.button("Delete", key="delete_yes", type="primary", width="stretch", **press):
         st.rerun()
     if right.button("Keep", key="delete_no", width="stretch"):
         st.rerun()

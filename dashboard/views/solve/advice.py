@@ -71,16 +71,11 @@ def is_search(info: FormulationInfo) -> bool:
 
 def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that another formulation of the common objective can take over."""
-    kept = {
-        k: settings[k]
-        for k in ("depth", "test_size", "seed", *TASK_NAMES)
-        if settings.get(k) is not None
-    }
+    names = ("depth", "test_size", "seed", *TASK_NAMES)
+    kept = {k: settings[k] for k in names if settings.get(k) is not None}
     penalty = Asked.of(settings).params.get("leaf_penalty")
-    return kept | {
-        "params": {} if penalty is None else {"leaf_penalty": penalty},
-        "time_limit": 60.0,
-    }
+    params = {} if penalty is None else {"leaf_penalty": penalty}
+    return kept | {"params": params, "time_limit": 60.0}
 
 
 def exactly(settings: Mapping[str, Any], encoding: str = AUTO) -> dict[str, Any] | None:
@@ -186,12 +181,10 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
         proof = exactly(settings, run.asked.encoding) if is_binary(run) else None
         proof = proof or exactly(settings)
         if proof is not None:
-            label = "Prove it with exact search"
-            steps.append(Step(label, ":material/bolt:", settings=proof))
+            steps.append(Step("Prove it with exact search", ":material/bolt:", settings=proof))
     longer = {**given_settings(settings), "time_limit": run.asked.time_limit + MORE_SECONDS}
     steps.append(Step("2 minutes more", ":material/more_time:", settings=longer))
-    steps += [*_coarser(settings), *_shallower(settings)]
-    steps.append(LOOK)
+    steps += [*_coarser(settings), *_shallower(settings), LOOK]
     why = ENDED.get(run.stop_reason, "The limit ended it")
     return Advice(f"{why} before a proof: a better tree may exist.", tuple(steps))
 
@@ -285,7 +278,6 @@ def shortfall(run: Run, greedy: Run) -> float | None:
 
 
 def _is_rarer(run: Run, label: Any) -> bool:
-    """Whether another class has more training rows."""
     if run.train is None:
         return False
     counts = dict(zip(run.train.classes, run.train.class_counts, strict=True))
@@ -349,8 +341,7 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
     asked = Asked.of(settings)
     info = asked.info
     depth, limit = asked.depth, asked.time_limit
-    rows = data.n_samples * (1 - asked.test_size)
-    nodes = 2**depth - 1
+    rows, nodes = data.n_samples * (1 - asked.test_size), 2**depth - 1
     if info.capabilities[0] is Capability.GREEDY:
         return None
     if is_search(info):

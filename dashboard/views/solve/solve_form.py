@@ -145,8 +145,7 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
         )
     if not use:
         return Rows(data, data)
-    asked = {SELECT_ROWS.name: rule}
-    return Rows(train.subset(rows), data, asked, float(result["seconds"]))
+    return Rows(train.subset(rows), data, {SELECT_ROWS.name: rule}, float(result["seconds"]))
 
 
 def _selected(job: JobView) -> None:

@@ -147,9 +147,8 @@ def _share(lesson: Lesson) -> None:
 
 def step_key(lesson: Lesson) -> str:
     """Key of the widget that holds the step."""
-    return session.widget_key(
-        "lesson_step", session.state().lessons_opened, ",".join(lesson.formulations)
-    )
+    trees = ",".join(lesson.formulations)
+    return session.widget_key("lesson_step", session.state().lessons_opened, trees)
 
 
 def step_names(lesson: Lesson) -> dict[str, str]:

@@ -12,6 +12,7 @@ from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import Truth, board_data, lesson_numbers, lesson_plane
 from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson, Points
+from dashboard.views.solve import advice
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import inputs, live
@@ -154,17 +155,10 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
         return
     origin = _origin(lesson)
     key = session.widget_key("board", session.state().lessons_opened)
-    data = board_data(
-        points,
-        codes,
-        truth,
-        palette,
-        origin,
-        session.state().boards.get(origin, (0, None))[0],
-        None
-        if tree is None
-        else lesson_plane(tree.tree, tree.encoding, tree.train, tree.formulation),
-    )
+    serial, plane = session.state().boards.get(origin, (0, None))[0], None
+    if tree is not None:
+        plane = lesson_plane(tree.tree, tree.encoding, tree.train, tree.formulation)
+    data = board_data(points, codes, truth, palette, origin, serial, plane)
 
     def drawn(serial: int, points: Points, is_moving: bool) -> None:
         session.state().boards = {origin: (serial, points if is_moving else None)}
@@ -176,14 +170,7 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
 
 AT_ONCE_SECONDS = 0.3
 """What takes longer is given to a worker, and comes after the point has been put down."""
-SEARCHES = frozenset(
-    {
-        Capability.GREEDY,
-        Capability.PATH_SEARCH,
-        Capability.THRESHOLD_SEARCH,
-        Capability.ROUTING_SEARCH,
-    }
-)
+SEARCHES = advice.SEARCHES | {Capability.GREEDY, Capability.ROUTING_SEARCH}
 _one_at_a_time = threading.Lock()
 
 

@@ -145,8 +145,7 @@ def _count_words(record: Alternatives, errors: int, price: float) -> None:
 
 def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figure:
     """Draw the best tree, and over it the boundaries of all good trees, faint."""
-    best = lesson_plane(record.trees[0].tree, record.encoding, data)
-    figure = plane_figure(best, palette)
+    figure = plane_figure(lesson_plane(record.trees[0].tree, record.encoding, data), palette)
     counts = Counter(
         (start, end)
         for good in record.trees

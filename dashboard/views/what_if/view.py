@@ -77,7 +77,6 @@ def _counts_from(run: Run, answer: JobView | None) -> str:
 
 
 def _unsolved(run_id: str) -> list[JobView]:
-    """What the answer waits for."""
     views = (_follower("base", run_id), jobs.view(session.answer(run_id)))
     return [view for view in views if view is not None and not view.is_final]
 
@@ -278,7 +277,6 @@ SAME = "max_splits"
 
 
 def _of(*kinds: type[Parameter]) -> list[Parameter]:
-    """Side constraints of some kinds."""
     return [p for p in ACCEPTED if isinstance(p, kinds) and p.name != SAME]
 
 
@@ -293,19 +291,17 @@ def _conditions(
     asked: dict[str, Any] = {}
     known = {entry.feature: entry for entry in values}
     used = used_columns(run.tree, run.encoding)
-    names = sorted(data.feature_names, key=lambda name: (name not in used, name))
     asked["forbidden_features"] = st.multiselect(
         "Drop features",
-        names,
+        sorted(data.feature_names, key=lambda name: (name not in used, name)),
         format_func=lambda name: f"{text.printable(name)} (used)" if name in used else name,
         placeholder="none",
         help="Raw columns that no split may test; those in use come first.\n\n`forbidden_features`",
         key=key("drop"),
     )
-    roots = sorted(data.feature_names, key=lambda n: -known[n].value if n in known else 1.0)
     asked["root_feature"] = st.selectbox(
         "Start with",
-        roots,
+        sorted(data.feature_names, key=lambda n: -known[n].value if n in known else 1.0),
         index=None,
         format_func=lambda name: (
             text.printable(name, 40) + (f" (V = {known[name].value:.4g})" if name in known else "")
