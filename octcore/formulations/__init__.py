@@ -4,8 +4,6 @@
 other, depending on what was imported first; so the package itself can be called.
 """
 
-from __future__ import annotations
-
 import sys
 import types
 from typing import TYPE_CHECKING
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _CallablePackage(types.ModuleType):
-    def __call__(self) -> tuple[FormulationInfo, ...]:
+    def __call__(self) -> "tuple[FormulationInfo, ...]":
         """List all declarations in the order of presentation."""
         from octcore.formulations.base import list_formulations
 

@@ -15,8 +15,6 @@ equivalent-point rows are separated with their auxiliary variables projected out
 constraint couples subtrees, path bound cuts take a form that stays valid (`objective form`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -252,10 +250,8 @@ class Tools:
     def cache(self) -> SubtreeCache:
         """Best subtrees of depth two."""
         instance = self.reduced.instance
-        X = instance.X[instance.pattern]
-        return SubtreeCache(
-            X, instance.target, instance.weight, instance.n_classes, self.objective.penalty
-        )
+        hits = instance.X[instance.pattern], instance.target, instance.weight
+        return SubtreeCache(*hits, instance.n_classes, self.objective.penalty)
 
     @cached_property
     def polisher(self) -> Polisher:
@@ -298,21 +294,21 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
     reader = benders.TreeReader(reduced, variables)
-    separator = benders.LinkedSeparator(variables, cuts.find)
+
+    def node_rows(columns: Columns, lower: np.ndarray, upper: np.ndarray) -> list[Cuts]:
+        places = variables.positions(columns)
+        return benders.renumbered(cuts.enter(upper[places]), places, columns.n_columns)
+
     return PyomoModel(
         model=model,
         read_tree=reader.read,
         start_values=reader.start_values,
-        separators=(separator,),
+        separators=(benders.LinkedSeparator(variables, cuts.find),),
         branching=benders.TopDownBranching(variables),
         rounding=lambda point, _: reader.read(point),
         starts=() if found is None else found.starts,
         values={} if found is None else found.record,
-        node_rows=lambda columns, lower, upper: benders.renumbered(
-            cuts.enter(upper[variables.positions(columns)]),
-            variables.positions(columns),
-            columns.n_columns,
-        ),
+        node_rows=node_rows,
         probing=_probing(tools, variables) if tools.forms and params["probing"] else None,
     )
 
@@ -321,10 +317,8 @@ def _probing(
     tools: Tools, variables: benders.TreeVariables
 ) -> Callable[[Columns, np.ndarray, np.ndarray, float], tuple[float, Child]]:
     """Probe the splits of nodes whose path is decided, in terms of the objective."""
-    objective, layout = tools.objective, tools.reduced.layout
-    probe = path_bound.PathProbe(
-        layout, tools.reduced.instance, tools.cache.value, objective.penalty
-    )
+    objective, reduced, best = tools.objective, tools.reduced, tools.cache.value
+    probe = path_bound.PathProbe(reduced.layout, reduced.instance, best, objective.penalty)
 
     def probing(
         columns: Columns, lower: np.ndarray, upper: np.ndarray, needed: float
@@ -340,20 +334,15 @@ def _probing(
 def _add_conflicts(model: Any, instance: Instance, form: equivalent_points.EquivalentForm) -> None:
     """Hits of one pattern have one label: S = {} of the equivalent-point inequalities."""
     groups = equivalent_points.conflict_groups(instance)
+    doc = "(17), (22) with beta = 0: rows with equal features get one class"
 
-    def conflict(model: Any, r: int) -> Any:
+    @model.Constraint(range(len(groups)), doc=doc)
+    def conflicts(model: Any, r: int) -> Any:
         hits = groups[r]
         if form.group_selection:
             return pyo.quicksum(model.theta[int(h)] for h in hits) <= 1
         weight = instance.weight[hits]
-        gained = linear(weight.tolist(), [model.theta[int(h)] for h in hits])
-        return gained <= float(weight.max())
-
-    model.conflicts = pyo.Constraint(
-        range(len(groups)),
-        rule=conflict,
-        doc="(17), (22) with beta = 0: rows with equal features get one class",
-    )
+        return linear(weight.tolist(), [model.theta[int(h)] for h in hits]) <= float(weight.max())
 
 
 class AcceleratedCuts:
@@ -371,13 +360,11 @@ class AcceleratedCuts:
             guard()
             self.equivalent = equivalent_points.EquivalentPointCuts(layout, instance, sets, form)
         if tools.forms is not None and layout.depth >= 2:
-            self.paths = path_bound.PathBoundCuts(
-                layout, instance, tools.cache.subtree, penalty, tools.forms
-            )
+            best = tools.cache.subtree
+            self.paths = path_bound.PathBoundCuts(layout, instance, best, penalty, tools.forms)
         if params["value_row"]:
-            self.values = path_bound.ValueRows(
-                layout, instance, tools.cache.values_by_root, penalty
-            )
+            values = tools.cache.values_by_root
+            self.values = path_bound.ValueRows(layout, instance, values, penalty)
         self._entered = False
         self._written: set[tuple[tuple[int, int, int], ...]] = set()
 

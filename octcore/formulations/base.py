@@ -4,8 +4,6 @@ One declaration feeds the form in the app, the command line, ``octcore describe`
 the documentation, the range checks and the defaults stored with a run.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.util

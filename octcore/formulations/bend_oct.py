@@ -11,8 +11,6 @@ constant, equal or complementary to another one are dropped (neither changes the
 fractional points too, by the minimum cut on the tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -20,8 +20,6 @@ Written from general knowledge of the paper and checked by enumeration; splits t
 rows are dropped from the tree that is shown.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -156,15 +154,12 @@ class BinOCT:
         n, classes, leaves, branch = len(sets.I), len(sets.K), len(sets.L), len(sets.B)
         per_depth = leaves // 2 * sets.depth  # terminals below one side, over all nodes
         members = sum(len(block.members) for block in self.blocks)
-        splits = branch * (len(sets.columns) + bits)
+        splits, tests = branch * (len(sets.columns) + bits), blocks * branch
         return ModelSize(
-            rows=blocks * branch + n + leaves * (classes + 1) + branch,
+            rows=tests + n + leaves * (classes + 1) + branch,
             columns=n * leaves + splits + 2 * leaves * classes,
             binaries=splits + leaves * classes,
-            nonzeros=members * per_depth
-            + blocks * branch * (1 + bits)
-            + n * leaves * 2
-            + leaves * classes * 3,
+            nonzeros=members * per_depth + tests * (1 + bits) + leaves * (2 * n + 3 * classes),
         )
 
     @cached_property
@@ -225,17 +220,10 @@ class BinOCT:
     def _structure(self, model: Any) -> None:
         rows, sets, J = self.rows, self.sets, self.sets.columns
 
-        def wrong(_, q, k):
-            of_class = np.flatnonzero(rows.y == k)
-            weights = [float(rows.weights[i]) for i in of_class]
-            variables = [model.e[q, k], *(model.z[i, q] for i in of_class), model.h[q, k]]
-            return 0.0, linear([1.0, *(-w for w in weights), sum(weights)], variables), None
+        @model.Constraint(sets.B if J else [], doc="sum_j f_mj = 1")
+        def one_column(_, m):
+            return pyo.quicksum(model.f[m, j] for j in J) == 1
 
-        model.one_column = pyo.Constraint(
-            sets.B if J else [],
-            rule=lambda _, m: pyo.quicksum(model.f[m, j] for j in J) == 1,
-            doc="sum_j f_mj = 1",
-        )
         model.no_column = pyo.Constraint(
             [] if J else sets.I,
             rule=lambda _, i: model.z[i, sets.L[-1]] == 1,
@@ -243,12 +231,19 @@ class BinOCT:
         )
         equations.add_one_terminal(model, sets, model.z, doc="sum_q z_iq = 1")
         equations.add_one_label(model, sets, model.h, doc="sum_k h_qk = 1")
-        model.misclassified = pyo.Constraint(
-            sets.L, sets.K, rule=wrong, doc="e_qk >= N_qk - n_k h_qk"
-        )
+
+        @model.Constraint(sets.L, sets.K, doc="e_qk >= N_qk - n_k h_qk")
+        def misclassified(_, q, k):
+            of_class = np.flatnonzero(rows.y == k)
+            weights = [float(rows.weights[i]) for i in of_class]
+            variables = [model.e[q, k], *(model.z[i, q] for i in of_class), model.h[q, k]]
+            return 0.0, linear([1.0, *(-w for w in weights), sum(weights)], variables), None
 
     def _routing(self, model: Any, guard: Callable[[], None]) -> None:
-        def leaves(_, m, r):
+        doc = "rows of a block leave the side that the prefix of threshold bits denies them"
+
+        @model.Constraint(self.sets.B, range(len(self.blocks)), doc=doc)
+        def follows_threshold(_, m, r):
             guard()
             block = self.blocks[r]
             below = self.sets.terminals_below(m, 0 if block.leaves_left else 1)
@@ -260,13 +255,6 @@ class BinOCT:
             variables = [*gone, model.f[m, block.column], *zeros, *ones]
             return None, linear(coefficients, variables), big_m * (1 + len(ones))
 
-        model.follows_threshold = pyo.Constraint(
-            self.sets.B,
-            range(len(self.blocks)),
-            rule=leaves,
-            doc="rows of a block leave the side that the prefix of threshold bits denies them",
-        )
-
     def _side_constraints(self, model: Any, guard: Callable[[], None]) -> None:
         problem, rows, sets = self.problem, self.rows, self.sets
         wanted = problem.constraints
@@ -277,11 +265,10 @@ class BinOCT:
         model.a = pyo.Var(sets.L, domain=pyo.Binary, doc="a_q: terminal q holds rows")
         terminals.add_leaf_size_rows(model, problem, rows, model.z, model.a)
         if wanted.root_feature is not None:
-            model.root_opens_leaves = pyo.Constraint(
-                (0, 1),
-                rule=lambda _, s: pyo.quicksum(model.a[q] for q in sets.terminals_below(1, s)) >= 1,
-                doc="a required root split keeps rows on both sides",
-            )
+
+            @model.Constraint((0, 1), doc="a required root split keeps rows on both sides")
+            def root_opens_leaves(_, s):
+                return pyo.quicksum(model.a[q] for q in sets.terminals_below(1, s)) >= 1
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and threshold indices; idle splits are dropped."""
@@ -303,13 +290,11 @@ class BinOCT:
         values = terminals.TerminalValues(padded, self.problem, sets)
         bits = np.zeros((len(sets.B), len(self.bits)))
         for m, split in padded.splits.items():
-            candidates = self.thresholds[split.features[0]]
-            index = int(np.argmin(np.abs(candidates - split.threshold)))
+            index = int(np.argmin(np.abs(self.thresholds[split.features[0]] - split.threshold)))
             bits[m - 1] = [(index >> (len(self.bits) - 1 - k)) & 1 for k in self.bits]
         wrong = values.z * (1.0 - values.c.T[self.rows.y])
-        by_class = [
-            (self.rows.weights * (self.rows.y == k)) @ wrong for k in range(values.c.shape[1])
-        ]
+        rows, classes = self.rows, range(values.c.shape[1])
+        by_class = [(rows.weights * (rows.y == k)) @ wrong for k in classes]
         start = [
             (model.f, sets.tests_of(padded)),
             (model.t, bits),
@@ -326,8 +311,7 @@ class BinOCT:
         """The same predictions with a split at every branch node, on candidates only."""
         splits: dict[int, Split] = {}
         labels: dict[int, int] = {}
-        used = tree.used_features
-        spare = next((j for j in used if j in self.thresholds), self.sets.columns[0])
+        spare = next((j for j in tree.used_features if j in self.thresholds), self.sets.columns[0])
         idle = Split.on_feature(spare, float(self.thresholds[spare][0]))
         for m in self.sets.N:
             owner = next((a for a in (*topology.ancestors(m), m) if a in tree.labels), None)

@@ -5,8 +5,6 @@ cost-complexity rule for the objective that the optimal formulations maximise,
 ``accuracy - leaf_penalty * leaves``, so that both stand on the same scale.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 

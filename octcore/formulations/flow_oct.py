@@ -18,8 +18,6 @@ they would be free when the weight is 0.  The labels `w` are continuous (for a f
 best label is a vertex) unless a side constraint looks at predictions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -150,14 +148,12 @@ class FlowOCT:
         n, f = len(sets.I), len(sets.columns)
         branch, nodes, classes = len(sets.B), len(sets.N), len(sets.K)
         rows, columns, nonzeros = side.routing_size(self.problem)
+        nonzeros += n * (branch * (f + 4) + 4 * nodes) + branch * f
         return ModelSize(
             rows=rows + n * (2 * nodes + 2 * branch) + 3 * nodes,
             columns=columns + branch * f + nodes * (classes + 1) + 2 * n * nodes,
             binaries=branch * f + nodes,
-            nonzeros=nonzeros
-            + n * (branch * (f + 2) + 4 * branch + 2 * (nodes - branch) + 2 * nodes)
-            + branch * f
-            + nodes * (classes + self.problem.depth),
+            nonzeros=nonzeros + nodes * (classes + self.problem.depth),
         )
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
@@ -198,8 +194,7 @@ class FlowOCT:
     def _leaf_indicator(self, model: Any, m: int) -> Any:
         F = self.sets.columns
         here = pyo.quicksum(model.b[m, f] for f in F) if m in self.sets.B else 0.0
-        above = 1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in F)
-        return above - here
+        return (1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in F)) - here
 
     def _constraints(self, model: Any, guard: Callable[[], None]) -> side.FullRouting | None:
         if self.has_split_weight:
@@ -218,48 +213,37 @@ class FlowOCT:
     def _labels_everywhere(self, model: Any) -> None:
         b, w, sets = model.b, model.w, self.sets
         F, K = sets.columns, sets.K
-        model.branch_or_label = pyo.Constraint(
-            sets.B,
-            rule=lambda _, m: (
-                pyo.quicksum(b[m, f] for f in F) + pyo.quicksum(w[m, k] for k in K) == 1
-            ),
-            doc="(1b) a branch node tests one column or predicts one class",
-        )
-        model.terminal_label = pyo.Constraint(
-            sets.L,
-            rule=lambda _, m: pyo.quicksum(w[m, k] for k in K) == 1,
-            doc="(1c) a terminal node predicts one class",
-        )
-        model.split_below_split = pyo.Constraint(
-            sets.B[1:] if F else [],
-            rule=lambda _, m: (
-                pyo.quicksum(b[m, f] for f in F) <= pyo.quicksum(b[m // 2, f] for f in F)
-            ),
-            doc="no split below a leaf",
-        )
+
+        @model.Constraint(sets.B, doc="(1b) a branch node tests one column or predicts one class")
+        def branch_or_label(_, m):
+            return pyo.quicksum(b[m, f] for f in F) + pyo.quicksum(w[m, k] for k in K) == 1
+
+        @model.Constraint(sets.L, doc="(1c) a terminal node predicts one class")
+        def terminal_label(_, m):
+            return pyo.quicksum(w[m, k] for k in K) == 1
+
+        @model.Constraint(sets.B[1:] if F else [], doc="no split below a leaf")
+        def split_below_split(_, m):
+            return pyo.quicksum(b[m, f] for f in F) <= pyo.quicksum(b[m // 2, f] for f in F)
 
     def _one_leaf_per_path(self, model: Any) -> None:
         b, p, w, sets = model.b, model.p, model.w, self.sets
-        model.branch_leaf_or_cut = pyo.Constraint(
-            sets.B,
-            rule=lambda _, m: (
-                pyo.quicksum(b[m, f] for f in sets.columns)
-                + p[m]
-                + pyo.quicksum(p[a] for a in topology.ancestors(m))
-                == 1
-            ),
-            doc="(2b) a branch node tests one column, is a leaf, or lies below a leaf",
-        )
+        doc = "(2b) a branch node tests one column, is a leaf, or lies below a leaf"
+
+        @model.Constraint(sets.B, doc=doc)
+        def branch_leaf_or_cut(_, m):
+            tests = pyo.quicksum(b[m, f] for f in sets.columns)
+            return tests + p[m] + pyo.quicksum(p[a] for a in topology.ancestors(m)) == 1
+
         model.one_leaf_per_path = pyo.Constraint(
             sets.L,
             rule=lambda _, m: p[m] + pyo.quicksum(p[a] for a in topology.ancestors(m)) == 1,
             doc="(2c) one leaf on every path from the root to a terminal node",
         )
-        model.leaf_label = pyo.Constraint(
-            sets.N,
-            rule=lambda _, m: pyo.quicksum(w[m, k] for k in sets.K) == p[m],
-            doc="(2d) a leaf predicts one class, other nodes none",
-        )
+
+        @model.Constraint(sets.N, doc="(2d) a leaf predicts one class, other nodes none")
+        def leaf_label(_, m):
+            return pyo.quicksum(w[m, k] for k in sets.K) == p[m]
 
     def _flow(self, model: Any, guard: Callable[[], None]) -> None:
         b, w, z, t = model.b, model.w, model.z, model.t
@@ -268,7 +252,8 @@ class FlowOCT:
         sides = [[[f for f in F if row[f] == s] for s in (0, 1)] for row in X]
         minus = [[1.0] + [-1.0] * count for count in range(len(F) + 1)]
 
-        def conservation(_, i, m):
+        @model.Constraint(I, N, doc="(2e) z_im = z_i,2m + z_i,2m+1 + t_im")
+        def flow_conservation(_, i, m):
             if m == 1:
                 guard()
             if m in L:
@@ -276,19 +261,14 @@ class FlowOCT:
             out = (z[i, m], z[i, 2 * m], z[i, 2 * m + 1], t[i, m])
             return 0.0, linear((1.0, -1.0, -1.0, -1.0), out), 0.0
 
-        def direction(_, i, m, s):
+        @model.Constraint(I, B, (0, 1), doc="(2f), (2g) flow follows the split")
+        def flow_direction(_, i, m, s):
             if m == 1:
                 guard()
             there = sides[i][s]
             arcs = [z[i, 2 * m + s], *(b[m, f] for f in there)]
             return None, linear(minus[len(there)], arcs), 0.0
 
-        model.flow_conservation = pyo.Constraint(
-            I, N, rule=conservation, doc="(2e) z_im = z_i,2m + z_i,2m+1 + t_im"
-        )
-        model.flow_direction = pyo.Constraint(
-            I, B, (0, 1), rule=direction, doc="(2f), (2g) flow follows the split"
-        )
         model.flow_label = pyo.Constraint(
             I,
             N,
@@ -300,16 +280,13 @@ class FlowOCT:
         rows, N = self.sets.rows, self.sets.N
         floors = constraint_kinds.recall_floors(self.problem)
 
+        @model.Constraint(list(floors), doc="rows of class k that must be classified correctly")
         def recall(_, k):
             of_class = np.flatnonzero(rows.y == k)
             if not len(of_class):
                 return pyo.Constraint.Skip
             flow = pyo.quicksum(float(rows.counts[i]) * model.t[i, m] for i in of_class for m in N)
             return flow >= floors[k]
-
-        model.recall = pyo.Constraint(
-            list(floors), rule=recall, doc="rows of class k that must be classified correctly"
-        )
 
     def _objective(self, model: Any) -> None:
         weights, N = self.sets.rows.weights.tolist(), self.sets.N
@@ -330,11 +307,9 @@ class FlowOCT:
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the tree of a solution; labels are the majority unless a constraint fixes them."""
         sets = self.sets
-        b = point.table(model.b, len(sets.B), len(sets.columns))
+        tested = sets.tested_columns(point.table(model.b, len(sets.B), len(sets.columns)))
         w = point.table(model.w, len(sets.N), len(sets.K))
-        return read_splits(
-            sets.tested_columns(b).get, lambda m: int(w[m - 1].argmax()), self.problem
-        )
+        return read_splits(tested.get, lambda m: int(w[m - 1].argmax()), self.problem)
 
     def start_values(
         self, model: Any, routing: side.FullRouting | None, tree: Tree
@@ -388,8 +363,7 @@ class ClassCuts:
 
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return the most violated inequality for every (node, side, column)."""
-        n_branch = 2**self._depth - 1
-        b_columns = point.columns.of(self._model.b).reshape(n_branch, -1)
+        b_columns = point.columns.of(self._model.b).reshape(2**self._depth - 1, -1)
         z_columns = point.columns.of(self._model.z).reshape(len(self._rows), -1)
         b = point.array(self._model.b).reshape(b_columns.shape)
         z = point.array(self._model.z).reshape(z_columns.shape)
@@ -402,8 +376,7 @@ class ClassCuts:
                     found.append(np.append(z_columns[members, child - 1], b_columns[m - 1, f]))
         if not found:
             return []
-        matrix = sparse_rows(found, point.columns.n_columns)
-        return [Cuts(self.kind, matrix, np.ones(len(found)))]
+        return [Cuts(self.kind, sparse_rows(found, point.columns.n_columns), np.ones(len(found)))]
 
     def _best_rows(self, z: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Row of the largest flow per (class, column), -1 if it has none; and the sum of flows."""

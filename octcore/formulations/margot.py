@@ -25,8 +25,6 @@ The papers' M_w is 50; here the search needs none, and in the model it is as lar
 known shows to be enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -275,8 +273,7 @@ class MargotFamily(TwoClassTrees):
         """What identical rows of both classes cost any tree: two slacks per level and pair."""
         problem = self.problem
         paired = metrics.conflict_errors(problem.X, problem.y, problem.weights)
-        levels = range(problem.depth)
-        return sum(2.0 * self.penalty(1 << level) * paired for level in levels)
+        return sum(2.0 * self.penalty(1 << level) * paired for level in range(problem.depth))
 
     def reach(self, objective: float) -> float:
         """Largest score of any row in a tree of at most this objective.
@@ -286,8 +283,7 @@ class MargotFamily(TwoClassTrees):
         which no row is further than norm times distance.
         """
         size = 2.0 * max(0.0, objective - self.conflict_cost)
-        norm = size if self.is_linear else float(np.sqrt(size))
-        return 1.0 + norm * self.spread
+        return 1.0 + (size if self.is_linear else float(np.sqrt(size))) * self.spread
 
     def search_problem(self) -> RoutingProblem:
         """State the problem for the routing search."""
@@ -522,6 +518,13 @@ class MargotModel:
     def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.family.rows)
 
+        @model.Constraint(range(n), doc="(5) every row reaches one node of the last level")
+        def one_node(_, i):
+            return pyo.quicksum(model.z[i, t] for t in self.family.last) == 1
+
+        doc = "(7) y_i (w_t.x_i + b_t) >= 1 - xi_ti where row i passes node t"
+
+        @model.Constraint(self.family.T, range(n), doc=doc)
         def margin(_: Any, t: int, i: int) -> Any:
             guard()
             sign, below = float(self.family.rows.signs[i]), self._below(t)
@@ -529,18 +532,6 @@ class MargotModel:
             coefficients = [*coefficients, 1.0, *[-big_m] * len(below)]
             variables = [*variables, model.xi[t, i], *(model.z[i, s] for s in below)]
             return 1.0 - big_m, linear(coefficients, variables), None
-
-        model.one_node = pyo.Constraint(
-            range(n),
-            rule=lambda _, i: pyo.quicksum(model.z[i, t] for t in self.family.last) == 1,
-            doc="(5) every row reaches one node of the last level",
-        )
-        model.margin = pyo.Constraint(
-            self.family.T,
-            range(n),
-            rule=margin,
-            doc="(7) y_i (w_t.x_i + b_t) >= 1 - xi_ti where row i passes node t",
-        )
 
     def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.family.rows)
@@ -553,18 +544,13 @@ class MargotModel:
             there = [model.z[i, s] for s in self._below(child)]
             return linear([*coefficients, *[factor] * len(there)], [*variables, *there])
 
-        model.go_right = pyo.Constraint(
-            self.family.upper,
-            range(n),
-            rule=lambda _, t, i: (-big_m, score(t, i, 2 * t + 1, -big_m), None),
-            doc="(9) right-goers have score >= 0",
-        )
-        model.go_left = pyo.Constraint(
-            self.family.upper,
-            range(n),
-            rule=lambda _, t, i: (None, score(t, i, 2 * t, big_m), big_m - epsilon),
-            doc="(10) left-goers have score <= -epsilon",
-        )
+        @model.Constraint(self.family.upper, range(n), doc="(9) right-goers have score >= 0")
+        def go_right(_, t, i):
+            return -big_m, score(t, i, 2 * t + 1, -big_m), None
+
+        @model.Constraint(self.family.upper, range(n), doc="(10) left-goers have score <= -epsilon")
+        def go_left(_, t, i):
+            return None, score(t, i, 2 * t, big_m), big_m - epsilon
 
     def _budgets(self, model: Any, box: float) -> None:
         family, features = self.family, range(self.family.rows.X.shape[1])
@@ -573,14 +559,12 @@ class MargotModel:
         add_within(model, "use", model.w, lambda t, j: box * model.s[t, j], docs)
         if family.variant == "sfs":
             model.u = pyo.Var(family.T, domain=pyo.NonNegativeReals, doc="u_t: features beyond B_t")
-        model.budget = pyo.Constraint(
-            family.T,
-            rule=lambda _, t: (
-                pyo.quicksum(model.s[t, j] for j in features)
-                <= (family.budget(t) or 0) + (model.u[t] if family.variant == "sfs" else 0.0)
-            ),
-            doc="(section 4) features per plane within the budget B_t, plus u_t where it is soft",
-        )
+        doc = "(section 4) features per plane within the budget B_t, plus u_t where it is soft"
+
+        @model.Constraint(family.T, doc=doc)
+        def budget(_, t):
+            soft = model.u[t] if family.variant == "sfs" else 0.0
+            return pyo.quicksum(model.s[t, j] for j in features) <= (family.budget(t) or 0) + soft
 
     def _objective(self, model: Any) -> None:
         family, features = self.family, range(self.family.rows.X.shape[1])

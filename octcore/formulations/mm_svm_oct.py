@@ -16,8 +16,6 @@ passes an upper node; directions are needed above the last level only; the norms
 tangents, so that linear solvers do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -184,8 +182,6 @@ class MMSVMTrees(TwoClassTrees):
         """
         return 1.0 + float(np.sqrt(2.0 * objective)) * self.spread
 
-    # --- judging ---------------------------------------------------------------------------
-
     def node_cost(self, signs: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Slack and relabelling of every row at a node, before weights."""
         kept = self._slack(signs, scores)
@@ -242,8 +238,6 @@ class MMSVMTrees(TwoClassTrees):
         }
         return self.with_margins(planes, labels)
 
-    # --- polishing -------------------------------------------------------------------------
-
     def improve(self, tree: Tree, patience: Patience) -> Tree:
         """Planes that are best for the routing, alternated with moving rows and pruning."""
         kernels.require(node_qp.KERNELS, stop=patience.cancel)
@@ -257,8 +251,7 @@ class MMSVMTrees(TwoClassTrees):
                 pruned = (self.refit(best.collapse(node, label), stop) for label in (0, 1))
                 best = oblique.least(self.evaluate, best, *pruned)
                 if node in best.splits and node in self.upper:
-                    moved = self._reassigned(best, node, stop)
-                    if moved is not None:
+                    if (moved := self._reassigned(best, node, stop)) is not None:
                         best = oblique.least(self.evaluate, best, moved)
             after = self.evaluate(best)
             if before is not None and after is not None and after >= before - 1e-9:
@@ -297,12 +290,7 @@ class MMSVMTrees(TwoClassTrees):
         return best
 
     def _best_plane(
-        self,
-        tree: Tree,
-        node: int,
-        visited: dict[int, np.ndarray],
-        share: float,
-        stop: Patience,
+        self, tree: Tree, node: int, visited: dict[int, np.ndarray], share: float, stop: Patience
     ) -> tuple[np.ndarray, float]:
         """Plane of a node for its present rows and sides."""
         here = visited[node]
@@ -359,8 +347,6 @@ class MMSVMTrees(TwoClassTrees):
             cost[at] += self.node_cost(self.signs[rows], scores)
         return cost
 
-    # --- starts ----------------------------------------------------------------------------
-
     def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield single leaves, the local SVM tree, and accurate oblique trees, all polished."""
         shape = self.X.shape[1], 2
@@ -395,15 +381,12 @@ class MMSVMTrees(TwoClassTrees):
                 return tree.labels[node]
             split, (left, right) = tree.splits[node], topology.children(node)
             weights, offset = split.dense(self.X.shape[1]), -split.threshold
-            share = [
-                self.signs[visited[child]].mean() if len(visited[child]) else 0.0
-                for child in (left, right)
-            ]
+            signs = [self.signs[visited[child]] for child in (left, right)]
+            share = [own.mean() if len(own) else 0.0 for own in signs]
             if share[0] > share[1]:
                 weights, offset, left, right = -weights, -offset, right, left
             # the nearest row gets a score of 1 in absolute value
-            scores = self.X[visited[node]] @ weights + offset
-            nearest = float(np.abs(scores).min(initial=np.inf))
+            nearest = float(np.abs(self.X[visited[node]] @ weights + offset).min(initial=np.inf))
             scale = 1.0 / nearest if 0 < nearest < np.inf else 1.0
             return (weights * scale, offset * scale), left, right
 
@@ -496,13 +479,11 @@ class MMSVMModel:
 
     def _planes(self, model: Any, box: float) -> None:
         features = range(self.judge.rows.X.shape[1])
-        model.norm = pyo.Constraint(
-            self.T,
-            rule=lambda _, t: (
-                pyo.quicksum(0.5 * model.w[t, j] ** 2 for j in features) - model.delta <= 0
-            ),
-            doc="1/2 ||w_t||^2 <= delta",
-        )
+
+        @model.Constraint(self.T, doc="1/2 ||w_t||^2 <= delta")
+        def norm(_, t):
+            return pyo.quicksum(0.5 * model.w[t, j] ** 2 for j in features) - model.delta <= 0
+
         docs = "w_tj <= M_w d_t", "w_tj >= -M_w d_t"
         add_within(model, "plane", model.w, lambda t, j: box * model.d[t], docs)
         model.plane_below_plane = pyo.Constraint(
@@ -544,12 +525,14 @@ class MMSVMModel:
         epsilon = self.judge.price("epsilon")
         upper, levels = self.judge.upper, range(1, self.judge.problem.depth)
 
-        def right(_: Any, i: int, t: int) -> Any:
+        @model.Constraint(range(n), upper, doc="s >= -M (1-th)")
+        def go_right(_: Any, i: int, t: int) -> Any:
             guard()
             values, variables = score_terms(model, self.judge.rows.X[i], t)
             return -big_m, linear([*values, -big_m], [*variables, model.th[i, t]]), None
 
-        def left(_: Any, i: int, t: int) -> Any:
+        @model.Constraint(range(n), upper, doc="s <= M th")
+        def go_left(_: Any, i: int, t: int) -> Any:
             """The strip binds rows that pass t only: s <= M th - eps (1 - th) + eps (1 - z)."""
             values, variables = score_terms(model, self.judge.rows.X[i], t)
             values, variables = [*values, -big_m - epsilon], [*variables, model.th[i, t]]
@@ -557,6 +540,15 @@ class MMSVMModel:
                 return None, linear(values, variables), -epsilon
             return None, linear([*values, epsilon], [*variables, model.z[i, t]]), 0.0
 
+        @model.Constraint(range(n), levels, doc="a row passes one node of every level")
+        def one_per_level(_, i, k):
+            return pyo.quicksum(model.z[i, t] for t in range(2**k, 2 ** (k + 1))) == 1
+
+        @model.Constraint(range(n), [t for t in self.inner if t > 3], doc="z_it <= z_i,parent")
+        def below_parent(_, i, t):
+            return model.z[i, t] <= model.z[i, t // 2]
+
+        @model.Constraint(range(n), self.inner, doc="z_i,parent - z_it <= th or 1 - th")
         def turned(_: Any, i: int, t: int) -> Any:
             """Passing the parent and going this way means passing t."""
             parent, high = t // 2, float(t % 2)  # 1 on the right
@@ -565,36 +557,13 @@ class MMSVMModel:
                 return None, linear(values, variables), high - 1.0
             return None, linear([*values, 1.0], [*variables, model.z[i, parent]]), high
 
-        model.go_right = pyo.Constraint(range(n), upper, rule=right, doc="s >= -M (1-th)")
-        model.go_left = pyo.Constraint(range(n), upper, rule=left, doc="s <= M th")
-        model.one_per_level = pyo.Constraint(
-            range(n),
-            levels,
-            rule=lambda _, i, k: (
-                pyo.quicksum(model.z[i, t] for t in range(2**k, 2 ** (k + 1))) == 1
-            ),
-            doc="a row passes one node of every level",
-        )
-        model.below_parent = pyo.Constraint(
-            range(n),
-            [t for t in self.inner if t > 3],
-            rule=lambda _, i, t: model.z[i, t] <= model.z[i, t // 2],
-            doc="z_it <= z_i,parent",
-        )
-        model.turned = pyo.Constraint(
-            range(n), self.inner, rule=turned, doc="z_i,parent - z_it <= th or 1 - th"
-        )
-
     def _objective(self, model: Any) -> None:
         weights = [float(w) for w in self.judge.rows.weights]
         price = self.judge.price
-        terms = pyo.quicksum(
-            price("c1") * w * model.e[i, t] for i, w in enumerate(weights) for t in self.T
-        )
+        places = [(w, i, t) for i, w in enumerate(weights) for t in self.T]
+        terms = pyo.quicksum(price("c1") * w * model.e[i, t] for w, i, t in places)
         if self.relabels:
-            terms += pyo.quicksum(
-                price("c2") * w * model.r[i, t] for i, w in enumerate(weights) for t in self.T
-            )
+            terms += pyo.quicksum(price("c2") * w * model.r[i, t] for w, i, t in places)
         planes = pyo.quicksum(price("c3") * model.d[t] for t in self.T)
         model.objective = pyo.Objective(
             expr=model.delta + terms + planes,
@@ -604,8 +573,7 @@ class MMSVMModel:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes; a node without one becomes a leaf on the side of its offset."""
-        p = self.judge.rows.X.shape[1]
-        w = point.table(model.w, len(self.T), p)
+        w = point.table(model.w, len(self.T), self.judge.rows.X.shape[1])
         b, d = point.array(model.b), point.array(model.d)
 
         def part(t: int) -> int | tuple[tuple[np.ndarray, float], int, int]:
@@ -636,8 +604,7 @@ class MMSVMModel:
             right[here, t - 1] = split.goes_right(self.judge.rows.X[here])
         passes = np.ones((n, len(self.T)))
         for t in self.inner:
-            way = right[:, t // 2 - 1] == (t % 2 == 1)
-            passes[:, t - 1] = passes[:, t // 2 - 1] * way
+            passes[:, t - 1] = passes[:, t // 2 - 1] * (right[:, t // 2 - 1] == (t % 2 == 1))
         signs = self.judge.rows.signs[:, None]
         slack = np.maximum(0.0, 1.0 - signs * scores) * passes
         flip = np.zeros_like(slack)

@@ -13,8 +13,6 @@ without a split (a = 0, beta = 0) lets rows go left as well as right, and errors
 The threshold reported is the middle between the nearest rows, not beta.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -224,21 +222,20 @@ class OCT:
             variables = [*(a[m, j] for j in J), beta[m], z[i, t]]
             return None, linear([*values, -1.0, left_big_m], variables), left_big_m
 
-        def right(_, i, t, m):
-            guard()
-            values = [float(X[i, j]) for j in J]
-            variables = [*(a[m, j] for j in J), beta[m], z[i, t]]
-            return -right_big_m, linear([*values, -1.0, -right_big_m], variables), None
-
         model.left_of_threshold = pyo.Constraint(
             I,
             left_steps,
             rule=left,
             doc="sum_j a_mj (x_ij + eps_j) <= beta_m + (1 + eps_max)(1 - z_it)",
         )
-        model.right_of_threshold = pyo.Constraint(
-            I, right_steps, rule=right, doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)"
-        )
+
+        @model.Constraint(I, right_steps, doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)")
+        def right_of_threshold(_, i, t, m):
+            guard()
+            values = [float(X[i, j]) for j in J]
+            variables = [*(a[m, j] for j in J), beta[m], z[i, t]]
+            return -right_big_m, linear([*values, -1.0, -right_big_m], variables), None
+
         doc = "z_it <= d_m left of m (missing in the paper)"
         equations.add_right_without_split(model, self.sets, z, model.d, doc)
 
@@ -246,28 +243,20 @@ class OCT:
         """Keep thresholds between the values: no split for show, no leaf without rows."""
         wanted, sets = self.problem.constraints, self.sets
         if wanted.root_feature is not None:
-            model.root_divides = pyo.Constraint(
-                (0, 1) if sets.columns else (),
-                rule=lambda _, s: (
-                    pyo.quicksum(
-                        model.z[i, t]
-                        for i in range(len(sets.rows))
-                        for t in sets.terminals_below(1, s)
-                    )
-                    >= pyo.quicksum(model.a[1, j] for j in sets.columns)
-                ),
-                doc="a required root sends a row to either side",
-            )
+            doc = "a required root sends a row to either side"
+
+            @model.Constraint((0, 1) if sets.columns else (), doc=doc)
+            def root_divides(_, s):
+                return pyo.quicksum(
+                    model.z[i, t] for i in range(len(sets.rows)) for t in sets.terminals_below(1, s)
+                ) >= pyo.quicksum(model.a[1, j] for j in sets.columns)
+
         if wanted.min_samples_leaf is None:
             return
-        model.split_opens_leaves = pyo.Constraint(
-            self.sets.B,
-            (0, 1),
-            rule=lambda _, m, s: (
-                pyo.quicksum(model.l[t] for t in self.sets.terminals_below(m, s)) >= model.d[m]
-            ),
-            doc="both children of a split hold rows",
-        )
+
+        @model.Constraint(self.sets.B, (0, 1), doc="both children of a split hold rows")
+        def split_opens_leaves(_, m, s):
+            return pyo.quicksum(model.l[t] for t in self.sets.terminals_below(m, s)) >= model.d[m]
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and thresholds; thresholds move to the middle of their gap."""

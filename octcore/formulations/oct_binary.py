@@ -15,8 +15,6 @@ split" are aggregated over the features, which is tighter and smaller than the p
 per feature (`disaggregated`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -153,32 +151,24 @@ class OCTBinary:
         """A split needs N_min rows on each side, otherwise a leaf of the tree would be empty."""
         counts, smallest = self.sets.rows.counts, self.problem.constraints.min_samples_leaf
 
-        def held(_, m, s):
+        @model.Constraint(self.sets.B, (0, 1), doc="both children of a split hold N_min rows")
+        def split_size(_, m, s):
             below = self.sets.terminals_below(m, s)
             there = [float(count) * model.z[i, t] for i, count in enumerate(counts) for t in below]
             return pyo.quicksum(there) >= smallest * model.d[m]
 
-        model.split_size = pyo.Constraint(
-            self.sets.B, (0, 1), rule=held, doc="both children of a split hold N_min rows"
-        )
-
     def _route(self, model: Any, guard: Callable[[], None]) -> None:
         b, z = model.b, model.z
         zeros = [[f for f in self.sets.columns if row[f] == 0] for row in self.sets.rows.X]
+        doc = "z_it <= sum_{F0_i} b_mf left of m, z_it <= 1 - sum_{F0_i} b_mf right of m"
 
-        def follows(_, i, t, m, s):
+        @model.Constraint(self.sets.I, self.sets.steps, doc=doc)
+        def follows_split(_, i, t, m, s):
             guard()
             left = [b[m, f] for f in zeros[i]]
             if s == 0:
                 return None, linear([1.0] + [-1.0] * len(left), [z[i, t], *left]), 0.0
             return None, linear([1.0] * (len(left) + 1), [z[i, t], *left]), 1.0
-
-        model.follows_split = pyo.Constraint(
-            self.sets.I,
-            self.sets.steps,
-            rule=follows,
-            doc="z_it <= sum_{F0_i} b_mf left of m, z_it <= 1 - sum_{F0_i} b_mf right of m",
-        )
 
     def _route_by_feature(self, model: Any, guard: Callable[[], None]) -> None:
         b, z, sets = model.b, model.z, self.sets

@@ -15,8 +15,6 @@ is tighter and shorter than once per terminal; and the big-M of a row is ``max_j
 instead of 2 (S-OCT's tightening).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -132,17 +130,13 @@ INFO = FormulationInfo(
 )
 
 
-def _bound(judge: OCTHTrees) -> float:
+def _bound(judge: "OCTHTrees") -> float:
     """What conflicting rows, the number of classes and the price of features allow."""
     problem = judge.problem
     X, y, weights = problem.X, problem.y, problem.weights
-    errors = oblique.priced_bound(
-        np.bincount(y, weights, minlength=problem.n_classes).astype(float),
-        metrics.conflict_errors(X, y, weights),
-        oblique.best_stump_errors(X, y, weights),
-        judge.price,
-        judge.most_splits,
-    )
+    shares = np.bincount(y, weights, minlength=problem.n_classes).astype(float)
+    least = metrics.conflict_errors(X, y, weights), oblique.best_stump_errors(X, y, weights)
+    errors = oblique.priced_bound(shares, *least, judge.price, judge.most_splits)
     return errors / judge.majority_errors
 
 
@@ -227,17 +221,12 @@ class OCTHTrees:
         """Largest |b| that is ever needed: ``|a.x| <= max |x|`` for weights of 1-norm 1."""
         return max(1.0, float(np.abs(self.X).max(initial=0.0)))
 
-    # --- judging and improving trees -------------------------------------------------------
-
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing; None for a tree outside the model."""
         problem = self.problem
-        if tree.max_depth > problem.depth:
+        if tree.max_depth > problem.depth or violations(problem.constraints, tree, problem.context):
             return None
-        if violations(problem.constraints, tree, problem.context):
-            return None
-        gaps = node_gaps(tree, self.X)
-        if any(gap < self.epsilon * (1 - GAP_SLACK) for gap in gaps.values()):
+        if any(gap < self.epsilon * (1 - GAP_SLACK) for gap in node_gaps(tree, self.X).values()):
             return None
         wrong = float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
         features = sum(len(split.weights) for split in tree.splits.values())
@@ -246,8 +235,6 @@ class OCTHTrees:
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
         return oblique.labelled_tree(planes, leaves, self.X, self.problem)
-
-    # --- the exact search ------------------------------------------------------------------
 
     @property
     def task(self) -> assignment.AssignmentTask | None:
@@ -260,26 +247,13 @@ class OCTHTrees:
             return None
         largest = 2 / oblique.modelled(self.epsilon)
         # Margins are to be kept, not paid for: one costs any row twice what the largest norm does.
-        return assignment.AssignmentTask(
-            assignment.AssignmentProblem(
-                rows.X[:, self.sets.columns],
-                rows.y,
-                rows.weights,
-                problem.n_classes,
-                self.levels,
-                2 * NORM * largest / float(rows.weights[rows.weights > 0].min()),
-                NORM,
-                1 + largest * self.reach,
-                1e-9,
-                NORM * largest,
-                self.price,
-                weight_unit(problem.weights) if self.price else 0.0,
-                box=largest,
-            ),
-            self._of_search,
-            rows.group_of,
-            np.array(self.sets.columns),
-        )
+        missing = 2 * NORM * largest / float(rows.weights[rows.weights > 0].min())
+        numbers = missing, NORM, 1 + largest * self.reach, 1e-9, NORM * largest, self.price
+        unit = weight_unit(problem.weights) if self.price else 0.0
+        merged = rows.X[:, self.sets.columns], rows.y, rows.weights, problem.n_classes, self.levels
+        asked = assignment.AssignmentProblem(*merged, *numbers, unit, box=largest)
+        columns = np.array(self.sets.columns)
+        return assignment.AssignmentTask(asked, self._of_search, rows.group_of, columns)
 
     def _of_search(self, planes: assignment.Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
@@ -289,10 +263,7 @@ class OCTHTrees:
             full = np.zeros(self.problem.n_features)
             full[self.sets.columns] = np.where(np.abs(weights) > LEAST_WEIGHT * size, weights, 0.0)
             dense[node] = full, -threshold if size > 0 else float(threshold < 0) - 0.5
-        tree = self.tree(dense, topology.terminal_nodes(self.levels))
-        return self.fewest_features(tree)
-
-    # --- finding and polishing trees -------------------------------------------------------
+        return self.fewest_features(self.tree(dense, topology.terminal_nodes(self.levels)))
 
     @property
     def price(self) -> float:
@@ -322,9 +293,8 @@ class OCTHTrees:
     def goal(self) -> TreeGoal:
         """What the search for accurate trees maximises; a split costs one feature at least."""
         problem = self.problem
-        return TreeGoal(
-            self.points, problem.depth, self.epsilon, self.price, self.most_splits, problem.seed
-        )
+        limits = self.epsilon, self.price, self.most_splits, problem.seed
+        return TreeGoal(self.points, problem.depth, *limits)
 
     def sparse_search(self) -> SparseSearch:
         """Make the search for trees with few features."""
@@ -456,13 +426,12 @@ class OCTHModel:
         n, columns, classes = len(sets.I), len(sets.columns), len(sets.K)
         branch, leaves = len(sets.B), len(sets.L)
         routing = 2 * branch * n
+        nonzeros = routing * (columns + 1) + branch * columns * 10
         return ModelSize(
             rows=routing + n * (leaves + 1) + branch * (4 * columns + 5) + leaves * (classes + 2),
             columns=n * leaves + branch * (3 * columns + 2) + leaves * (classes + 2),
             binaries=n * leaves + branch * (columns + 1) + leaves * (classes + 1),
-            nonzeros=routing * (columns + 1)
-            + n * leaves * (self.problem.depth + classes + 3)
-            + branch * columns * 10,
+            nonzeros=nonzeros + n * leaves * (self.problem.depth + classes + 3),
         )
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
@@ -501,11 +470,11 @@ class OCTHModel:
     def _planes(self, model: Any) -> None:
         a, size, b, s, d = model.a, model.size, model.b, model.s, model.d
         B, J = self.sets.B, self.sets.columns
-        model.norm = pyo.Constraint(
-            B,
-            rule=lambda _, m: pyo.quicksum(size[m, j] for j in J) <= d[m],
-            doc="sum_j |a_mj| <= d_m",
-        )
+
+        @model.Constraint(B, doc="sum_j |a_mj| <= d_m")
+        def norm(_, m):
+            return pyo.quicksum(size[m, j] for j in J) <= d[m]
+
         docs = "|a_mj| >= a_mj", "|a_mj| >= -a_mj"
         equations.add_within(model, "size", a, lambda m, j: size[m, j], docs)
         model.use = pyo.Constraint(
@@ -544,25 +513,18 @@ class OCTHModel:
             values = [*(float(v) for v in X[i][used]), -1.0]
             return values, [*(model.a[m, sets.columns[j]] for j in used), model.b[m]], below
 
-        def left(_: Any, i: int, m: int) -> Any:
+        @model.Constraint(sets.I, sets.B, doc="a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)")
+        def go_left(_: Any, i: int, m: int) -> Any:
             values, variables, below = terms(i, m, 2 * m)
             slack = float(big_m[i]) + mu
             values = [*values, *[slack] * len(below)]
             return None, linear(values, [*variables, *below]), slack - mu
 
-        def right(_: Any, i: int, m: int) -> Any:
+        @model.Constraint(sets.I, sets.B, doc="a_m.x_i >= b_m - M_i (1 - sum_t z_it)")
+        def go_right(_: Any, i: int, m: int) -> Any:
             values, variables, below = terms(i, m, 2 * m + 1)
             slack = float(big_m[i])
             return -slack, linear([*values, *[-slack] * len(below)], [*variables, *below]), None
-
-        model.go_left = pyo.Constraint(
-            sets.I, sets.B, rule=left, doc="a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
-        )
-        model.go_right = pyo.Constraint(
-            sets.I, sets.B, rule=right, doc="a_m.x_i >= b_m - M_i (1 - sum_t z_it)"
-        )
-
-    # --- reading and starting --------------------------------------------------------------
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes; every one moves to the middle of its strip."""

@@ -6,8 +6,6 @@ proves the same optimum as FlowOCT and BendOCT, usually in seconds.  As a by-pro
 value of every root feature: the best objective of any tree that starts with that feature.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation

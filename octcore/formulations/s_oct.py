@@ -26,8 +26,6 @@ on all trees (`separation/chains.py`); initial cuts are found with the big-M row
 the solver's own tree ("user") are run as root rounds, because the solver takes none.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -191,15 +189,14 @@ class SOct:
 
     problem: Problem
     objective: oblique.CountObjective
-    variant: Variant
+    variant: "Variant"
     starts: oblique.Starts
 
     @cached_property
     def sets(self) -> TreeSets:
         """Points, K, B and L."""
         columns = list(range(self.problem.n_features))
-        points = self.objective.points
-        return TreeSets(points, columns, self.problem.depth, self.problem.n_classes)
+        return TreeSets(self.objective.points, columns, self.problem.depth, self.problem.n_classes)
 
     @property
     def visited(self) -> range:
@@ -223,15 +220,12 @@ class SOct:
         n, p, h = len(self.objective.points), self.problem.n_features, len(self.hits)
         branch, leaves, planes = len(sets.B), len(sets.L), len(self.variant.big_m_nodes)
         splits = n * branch if self.counts_splits else 0
+        nonzeros = 3 * n * branch + (4 * h + len(sets.K)) * leaves + 2 * splits
         return ModelSize(
             rows=n * branch + 2 * h * leaves + leaves + planes * (2 * n + 2 * p + 1) + splits,
             columns=n * len(self.visited) + (h + len(sets.K)) * leaves + planes * (2 * p + 1),
             binaries=n * leaves,
-            nonzeros=3 * n * branch
-            + 4 * h * leaves
-            + leaves * len(sets.K)
-            + planes * (2 * n * (p + 2) + 5 * p)
-            + 2 * splits,
+            nonzeros=nonzeros + planes * (2 * n * (p + 2) + 5 * p),
         )
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
@@ -240,23 +234,18 @@ class SOct:
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
-        points = self.objective.points
-        separator = ShatteringSeparator(
-            points.X,
-            table_columns(model.w, len(points), self.visited),
-            self.variant.examined,
-            oblique.modelled(self.objective.epsilon),
-            self.variant.n_cuts,
-            rounds=None if self.variant.is_lazy else oblique.ROUNDS,
-        )
+        points, variant, gap = self.objective.points, self.variant, self.objective.epsilon
+        routed = table_columns(model.w, len(points), self.visited)
+        asked = variant.examined, oblique.modelled(gap), variant.n_cuts
+        rounds = None if variant.is_lazy else oblique.ROUNDS
+        separator = ShatteringSeparator(points.X, routed, *asked, rounds=rounds)
         chains = self._chains(model, guard)
+        fractional = model.c, model.w, len(points), self.sets.L, separator.tension
         return PyomoModel.of(
             model,
             self,
-            separators=(separator,) if self.variant.nodes else (),
-            branching=LabelsThenRouting(
-                model.c, model.w, len(points), self.sets.L, separator.tension
-            ),
+            separators=(separator,) if variant.nodes else (),
+            branching=LabelsThenRouting(*fractional),
             rounding=SearchRounding(self.starts, partial(self.leaves, model)),
             values={"chains": self._described(chains)} if chains else {},
             bound=self.objective.best_with(chains.correct) if chains else None,
@@ -286,52 +275,40 @@ class SOct:
         points, hits = sets.I, range(len(self.hits))
         w, z, c = model.w, model.z, model.c
 
-        def conservation(_: Any, i: int, t: int) -> Any:
+        @model.Constraint(points, sets.B, doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1")
+        def routing(_: Any, i: int, t: int) -> Any:
             if t == 1:
                 guard()
                 return 1.0, linear((1.0, 1.0), (w[i, 2], w[i, 3])), 1.0
             return 0.0, linear((1.0, -1.0, -1.0), (w[i, t], w[i, 2 * t], w[i, 2 * t + 1])), 0.0
 
-        model.routing = pyo.Constraint(
-            points, sets.B, rule=conservation, doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1"
-        )
         equations.add_one_label(model, sets, c, doc="(1d) a leaf predicts one class")
-        model.correct_if_there = pyo.Constraint(
-            hits,
-            sets.L,
-            rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], w[self.hits[h][0], t])), 0.0),
-            doc="(1e) z_ht <= w_it",
-        )
-        model.correct_if_label = pyo.Constraint(
-            hits,
-            sets.L,
-            rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], c[t, self.hits[h][1]])), 0.0),
-            doc="(1f) z_ht <= c_tk",
-        )
+
+        @model.Constraint(hits, sets.L, doc="(1e) z_ht <= w_it")
+        def correct_if_there(_, h, t):
+            return None, linear((1.0, -1.0), (z[h, t], w[self.hits[h][0], t])), 0.0
+
+        @model.Constraint(hits, sets.L, doc="(1f) z_ht <= c_tk")
+        def correct_if_label(_, h, t):
+            return None, linear((1.0, -1.0), (z[h, t], c[t, self.hits[h][1]])), 0.0
+
         if self.counts_splits:
             self._splits(model)
         if self.variant.big_m_nodes:
-            oblique.add_big_m(
-                model,
-                self.variant.big_m_nodes,
-                self.objective.points.X,
-                oblique.modelled(self.objective.epsilon),
-                lambda i, t: w[i, 2 * t],
-                lambda i, t: w[i, 2 * t + 1],
-                guard,
-            )
+            X, gap = self.objective.points.X, oblique.modelled(self.objective.epsilon)
+            ways = (lambda i, t: w[i, 2 * t]), (lambda i, t: w[i, 2 * t + 1])
+            oblique.add_big_m(model, self.variant.big_m_nodes, X, gap, *ways, guard)
         if self.problem.params["symmetry_breaking"]:
             self._symmetry(model)
 
     def _splits(self, model: Any) -> None:
         sets = self.sets
         points, w, d = sets.I, model.w, model.d
-        model.right_needs_split = pyo.Constraint(
-            points,
-            sets.B,
-            rule=lambda _, i, t: (None, linear((1.0, -1.0), (w[i, 2 * t + 1], d[t])), 0.0),
-            doc="(1g) without a split everything goes left",
-        )
+
+        @model.Constraint(points, sets.B, doc="(1g) without a split everything goes left")
+        def right_needs_split(_, i, t):
+            return None, linear((1.0, -1.0), (w[i, 2 * t + 1], d[t])), 0.0
+
         model.split_limit = pyo.Constraint(
             rule=lambda _: pyo.quicksum(d[t] for t in sets.B) <= self.objective.max_splits,
             doc="(1h) at most beta splits",
@@ -346,14 +323,12 @@ class SOct:
                 expr=model.w[0, 2] == 1, doc="(ours) the first point goes left at the root"
             )
         pairs = oblique.sibling_leaves(self.problem.depth)
-        model.label_order = pyo.Constraint(
-            range(len(pairs)),
-            rule=lambda m, r: (
-                pyo.quicksum(k * (m.c[pairs[r][0], k] - m.c[pairs[r][1], k]) for k in self.sets.K)
-                <= 0
-            ),
-            doc="(ours) of two sibling leaves the left one has the smaller label",
-        )
+        doc = "(ours) of two sibling leaves the left one has the smaller label"
+
+        @model.Constraint(range(len(pairs)), doc=doc)
+        def label_order(m, r):
+            a, b = pairs[r]
+            return pyo.quicksum(k * (m.c[a, k] - m.c[b, k]) for k in self.sets.K) <= 0
 
     def _chains(self, model: Any, guard: Callable[[], None]) -> ChainBound | None:
         """Add the chains of rows along lines that bound every tree, where cuts are used at all."""
@@ -412,8 +387,7 @@ class SOct:
     def leaves(self, model: Any, point: Point) -> IntArray:
         """Leaf of every point, the largest value where it is fractional."""
         w = point.table(model.w, len(self.objective.points), len(self.visited))
-        first = self.sets.L.start - self.visited.start
-        return w[:, first:].argmax(axis=1) + self.sets.L.start
+        return w[:, self.sets.L.start - self.visited.start :].argmax(axis=1) + self.sets.L.start
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the routing and give every node its widest gap; leaves get their majority."""
@@ -498,15 +472,13 @@ class LabelsThenRouting:
         columns = point.columns.of(self.routing).reshape(self.n_points, -1)
         fraction = np.minimum(point.x[columns], 1.0 - point.x[columns])
         tension = self.tension(point)
-        at_child = [tension[t // 2] for t in range(2, self.leaves.stop)]
-        worth = fraction * np.column_stack(at_child)
+        worth = fraction * np.column_stack([tension[t // 2] for t in range(2, self.leaves.stop)])
         node = 2
         while node < self.leaves.stop:  # level by level
             level = fraction[:, node - 2 : 2 * node - 2]
             if level.max() > FRACTIONAL:
                 decisive = worth[:, node - 2 : 2 * node - 2] * (level > 0.5 * level.max())
-                best = int(decisive.argmax())
-                i, t = np.unravel_index(best, level.shape)
+                i, t = np.unravel_index(int(decisive.argmax()), level.shape)
                 column = columns[i, node - 2 + t]
                 one = np.array([column])
                 up = (one, np.ones(1), upper[one])
@@ -570,7 +542,7 @@ class Variant:
     depth: int
 
     @classmethod
-    def named(cls, name: str, depth: int) -> Variant:
+    def named(cls, name: str, depth: int) -> "Variant":
         """Read a name such as "benders-last-10"."""
         kind, *rest = name.split("-")
         branch = topology.branch_nodes(depth)

@@ -5,8 +5,6 @@ into bins first.  What bounds a threshold from its solved neighbours, and how th
 are solved for sixteen thresholds at once, stands in `octcore.search.univariate`.
 """
 
-from __future__ import annotations
-
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_ORDER
 from octcore.formulations.shared.question import EXACT_ROOT_VALUES, listing_of, question_of

@@ -20,8 +20,6 @@ For fixed u, and without rows on predictions or a limit of leaves, the program i
 program over the columns.  Then y is continuous and the tree is read from u.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,15 +136,11 @@ class _Assembly:
     def _table(self, guard: Callable[[], None]) -> ColumnTable:
         search, wanted = self.search, self.problem.constraints
         try:
-            return make_table(
-                search.columns.space,
-                search.multipliers,
-                search.incumbent - search.slack,  # columns of trees that are as good stay
-                np.flatnonzero(search.root_bounds >= search.incumbent - search.slack),
-                by_raw=wanted.max_features is not None or bool(wanted.forbidden_pairs),
-                most=MOST_COLUMNS,
-                guard=guard,
-            )
+            least = search.incumbent - search.slack  # columns of trees that are as good stay
+            roots = np.flatnonzero(search.root_bounds >= least)
+            asked = search.columns.space, search.multipliers, least, roots
+            by_raw = wanted.max_features is not None or bool(wanted.forbidden_pairs)
+            return make_table(*asked, by_raw=by_raw, most=MOST_COLUMNS, guard=guard)
         except TooManyColumnsError as error:
             raise TooLargeError(
                 "TOO_LARGE",
@@ -186,8 +180,7 @@ class ColumnsModel:
     @property
     def is_dynamic(self) -> bool:
         """Whether the dynamic program over the columns is exact once u is known."""
-        rows = self.columns.rows.rhs
-        return not len(rows) and self.problem.constraints.leaf_limit is None
+        return not len(self.columns.rows.rhs) and self.problem.constraints.leaf_limit is None
 
     @cached_property
     def leaves(self) -> np.ndarray:
@@ -228,7 +221,9 @@ class ColumnsModel:
             for child in column.below:
                 if child >= 0:
                     opened_by[child] = c
+        doc = "(2) one column at the root; one at each side of every split that is used"
 
+        @model.Constraint(range(self.table.n_rows), doc=doc)
         def flow(_, r):
             if r % 1000 == 0:
                 self.guard()
@@ -237,12 +232,6 @@ class ColumnsModel:
                 return 1.0, linear([1.0] * len(variables), variables), 1.0
             coefficients = [1.0] * len(variables) + [-1.0]
             return 0.0, linear(coefficients, [*variables, model.y[opened_by[r]]]), 0.0
-
-        model.flow = pyo.Constraint(
-            range(self.table.n_rows),
-            rule=flow,
-            doc="(2) one column at the root; one at each side of every split that is used",
-        )
 
     def _size(self, model: Any) -> None:
         limit = self.problem.constraints.leaf_limit
@@ -265,31 +254,26 @@ class ColumnsModel:
         present = sorted({g for _, g in uses})
         model.uses_feature = pyo.Var(present, domain=pyo.Binary, doc="u_g: raw feature g occurs")
         u = model.uses_feature
+        doc = "(4) at every place of the tree: columns that test g <= u_g"
 
-        def link(_, node, g):
+        @model.Constraint(list(uses), doc=doc)
+        def feature_use(_, node, g):
             here = [model.y[c] for c in uses[node, g]]
             return None, linear([1.0] * len(here) + [-1.0], [*here, u[g]]), 0.0
 
-        model.feature_use = pyo.Constraint(
-            list(uses), rule=link, doc="(4) at every place of the tree: columns that test g <= u_g"
-        )
         limit_features(model, self.problem)  # (5) at most so many, (6) no forbidden pair
 
     def _predictions(self, model: Any) -> None:
         rhs = self.columns.rows.rhs
+        doc = "(7) recall floors and fairness limits, in counts of rows"
 
-        def row(_, r):
+        @model.Constraint(range(len(rhs)), doc=doc)
+        def predictions(_, r):
             here = np.flatnonzero(self.gains[:, 1 + r])
             left = linear(self.gains[here, 1 + r].tolist(), [model.y[int(c)] for c in here])
             if not len(here):
                 return pyo.Constraint.Feasible if rhs[r] <= 0 else pyo.Constraint.Infeasible
             return float(rhs[r]), left, None
-
-        model.predictions = pyo.Constraint(
-            range(len(rhs)),
-            rule=row,
-            doc="(7) recall floors and fairness limits, in counts of rows",
-        )
 
     def read_tree(self, point: Point) -> Tree:
         """Read the tree of a solution."""

@@ -5,8 +5,6 @@ Feasible trees come from subsets of raw features around the best ones, and from 
 optimal when the rows about predictions are priced; the same prices give bounds for every root.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -62,7 +60,7 @@ class LinearRows:
     """Shape ``(n_rows,)``."""
 
     @classmethod
-    def of(cls, problem: Problem) -> LinearRows:
+    def of(cls, problem: Problem) -> "LinearRows":
         """Recall floors and fairness limits as rows of whole numbers.
 
         A gap of shares ``|c_A / |A| - c_B / |B|| <= d`` becomes
@@ -84,9 +82,8 @@ class LinearRows:
             sizes = int(first.sum()), int(second.sum())
             unit = math.gcd(*sizes)
             row = np.zeros((problem.n_classes, len(kinds)))
-            row[context.positive_class] = (
-                kinds[:, 1 + 2 * place] * sizes[1] - kinds[:, 2 + 2 * place] * sizes[0]
-            ) / unit
+            ours, theirs = kinds[:, 1 + 2 * place], kinds[:, 2 + 2 * place]
+            row[context.positive_class] = (ours * sizes[1] - theirs * sizes[0]) / unit
             most = math.floor((gap + TOLERANCE) * sizes[0] * sizes[1] / unit)
             coefficients += [row, -row]
             rhs += [-float(most)] * 2
@@ -145,8 +142,7 @@ class ColumnsProblem:
     def space(self) -> ColumnSpace:
         """The question for the column search."""
         problem, wanted = self.problem, self.problem.constraints
-        X = problem.X[:, self.kept].astype(np.float32)
-        channels, gains, sizes = self._channels(X)
+        channels, gains, sizes = self._channels(problem.X[:, self.kept].astype(np.float32))
         roots = problem.root_columns
         return ColumnSpace(
             channels=channels,
@@ -168,8 +164,7 @@ class ColumnsProblem:
         n_kinds, n_classes = len(rows.class_of), problem.n_classes
         members = [rows.kind_of == kind for kind in range(n_kinds)]
         channels = [Channel.of(X[mask], problem.counts[mask].astype(float)) for mask in members]
-        value = np.zeros((n_classes, n_kinds))
-        gains = np.concatenate([value[None], rows.coefficients])
+        gains = np.concatenate([np.zeros((n_classes, n_kinds))[None], rows.coefficients])
         of_one_weight = all(len(np.unique(problem.weights[mask])) == 1 for mask in members)
         if of_one_weight and problem.copies is None:
             for kind, mask in enumerate(members):
@@ -241,8 +236,7 @@ class ColumnsSearch:
     def bound(self) -> float:
         """No feasible tree has a larger count value."""
         objective = self.columns.objective
-        weights = np.bincount(self.problem.y, self.problem.weights)
-        leaf = float(weights.max()) - objective.penalty
+        leaf = float(np.bincount(self.problem.y, self.problem.weights).max()) - objective.penalty
         return max(self.incumbent, leaf, float(self.root_bounds.max(initial=-np.inf)))
 
     @cached_property
@@ -277,10 +271,9 @@ class ColumnsSearch:
         found = self.unconstrained
         if found.tree is not None:
             yield found.tree
-        total = self.columns.objective.weight_right
-        values = found.root_values[self.columns.kept] * total
+        values = found.root_values[self.columns.kept] * self.columns.objective.weight_right
         self.root_bounds = np.minimum(self.root_bounds, values + self.slack)
-        limit = self.problem.constraints.leaf_limit
+        limit = (wanted := self.problem.constraints).leaf_limit
         if limit is not None:  # the optimum under it alone
             others = ~np.isin(np.arange(self.problem.n_features), self.columns.kept)
             limited = question_of(
@@ -291,14 +284,10 @@ class ColumnsSearch:
                 yield found.tree
         if not len(self.columns.kept):
             return
-        if self.problem.constraints.max_features is not None or (
-            self.problem.constraints.forbidden_pairs
-        ):
+        if wanted.max_features is not None or wanted.forbidden_pairs:
             yield from self._on_subsets()
         if len(self.columns.rows.rhs):
             yield from self._priced()
-
-    # --- subsets of raw features -----------------------------------------------------------
 
     def _on_subsets(self) -> Iterator[Tree]:
         """Optima on subsets of raw features: those of good trees, then exchanges of one."""
@@ -360,10 +349,7 @@ class ColumnsSearch:
             return -np.inf, None
         space = restrict(self.columns.space, chosen)
         found = _optimum(space, self.multipliers, np.arange(len(chosen)))
-        tree = None if found.best is None else self.columns.tree(found.best, chosen)
-        return found.value, tree
-
-    # --- prices of the rows about predictions ----------------------------------------------
+        return found.value, None if found.best is None else self.columns.tree(found.best, chosen)
 
     def _priced(self) -> Iterator[Tree]:
         """Raise the price of one broken row after the other until its dual optimum is found.
@@ -380,8 +366,7 @@ class ColumnsSearch:
                 excess, value = self._excess, self._value
             if not np.isfinite(value) or (excess >= -SLACK).all():
                 break
-            row = int(np.argmin(excess / self._row_scale))
-            yield from self._along(row, prices, promising)
+            yield from self._along(int(np.argmin(excess / self._row_scale)), prices, promising)
             prices = self.multipliers.copy()
         for _ in range(2):  # trees of the first pass leave fewer roots to the second
             alive = np.flatnonzero(self.root_bounds >= self.incumbent - self.slack)
@@ -398,9 +383,8 @@ class ColumnsSearch:
         if found.best is None:
             return
         if found.by_root is not None:
-            self.root_bounds[roots] = np.minimum(
-                self.root_bounds[roots], found.by_root + self.slack
-            )
+            bounds = found.by_root + self.slack
+            self.root_bounds[roots] = np.minimum(self.root_bounds[roots], bounds)
         for nested in found.others:
             yield self.columns.tree(nested)
         tree = self.columns.tree(found.best)

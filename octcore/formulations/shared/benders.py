@@ -11,8 +11,6 @@ too.  Then hits are all pairs of a pattern and a class and the hits of a pattern
 makes them exact at integer points in both directions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -167,27 +165,20 @@ def _add_tree(model: Any, variables: TreeVariables) -> None:
     layout, features = variables.layout, variables.features
     classes = range(layout.n_classes)
 
-    def mass(model: Any, m: int) -> Any:
+    @model.Constraint(pyo.RangeSet(1, layout.n_branch), doc="(ours) s_m = sum_f b_mf")
+    def branching_mass(model: Any, m: int) -> Any:
         return pyo.quicksum(model.b[m, f] for f in features) == model.s[m]
 
-    def decision(model: Any, m: int) -> Any:
+    doc = "(3b), (3d) as differences: p_m + s_m = s_parent; every path has exactly one leaf"
+
+    @model.Constraint(pyo.RangeSet(1, layout.n_nodes), doc=doc)
+    def one_decision(model: Any, m: int) -> Any:
         own = model.p[m] + (model.s[m] if m <= layout.n_branch else 0)
         return own == (1 if m == 1 else model.s[m // 2])
 
-    def label(model: Any, m: int) -> Any:
+    @model.Constraint(pyo.RangeSet(1, layout.n_nodes), doc="(3c) sum_k w_mk = p_m")
+    def one_label(model: Any, m: int) -> Any:
         return pyo.quicksum(model.w[m, k] for k in classes) == model.p[m]
-
-    model.branching_mass = pyo.Constraint(
-        pyo.RangeSet(1, layout.n_branch), rule=mass, doc="(ours) s_m = sum_f b_mf"
-    )
-    model.one_decision = pyo.Constraint(
-        pyo.RangeSet(1, layout.n_nodes),
-        rule=decision,
-        doc="(3b), (3d) as differences: p_m + s_m = s_parent; every path has exactly one leaf",
-    )
-    model.one_label = pyo.Constraint(
-        pyo.RangeSet(1, layout.n_nodes), rule=label, doc="(3c) sum_k w_mk = p_m"
-    )
 
 
 def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
@@ -199,11 +190,11 @@ def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
         doc="every pattern gets exactly one class, so hits are exact at integer points",
     )
     floors = recall_floors(problem)
-    model.recall_floor = pyo.Constraint(
-        list(floors),
-        rule=lambda _, k: _right(theta, counts[:, k], k, n_classes) >= floors[k],
-        doc="enough rows of a class are classified correctly",
-    )
+
+    @model.Constraint(list(floors), doc="enough rows of a class are classified correctly")
+    def recall_floor(_, k):
+        return _right(theta, counts[:, k], k, n_classes) >= floors[k]
+
     positive = problem.context.positive_class
     side.add_parity_rows(
         model, problem, reduced.pattern_of_row, lambda i: theta[i * n_classes + positive]

@@ -1,7 +1,5 @@
 """Which side constraints need what of a model; read by searches, too, so without Pyomo."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 
@@ -55,11 +53,8 @@ def refuse_coupled(active: Iterable[str], what: str) -> None:
     Raises `SettingsError` with a sentence that begins with `what`.
     """
     for name in sorted(set(active) - BY_SUBTREE):
-        raise SettingsError(
-            "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"{what} under {name}, which ties the subtrees together; leave it out.",
-            name,
-        )
+        message = f"{what} under {name}, which ties the subtrees together; leave it out."
+        raise SettingsError("CONSTRAINT_NOT_EXPRESSIBLE", message, name)
 
 
 def needs_routing(problem: Problem) -> bool:

@@ -4,8 +4,6 @@ Columns are scaled to [0, 1].  A plane of weights with 1-norm 1 then has scores 
 width of the empty strip around it is its *gap*; trees count only if all their gaps reach epsilon.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -128,8 +126,7 @@ class CountObjective:
         if self.alpha == 0:
             return correct
         # Without a split the majority is right; with one the price of a split is paid.
-        leaf = float(self.points.counts.sum(axis=0).max())
-        return min(self.of(leaf, 0), self.of(correct, 1))
+        return min(self.of(float(self.points.counts.sum(axis=0).max()), 0), self.of(correct, 1))
 
     @property
     def granularity(self) -> float:
@@ -183,16 +180,8 @@ class Starts(TreeSearch):
 
     def __init__(self, objective: CountObjective) -> None:
         self.objective, problem = objective, objective.problem
-        super().__init__(
-            TreeGoal(
-                objective.points,
-                problem.depth,
-                objective.epsilon,
-                objective.split_price,
-                objective.max_splits,
-                problem.seed,
-            )
-        )
+        asked = objective.epsilon, objective.split_price, objective.max_splits, problem.seed
+        super().__init__(TreeGoal(objective.points, problem.depth, *asked))
 
     def tree_of(self, leaf: IntArray) -> Tree:
         """Tree of a routing: widest gaps, and slack where no plane separates."""
@@ -206,8 +195,7 @@ class Starts(TreeSearch):
     def thinner_than(self, tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Say whether the search met more correct rows in a tree whose gaps miss epsilon."""
         points = self.goal.points
-        right = tree.predict_codes(points.X)
-        correct = float(points.counts[np.arange(len(points)), right].sum())
+        correct = float(points.counts[np.arange(len(points)), tree.predict_codes(points.X)].sum())
         if self.objective.alpha > 0 or self.thin_value <= correct + 1e-9:
             return {}, ()
         return {"correct_with_thinner_gaps": self.thin_value}, (
@@ -248,45 +236,38 @@ def add_big_m(
     `model`: receives ``a``, ``a_size``, ``b`` and the rows.
     `goes_left`, `goes_right`: ``(point, node) -> variable`` that is 1 when the point goes there.
     """
-    p = X.shape[1]
-    features = range(p)
+    features = range(X.shape[1])
     reach = (X.max(axis=1) + 1.0).tolist()
     rows = X.tolist()
     points = range(len(X))
     model.a = pyo.Var(nodes, features, bounds=(-1, 1), doc="a_tj: weight of column j at node t")
     model.a_size = pyo.Var(nodes, features, bounds=(0, 1), doc="at least |a_tj|")
     model.b = pyo.Var(nodes, bounds=(-1, 1), doc="b_t: offset of the plane of node t")
-    model.unit_norm = pyo.Constraint(
-        nodes,
-        rule=lambda m, t: pyo.quicksum(m.a_size[t, j] for j in features) <= 1,
-        doc="(5a) ||a_t||_1 <= 1",
-    )
+
+    @model.Constraint(nodes, doc="(5a) ||a_t||_1 <= 1")
+    def unit_norm(m, t):
+        return pyo.quicksum(m.a_size[t, j] for j in features) <= 1
+
     add_within(model, "size", model.a, lambda t, j: model.a_size[t, j], ("(5b)", "(5c)"))
 
-    def left(m: Any, i: int, t: int) -> Any:
+    @model.Constraint(points, nodes, doc="(6a) a_t.x_i <= b_t + M_i (1 - w_i,2t)")
+    def left_side(m: Any, i: int, t: int) -> Any:
         guard()
         terms = [*(m.a[t, j] for j in features), m.b[t], goes_left(i, t)]
         return None, linear([*rows[i], -1.0, reach[i]], terms), reach[i]
 
-    def right(m: Any, i: int, t: int) -> Any:
+    @model.Constraint(points, nodes, doc="(6b) a_t.x_i - eps >= b_t - (M_i + eps)(1 - w_i,2t+1)")
+    def right_side(m: Any, i: int, t: int) -> Any:
         terms = [*(m.a[t, j] for j in features), m.b[t], goes_right(i, t)]
         most = reach[i] + epsilon
         return epsilon - most, linear([*rows[i], -1.0, -most], terms), None
-
-    model.left_side = pyo.Constraint(
-        points, nodes, rule=left, doc="(6a) a_t.x_i <= b_t + M_i (1 - w_i,2t)"
-    )
-    model.right_side = pyo.Constraint(
-        points, nodes, rule=right, doc="(6b) a_t.x_i - eps >= b_t - (M_i + eps)(1 - w_i,2t+1)"
-    )
 
 
 def plane_values(
     planes: PlaneTree, nodes: list[int], epsilon: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of 1-norm 1 and offsets ``b_t`` of big-M nodes for planes with unit margins."""
-    p = planes.weights.shape[1]
-    a, b = np.zeros((len(nodes), p)), np.zeros(len(nodes))
+    a, b = np.zeros((len(nodes), planes.weights.shape[1])), np.zeros(len(nodes))
     for k, node in enumerate(nodes):
         size = np.abs(planes.weights[node]).sum()
         if size > 0:

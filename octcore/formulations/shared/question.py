@@ -1,7 +1,5 @@
 """From a problem of the package to the question of the exact search, and back."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable
@@ -28,7 +26,6 @@ EXACT_ROOT_VALUES = Flag(
     "V_f",
     "Go on until the value of every root feature is exact, not only an upper bound.",
 )
-
 MOST_SETS = 1000
 """Sets of columns that are searched one after the other; listing trees is quicker for more."""
 

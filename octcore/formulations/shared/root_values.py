@@ -13,8 +13,6 @@ With L the objective of a known tree that keeps all side constraints::
 Ties are kept, for only strictly worse trees are cut off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

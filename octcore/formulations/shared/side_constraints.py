@@ -10,8 +10,6 @@ fairness) need full routing, since flows only track rows that are classified cor
 and ``sum_m q[i,m,k]`` is the indicator that row i is predicted k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,14 +63,12 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
             doc="the root tests the given raw feature, and parts the rows",
         )
     if wanted.feature_once_per_path:
-        model.feature_once_per_path = pyo.Constraint(
-            topology.terminal_nodes(problem.depth),
-            list(groups),
-            rule=lambda _, t, g: (
-                pyo.quicksum(b[a, f] for a in topology.ancestors(t) for f in groups[g]) <= 1
-            ),
-            doc="a raw feature is tested once at most on the path to terminal t",
-        )
+        doc = "a raw feature is tested once at most on the path to terminal t"
+
+        @model.Constraint(topology.terminal_nodes(problem.depth), list(groups), doc=doc)
+        def feature_once_per_path(_, t, g):
+            return pyo.quicksum(b[a, f] for a in topology.ancestors(t) for f in groups[g]) <= 1
+
     if groups and (wanted.max_features is not None or wanted.forbidden_pairs):
         u: Any = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
         model.uses_feature = u
@@ -95,11 +91,10 @@ def limit_features(model: Any, problem: Problem) -> None:
         )
     pairs = [(context.raw_index(a), context.raw_index(c)) for a, c in wanted.forbidden_pairs]
     pairs = [(a, c) for a, c in pairs if a in u and c in u]
-    model.forbidden_pairs = pyo.Constraint(
-        range(len(pairs)),
-        rule=lambda _, r: linear((1.0, 1.0), [u[g] for g in pairs[r]]) <= 1,
-        doc="two raw features never occur in one tree",
-    )
+
+    @model.Constraint(range(len(pairs)), doc="two raw features never occur in one tree")
+    def forbidden_pairs(_, r):
+        return linear((1.0, 1.0), [u[g] for g in pairs[r]]) <= 1
 
 
 def parity_limits(problem: Problem) -> list[tuple[np.ndarray, np.ndarray, float]]:
@@ -122,7 +117,9 @@ def add_parity_rows(
     limits = parity_limits(problem)
     if not limits:
         return
+    doc = "shares of positive predictions differ by max_gap at most"
 
+    @model.Constraint(range(len(limits)), (1, -1), doc=doc)
     def parity(_, r, sign):
         first, second, gap = limits[r]
         shares = np.zeros(int(group_of.max()) + 1)
@@ -132,13 +129,6 @@ def add_parity_rows(
         if not here:
             return pyo.Constraint.Skip
         return sign * pyo.quicksum(float(shares[i]) * positive(i) for i in here) <= gap
-
-    model.parity = pyo.Constraint(
-        range(len(limits)),
-        (1, -1),
-        rule=parity,
-        doc="shares of positive predictions differ by max_gap at most",
-    )
 
 
 class FullRouting:
@@ -186,54 +176,44 @@ class FullRouting:
         )
         R, q = model.route, model.absorbed
 
-        def conservation(_, i, m):
+        model.routing_source = pyo.Constraint(
+            I, rule=lambda _, i: R[i, 1] == 1, doc="(FR) every row enters at the root"
+        )
+
+        @model.Constraint(I, self.nodes, doc="(FR) rows go on or are absorbed")
+        def routing_conservation(_, i, m):
             out = [q[i, m, k] for k in K]
             if m in B:
                 out += [R[i, 2 * m], R[i, 2 * m + 1]]
             return 0, linear([1.0] + [-1.0] * len(out), [R[i, m], *out]), 0
 
-        def direction(_, i, m, side):
+        @model.Constraint(I, B, (0, 1), doc="(FR) rows follow the split")
+        def routing_direction(_, i, m, side):
             if m == 1:
                 guard()
             there = [b[m, f] for f in F if X[i, f] == side]
             return None, linear([1.0] + [-1.0] * len(there), [R[i, 2 * m + side], *there]), 0
 
-        model.routing_source = pyo.Constraint(
-            I, rule=lambda _, i: R[i, 1] == 1, doc="(FR) every row enters at the root"
-        )
-        model.routing_conservation = pyo.Constraint(
-            I, self.nodes, rule=conservation, doc="(FR) rows go on or are absorbed"
-        )
-        model.routing_direction = pyo.Constraint(
-            I, B, (0, 1), rule=direction, doc="(FR) rows follow the split"
-        )
-        model.absorbed_at_leaf = pyo.Constraint(
-            I,
-            self.nodes,
-            rule=lambda _, i, m: pyo.quicksum(q[i, m, k] for k in K) <= leaf[m],
-            doc="(FR) only leaves absorb",
-        )
-        model.absorbed_label = pyo.Constraint(
-            I,
-            self.nodes,
-            K,
-            rule=lambda _, i, m, k: q[i, m, k] <= w[m, k],
-            doc="(FR) the prediction is the label of the leaf",
-        )
+        @model.Constraint(I, self.nodes, doc="(FR) only leaves absorb")
+        def absorbed_at_leaf(_, i, m):
+            return pyo.quicksum(q[i, m, k] for k in K) <= leaf[m]
+
+        @model.Constraint(I, self.nodes, K, doc="(FR) the prediction is the label of the leaf")
+        def absorbed_label(_, i, m, k):
+            return q[i, m, k] <= w[m, k]
 
     def _add_leaf_size(self, leaf: Mapping[int, Any]) -> None:
         q, counts = self.model.absorbed, self.rows.counts
         smallest, K = self.problem.constraints.min_samples_leaf, range(self.problem.n_classes)
-        self.model.leaf_size = pyo.Constraint(
-            self.nodes,
-            rule=lambda _, m: (
+
+        @self.model.Constraint(self.nodes, doc="every leaf holds N_min rows at least")
+        def leaf_size(_, m):
+            return (
                 pyo.quicksum(
                     float(counts[i]) * q[i, m, k] for i in range(len(self.rows)) for k in K
                 )
                 >= smallest * leaf[m]
-            ),
-            doc="every leaf holds N_min rows at least",
-        )
+            )
 
     def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of the routing variables for a tree."""

@@ -5,8 +5,6 @@ predicts (``c[t, k]``); what follows from those two is common to them.  Without 
 errors are weights of misclassified rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +71,7 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
     L = topology.terminal_nodes(problem.depth)
     model.error = pyo.Var(L, domain=pyo.NonNegativeReals, doc="L_t: weight misclassified at t")
 
+    @model.Constraint(L, range(problem.n_classes), doc="L_t >= N_t - N_kt - M_k (1 - c_tk)")
     def misclassified(_, t, k):
         others = np.flatnonzero(rows.y != k)
         weights = [float(rows.weights[i]) for i in others]
@@ -83,10 +82,6 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
             [model.error[t], *(z[i, t] for i in others), c[t, k]],
         )
         return -big_m, terms, None
-
-    model.misclassified = pyo.Constraint(
-        L, range(problem.n_classes), rule=misclassified, doc="L_t >= N_t - N_kt - M_k (1 - c_tk)"
-    )
 
 
 def add_prediction_rows(
@@ -105,21 +100,19 @@ def _add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: 
     of_class = {k: np.flatnonzero(rows.y == k) for k in least}
     model.right = pyo.Var(L, list(least), domain=pyo.NonNegativeReals, doc="s_tk: right at t")
 
-    def counted(_, t, k):
+    @model.Constraint(L, list(least), doc="s_tk <= N_kt")
+    def right_counted(_, t, k):
         inside = [float(rows.counts[i]) * z[i, t] for i in of_class[k]]
         return model.right[t, k] <= pyo.quicksum(inside)
 
-    def labelled(_, t, k):
+    @model.Constraint(L, list(least), doc="s_tk <= n_k c_tk")
+    def right_labelled(_, t, k):
         # no more rows of class k exist than its count
         return model.right[t, k] <= float(rows.counts[of_class[k]].sum()) * c[t, k]
 
-    model.right_counted = pyo.Constraint(L, list(least), rule=counted, doc="s_tk <= N_kt")
-    model.right_labelled = pyo.Constraint(L, list(least), rule=labelled, doc="s_tk <= n_k c_tk")
-    model.recall = pyo.Constraint(
-        list(least),
-        rule=lambda _, k: pyo.quicksum(model.right[t, k] for t in L) >= least[k],
-        doc="rows of class k that must be classified correctly",
-    )
+    @model.Constraint(list(least), doc="rows of class k that must be classified correctly")
+    def recall(_, k):
+        return pyo.quicksum(model.right[t, k] for t in L) >= least[k]
 
 
 def _add_parity_rows(
@@ -131,7 +124,8 @@ def _add_parity_rows(
     model.positive = pyo.Var(I, L, bounds=(0, 1), doc="v_it: at t and predicted positive")
     v: Any = model.positive
 
-    def product(_, i, t, part):
+    @model.Constraint(I, L, range(3), doc="v_it = z_it c_tk+")
+    def positive_product(_, i, t, part):
         guard()
         if part == 0:
             return v[i, t] <= z[i, t]
@@ -139,7 +133,6 @@ def _add_parity_rows(
             return v[i, t] <= c[t, positive]
         return v[i, t] >= z[i, t] + c[t, positive] - 1
 
-    model.positive_product = pyo.Constraint(I, L, range(3), rule=product, doc="v_it = z_it c_tk+")
     side.add_parity_rows(model, problem, rows.group_of, lambda i: pyo.quicksum(v[i, t] for t in L))
 
 
@@ -147,21 +140,15 @@ def add_leaf_size_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, u
     """Add ``z[i, t] <= l[t]`` and ``sum_i z[i, t] >= N_min l[t]``: open leaves hold enough rows."""
     L, smallest = topology.terminal_nodes(problem.depth), problem.constraints.min_samples_leaf or 1
     counts = [float(count) for count in rows.counts]
-    model.only_open_leaves = pyo.Constraint(
-        range(len(rows)),
-        L,
-        rule=lambda _, i, t: (None, linear((1.0, -1.0), (z[i, t], used[t])), 0.0),
-        doc="z_it <= l_t",
-    )
-    model.leaf_size = pyo.Constraint(
-        L,
-        rule=lambda _, t: (
-            0.0,
-            linear([*counts, -float(smallest)], [*(z[i, t] for i in range(len(rows))), used[t]]),
-            None,
-        ),
-        doc="sum_i z_it >= N_min l_t",
-    )
+
+    @model.Constraint(range(len(rows)), L, doc="z_it <= l_t")
+    def only_open_leaves(_, i, t):
+        return None, linear((1.0, -1.0), (z[i, t], used[t])), 0.0
+
+    @model.Constraint(L, doc="sum_i z_it >= N_min l_t")
+    def leaf_size(_, t):
+        variables = [*(z[i, t] for i in range(len(rows))), used[t]]
+        return 0.0, linear([*counts, -float(smallest)], variables), None
 
 
 def rightmost_terminal(node: int, depth: int) -> int:
@@ -228,8 +215,7 @@ class TerminalValues:
             values.append((model.error, rows.weights @ wrong))
         if hasattr(model, "right"):
             right = self.z * self.c.T[rows.y]
-            classes = recall_floors(problem)
-            counts = [(rows.counts * (rows.y == k)) @ right for k in classes]
+            counts = [(rows.counts * (rows.y == k)) @ right for k in recall_floors(problem)]
             values.append((model.right, np.stack(counts, axis=1)))
         if hasattr(model, "positive"):
             positive = self.c[:, problem.context.positive_class]

@@ -11,8 +11,6 @@ OCT, its binary form and BinOCT write the equations in letters of their own, so 
 the variables and the equation as it stands in the paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,13 +115,8 @@ def merge_rows(
 ) -> MergedRows:
     """Merge rows that agree in all columns and in the class; each counts one by default."""
     first, group_of = distinct_rows(X, y)
-    return MergedRows(
-        X[first],
-        y[first],
-        np.bincount(group_of, weights, len(first)),
-        np.bincount(group_of, counts, len(first)).astype(np.int64),
-        group_of,
-    )
+    sums, numbers = (np.bincount(group_of, own, len(first)) for own in (weights, counts))
+    return MergedRows(X[first], y[first], sums, numbers.astype(np.int64), group_of)
 
 
 def linear(coefficients: Sequence[float], variables: Sequence[Any]) -> LinearExpression:
@@ -138,17 +131,15 @@ def score_terms(
 ) -> tuple[list[float], list[Any]]:
     """Coefficients and variables of the score ``w_t.x + b_t`` of a row, times a sign."""
     used = np.flatnonzero(x).tolist()
-    values = [sign * float(x[j]) for j in used]
-    return [*values, sign], [*(model.w[t, j] for j in used), model.b[t]]
+    return [*[sign * float(x[j]) for j in used], sign], [*(model.w[t, j] for j in used), model.b[t]]
 
 
 def add_tested_column(model: Any, sets: TreeSets, tests: Any, splits: Any, doc: str) -> None:
     """A branch node that splits tests one column: ``sum_f b[m, f] = d[m]``."""
-    model.one_column = pyo.Constraint(
-        sets.B,
-        rule=lambda _, m: pyo.quicksum(tests[m, f] for f in sets.columns) - splits[m] == 0,
-        doc=doc,
-    )
+
+    @model.Constraint(sets.B, doc=doc)
+    def one_column(_, m):
+        return pyo.quicksum(tests[m, f] for f in sets.columns) - splits[m] == 0
 
 
 def add_split_below_split(model: Any, sets: TreeSets, splits: Any, doc: str) -> None:
@@ -160,12 +151,10 @@ def add_split_below_split(model: Any, sets: TreeSets, splits: Any, doc: str) -> 
 
 def add_right_without_split(model: Any, sets: TreeSets, ends: Any, splits: Any, doc: str) -> None:
     """Without a split all rows go right: ``z[i, t] <= d[m]`` where t lies left of m."""
-    model.right_without_split = pyo.Constraint(
-        sets.I,
-        [(t, m) for t, m, side in sets.steps if side == 0],
-        rule=lambda _, i, t, m: (None, linear((1.0, -1.0), (ends[i, t], splits[m])), 0.0),
-        doc=doc,
-    )
+
+    @model.Constraint(sets.I, [(t, m) for t, m, side in sets.steps if side == 0], doc=doc)
+    def right_without_split(_, i, t, m):
+        return None, linear((1.0, -1.0), (ends[i, t], splits[m])), 0.0
 
 
 def add_one_terminal(model: Any, sets: TreeSets, ends: Any, doc: str) -> None:
@@ -180,13 +169,10 @@ def add_one_label(
     model: Any, sets: TreeSets, labels: Any, doc: str, used: Any | None = None
 ) -> None:
     """A terminal node predicts one class, none if unused: ``sum_k c[t, k] = 1`` or ``l[t]``."""
-    model.one_label = pyo.Constraint(
-        sets.L,
-        rule=lambda _, t: (
-            pyo.quicksum(labels[t, k] for k in sets.K) == (1 if used is None else used[t])
-        ),
-        doc=doc,
-    )
+
+    @model.Constraint(sets.L, doc=doc)
+    def one_label(_, t):
+        return pyo.quicksum(labels[t, k] for k in sets.K) == (1 if used is None else used[t])
 
 
 def add_within(

@@ -4,8 +4,6 @@ Classes are signs.  A row goes right where ``w_t.x + b_t`` is not negative, and 
 last level keep an empty strip of width epsilon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,9 +101,7 @@ class TwoClassTrees:
         self, planes: Mapping[int, tuple[np.ndarray, float]], labels: Mapping[int, int]
     ) -> Tree:
         """Make the tree of planes with unit margins."""
-        return tree_from_planes(
-            planes, labels, self.X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE
-        )
+        return tree_from_planes(planes, labels, self.X, 2, True, STRIP_TOLERANCE)
 
     def node_plane(
         self,

@@ -10,8 +10,6 @@ with ``l = split_weight``, so every model of the family may maximise the *count 
 so that the objective is ``1 - mean cost - leaf_penalty * leaves``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +47,6 @@ SPLIT_WEIGHT = FloatRange(
     advanced=True,
 )
 REGULARISERS = (LEAF_PENALTY, SPLIT_WEIGHT)
-
 INTEGER_TOLERANCE = 1e-9
 """Counts below a million are exact in double precision far beyond this."""
 SMALLEST_STEP = 1e-9

@@ -15,8 +15,6 @@ binaries (default), which bounds better than the published integer products; col
 stay out of planes and norms; all numbers come from routing rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -237,9 +235,7 @@ class SVM1Model:
         published = self.problem.params["labels"] == "published"
         return ModelSize(
             rows=5 * branch * n + subsets + n * (1 + leaves * (4 if published else 1)),
-            columns=3 * branch * n
-            + n * (leaves + 1)
-            + branch * (2 * len(sets.columns) + values + 1),
+            columns=n * (3 * branch + leaves + 1) + branch * (2 * len(sets.columns) + values + 1),
             binaries=n * (leaves + 1) + branch * (values + groups) + leaves * len(sets.K),
             nonzeros=branch * n * (2 * len(sets.columns) + 9 + 4 * leaves) + n * leaves * 6,
         )
@@ -284,13 +280,13 @@ class SVM1Model:
 
     def _tests_value(self, model: Any, b: int) -> list[Any]:
         """Terms of H_b, whether node b tests a categorical column."""
-        groups = range(len(self.judge.space.groups))
-        return [model.h_cat[b, g] for g in groups]
+        return [model.h_cat[b, g] for g in range(len(self.judge.space.groups))]
 
     def _scores(self, model: Any, guard: Callable[[], None]) -> None:
         sets = self.sets
         X = sets.rows.X[:, sets.columns]
 
+        @model.Constraint(sets.I, sets.B, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib")
         def score(_: Any, i: int, b: int) -> Any:
             guard()
             used = np.flatnonzero(X[i])
@@ -306,10 +302,6 @@ class SVM1Model:
             ]
             return 0.0, linear(values, variables), 0.0
 
-        model.score = pyo.Constraint(
-            sets.I, sets.B, rule=score, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib"
-        )
-
     def _margins(self, model: Any, guard: Callable[[], None]) -> None:
         sets = self.sets
         prices, depth = self.judge.prices, self.problem.depth
@@ -320,38 +312,31 @@ class SVM1Model:
             guard()
             return [model.e[i, leaf] for leaf in topology.terminals_below(2 * b + side, depth)]
 
-        def wrong_side(_: Any, i: int, b: int, side: int) -> Any:
-            there = below(i, b, side)
-            values = [1.0, *[prices.big_m] * len(there)]
-            return None, linear(values, [sides[side][1][i, b], *there]), prices.big_m
-
-        def margin(width: float, own: list[Any], i: int, b: int, side: int) -> Any:
+        def kept(width: float, own: list[Any], i: int, b: int, side: int) -> Any:
             there = below(i, b, side)
             tests = self._tests_value(model, b) if has_subsets else []
             values = [*[1.0] * len(own), *[-width] * len(there), *[width] * len(tests)]
             return 0.0, linear(values, [*own, *there, *tests]), None
 
-        model.wrong_side = pyo.Constraint(
-            sets.I,
-            sets.B,
-            (0, 1),
-            rule=wrong_side,
-            doc="(1g), (1i) p of the other side <= M (1 - sum_l e_il)",
-        )
-        model.margin = pyo.Constraint(
-            sets.I,
-            sets.B,
-            (0, 1),
-            rule=lambda _, i, b, side: margin(
-                prices.margin, [sides[side][0][i, b], model.m[i, b]], i, b, side
-            ),
-            doc="(1h), (1j) p of the own side + m_ib >= epsilon (sum_l e_il - H_b)",
-        )
+        doc = "(1g), (1i) p of the other side <= M (1 - sum_l e_il)"
+
+        @model.Constraint(sets.I, sets.B, (0, 1), doc=doc)
+        def wrong_side(_: Any, i: int, b: int, side: int) -> Any:
+            there = below(i, b, side)
+            values = [1.0, *[prices.big_m] * len(there)]
+            return None, linear(values, [sides[side][1][i, b], *there]), prices.big_m
+
+        doc = "(1h), (1j) p of the own side + m_ib >= epsilon (sum_l e_il - H_b)"
+
+        @model.Constraint(sets.I, sets.B, (0, 1), doc=doc)
+        def margin(_: Any, i: int, b: int, side: int) -> Any:
+            return kept(prices.margin, [sides[side][0][i, b], model.m[i, b]], i, b, side)
+
         if prices.right:
             model.strict = pyo.Constraint(
                 sets.I,
                 sets.B,
-                rule=lambda _, i, b: margin(prices.right, [model.p_minus[i, b]], i, b, 1),
+                rule=lambda _, i, b: kept(prices.right, [model.p_minus[i, b]], i, b, 1),
                 doc="right-goers are off the plane: p-_ib >= distance (sum_l e_il - H_b)",
             )
 
@@ -364,14 +349,15 @@ class SVM1Model:
         model.one_test = pyo.Constraint(
             B, rule=lambda _, b: pyo.quicksum(self._tests_value(model, b)) <= 1, doc="H_b <= 1"
         )
-        model.value_of_test = pyo.Constraint(
-            B,
-            pairs,
-            rule=lambda _, b, g, v: model.s[b, g, v] <= model.h_cat[b, g],
-            doc="s_bjv <= h_bj",
-        )
 
-        def by_value(_: Any, i: int, b: int, side: int) -> Any:
+        @model.Constraint(B, pairs, doc="s_bjv <= h_bj")
+        def value_of_test(_, b, g, v):
+            return model.s[b, g, v] <= model.h_cat[b, g]
+
+        doc = "left: s of the value >= sum_l e_il + H_b - 1; right: <= 2 - sum_l e_il - H_b"
+
+        @model.Constraint(sets.I, B, (0, 1), doc=doc)
+        def go_by_value(_: Any, i: int, b: int, side: int) -> Any:
             guard()
             own = [model.s[b, g, int(v)] for g, v in enumerate(self.values[i]) if v >= 0]
             there = [model.e[i, leaf] for leaf in topology.terminals_below(2 * b + side, depth)]
@@ -382,22 +368,12 @@ class SVM1Model:
                 return -1.0, linear(values, terms), None
             return None, linear([1.0] * len(terms), terms), 2.0
 
-        model.go_by_value = pyo.Constraint(
-            sets.I,
-            B,
-            (0, 1),
-            rule=by_value,
-            doc="left: s of the value >= sum_l e_il + H_b - 1; right: <= 2 - sum_l e_il - H_b",
-        )
-        model.no_plane = pyo.Constraint(
-            B,
-            sets.columns,
-            rule=lambda _, b, j: (
-                model.h_plus[b, j] + model.h_minus[b, j]
-                <= WEIGHT_BOX * (1 - pyo.quicksum(self._tests_value(model, b)))
-            ),
-            doc="H_b - 1 <= h_bj <= 1 - H_b, with the box of the weights",
-        )
+        doc = "H_b - 1 <= h_bj <= 1 - H_b, with the box of the weights"
+
+        @model.Constraint(B, sets.columns, doc=doc)
+        def no_plane(_: Any, b: int, j: int) -> Any:
+            box = WEIGHT_BOX * (1 - pyo.quicksum(self._tests_value(model, b)))
+            return model.h_plus[b, j] + model.h_minus[b, j] <= box
 
     def _binary_labels(self, model: Any, guard: Callable[[], None]) -> None:
         sets = self.sets
@@ -405,12 +381,11 @@ class SVM1Model:
         model.k = pyo.Var(sets.L, sets.K, domain=pyo.Binary, doc="k_lc: leaf l predicts class c")
         equations.add_one_label(model, sets, model.k, doc="sum_c k_lc = 1")
 
+        @model.Constraint(sets.I, sets.L, doc="c_i >= e_il - k_l,y(i)")
         def wrong(_: Any, i: int, leaf: int) -> Any:
             guard()
             terms = [model.c[i], model.e[i, leaf], model.k[leaf, int(y[i])]]
             return 0.0, linear([1.0, -1.0, 1.0], terms), None
-
-        model.wrong = pyo.Constraint(sets.I, sets.L, rule=wrong, doc="c_i >= e_il - k_l,y(i)")
 
     def _published_labels(self, model: Any, guard: Callable[[], None]) -> None:
         sets = self.sets
@@ -423,40 +398,29 @@ class SVM1Model:
             guard()
             return pyo.quicksum(model.w[i, leaf] for leaf in L)
 
-        model.error_above = pyo.Constraint(
-            I,
-            rule=lambda _, i: int(y[i]) - predicted(i) >= (int(y[i]) - Y) * model.c[i],
-            doc="(1b) (y_i - Y) c_i <= y_i - sum_l w_il",
-        )
-        model.error_below = pyo.Constraint(
-            I,
-            rule=lambda _, i: int(y[i]) - predicted(i) <= (int(y[i]) - 1) * model.c[i],
-            doc="(1b) y_i - sum_l w_il <= (y_i - 1) c_i",
-        )
-        model.product_low = pyo.Constraint(
-            I,
-            L,
-            rule=lambda _, i, leaf: model.w[i, leaf] >= model.e[i, leaf],
-            doc="(1d) w_il >= e_il",
-        )
-        model.product_gap = pyo.Constraint(
-            I,
-            L,
-            rule=lambda _, i, leaf: model.u[leaf] - model.w[i, leaf] + model.e[i, leaf] >= 1,
-            doc="(1d) u_l - w_il + e_il >= 1",
-        )
-        model.product_label = pyo.Constraint(
-            I,
-            L,
-            rule=lambda _, i, leaf: Y * model.e[i, leaf] + model.u[leaf] - model.w[i, leaf] <= Y,
-            doc="(1e) Y e_il + u_l - w_il <= Y",
-        )
-        model.product_high = pyo.Constraint(
-            I,
-            L,
-            rule=lambda _, i, leaf: model.w[i, leaf] <= Y * model.e[i, leaf],
-            doc="(1e) w_il <= Y e_il",
-        )
+        @model.Constraint(I, doc="(1b) (y_i - Y) c_i <= y_i - sum_l w_il")
+        def error_above(_, i):
+            return int(y[i]) - predicted(i) >= (int(y[i]) - Y) * model.c[i]
+
+        @model.Constraint(I, doc="(1b) y_i - sum_l w_il <= (y_i - 1) c_i")
+        def error_below(_, i):
+            return int(y[i]) - predicted(i) <= (int(y[i]) - 1) * model.c[i]
+
+        @model.Constraint(I, L, doc="(1d) w_il >= e_il")
+        def product_low(_, i, leaf):
+            return model.w[i, leaf] >= model.e[i, leaf]
+
+        @model.Constraint(I, L, doc="(1d) u_l - w_il + e_il >= 1")
+        def product_gap(_, i, leaf):
+            return model.u[leaf] - model.w[i, leaf] + model.e[i, leaf] >= 1
+
+        @model.Constraint(I, L, doc="(1e) Y e_il + u_l - w_il <= Y")
+        def product_label(_, i, leaf):
+            return Y * model.e[i, leaf] + model.u[leaf] - model.w[i, leaf] <= Y
+
+        @model.Constraint(I, L, doc="(1e) w_il <= Y e_il")
+        def product_high(_, i, leaf):
+            return model.w[i, leaf] <= Y * model.e[i, leaf]
 
     def _objective(self, model: Any) -> None:
         sets = self.sets
@@ -465,11 +429,8 @@ class SVM1Model:
         missing = pyo.quicksum(
             prices.missing * w * model.m[i, b] for i, w in enumerate(weights) for b in sets.B
         )
-        norm = pyo.quicksum(
-            prices.norm * (model.h_plus[b, j] + model.h_minus[b, j])
-            for b in sets.B
-            for j in sets.columns
-        )
+        sizes = (model.h_plus[b, j] + model.h_minus[b, j] for b in sets.B for j in sets.columns)
+        norm = pyo.quicksum(prices.norm * size for size in sizes)
         model.objective = pyo.Objective(
             expr=wrong + missing + norm,
             sense=pyo.minimize,

@@ -1,7 +1,5 @@
 """Trees of SVM1-ODT: how they are judged by routing, found and polished."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -126,13 +124,8 @@ class SVM1Trees:
             float(params[price] if params[scaled] is None else params[scaled] / epsilon)
             for price, scaled in (("alpha1", "margin_price"), ("alpha2", "norm_price"))
         )
-        return MarginPrices(
-            missing,
-            norm,
-            epsilon,
-            max(LEAST_DISTANCE, thinned) * big_m if params["strict"] else 0.0,
-            big_m,
-        )
+        distance = max(LEAST_DISTANCE, thinned) * big_m if params["strict"] else 0.0
+        return MarginPrices(missing, norm, epsilon, distance, big_m)
 
     @cached_property
     def sets(self) -> TreeSets:
@@ -242,8 +235,6 @@ class SVM1Trees:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
         return labelled_tree(planes, leaves, self.space.X, self.problem)
 
-    # --- the exact search ------------------------------------------------------------------
-
     @property
     def task(self) -> assignment.AssignmentTask | None:
         """Problem of the exact search; None with subsets of values, which are no planes.
@@ -259,24 +250,11 @@ class SVM1Trees:
         ):
             return None
         rows, reach = self.sets.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
-        return assignment.AssignmentTask(
-            assignment.AssignmentProblem(
-                rows.X[:, columns],
-                rows.y,
-                rows.weights,
-                problem.n_classes,
-                problem.depth,
-                prices.missing * unit,
-                prices.norm * unit,
-                reach / unit,
-                0.5 * GAP,
-                clearance=clearance,
-                box=WEIGHT_BOX / unit,
-            ),
-            self._of_search,
-            rows.group_of,
-            np.array(columns),
-        )
+        merged = rows.X[:, columns], rows.y, rows.weights, problem.n_classes, problem.depth
+        numbers = prices.missing * unit, prices.norm * unit, reach / unit, 0.5 * GAP
+        box = WEIGHT_BOX / unit
+        asked = assignment.AssignmentProblem(*merged, *numbers, clearance=clearance, box=box)
+        return assignment.AssignmentTask(asked, self._of_search, rows.group_of, np.array(columns))
 
     @property
     def _unit(self) -> float:
@@ -292,8 +270,6 @@ class SVM1Trees:
             else:
                 found.set(node, 0.0, 1.0 if offset < 0 else -1.0)
         return self.polish(self._of_planes(found))
-
-    # --- finding and polishing trees -------------------------------------------------------
 
     def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield polished CART trees, then trees of the search in the objective itself."""
@@ -318,8 +294,7 @@ class SVM1Trees:
         rng = np.random.default_rng(self.problem.seed)
         while time.perf_counter() < deadline:
             some = np.sort(rng.choice(len(rows.y), SAMPLED_ROWS, replace=False))
-            scale = float(rows.weights.sum() / rows.weights[some].sum())
-            sampled = self.margin_search(some, scale)
+            sampled = self.margin_search(some, float(rows.weights.sum() / rows.weights[some].sum()))
             starts = [] if search.best is None else [sampled.made_exact(search.best)]
             for planes in sampled.search(starts, SAMPLE_SHARE * seconds):
                 if search.best is None:
@@ -345,8 +320,7 @@ class SVM1Trees:
         """Planes of a tree without subsets; below its leaves rows go left."""
         planes = PlaneTree.empty(self.problem.depth, len(self.space.columns))
         for node, split in tree.splits.items():
-            weights = split.dense(tree.n_features)[self.space.columns]
-            planes.set(node, weights, split.solved_offset)
+            planes.set(node, split.dense(tree.n_features)[self.space.columns], split.solved_offset)
         return planes
 
     def _of_planes(self, found: PlaneTree) -> Tree:

@@ -16,8 +16,6 @@ Many chains together bound the weight that any tree gets right, by a linear prog
 its multipliers alone prove the bound (`most_correct`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -134,16 +132,8 @@ class _Program:
     def __init__(self, counts: FloatArray, hits: IntArray) -> None:
         n, size = len(counts), len(hits)
         one = csr_matrix((np.ones(size), (hits[:, 0], np.arange(size))), (n, size))
-        self._highs = quiet_solver(
-            linear_program(
-                -counts[tuple(hits.T)],
-                np.zeros(size),
-                np.ones(size),
-                one,
-                np.full(n, -np.inf),
-                np.ones(n),
-            )
-        )
+        cost, ends = -counts[tuple(hits.T)], (np.full(n, -np.inf), np.ones(n))
+        self._highs = quiet_solver(linear_program(cost, np.zeros(size), np.ones(size), one, *ends))
         self._points = n
         self._solve()
 

@@ -19,8 +19,6 @@ References
 Keegan, Forbes, "Accelerated BendOCT": (13) to (22).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +87,7 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     """
     hits = np.flatnonzero(instance.weight > 0)
     X, y = instance.is_one[hits], instance.target[hits]
-    generator = np.random.default_rng(1)
-    keys = generator.integers(1, 2**63, X.shape[1], dtype=np.uint64)
+    keys = np.random.default_rng(1).integers(1, 2**63, X.shape[1], dtype=np.uint64)
     # Sums of random numbers tell rows apart; of what they call equal, columns are compared.
     whole = (X * keys).sum(axis=1, dtype=np.uint64)
     split_sets: list[tuple[int, ...]] = []
@@ -115,12 +112,9 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
             break
     groups = [group for part in parts for group in part]
     sizes = np.array([len(group) for group in groups], np.int64)
-    return EquivalentSets(
-        tuple(split_sets),
-        np.concatenate(groups) if groups else np.zeros(0, np.int64),
-        np.cumsum(sizes) - sizes,
-        np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
-    )
+    members = np.concatenate(groups) if groups else np.zeros(0, np.int64)
+    set_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return EquivalentSets(tuple(split_sets), members, np.cumsum(sizes) - sizes, set_of)
 
 
 def _differences(X: np.ndarray, y: np.ndarray, split_size: int) -> list[tuple[int, ...]]:
@@ -138,8 +132,7 @@ def _differences(X: np.ndarray, y: np.ndarray, split_size: int) -> list[tuple[in
         for size in range(1, split_size + 1):
             chosen = np.abs(distance[i, j] - size) < 0.5
             if chosen.any():
-                differs = X[block][i[chosen]] ^ X[j[chosen]]
-                sets = np.nonzero(differs)[1].reshape(-1, size)
+                sets = np.nonzero(X[block][i[chosen]] ^ X[j[chosen]])[1].reshape(-1, size)
                 found.update(map(tuple, np.unique(sets, axis=0).tolist()))
     return sorted(found, key=lambda s: (len(s), s))
 
@@ -202,8 +195,6 @@ class EquivalentPointCuts:
         self._pattern = instance.pattern[sets.members[self._set_start]]
         self._splits, self._zeros, self._ones = sets.incidence(instance.X[self._pattern])
 
-    # -- beta ----------------------------------------------------------------------------------
-
     def indicator(self, point: TreePoint) -> Indicator:
         """Smallest beta of every set at a point and how it is made of sums over b."""
         n_sets, n_branch = len(self.sets), self.layout.n_branch
@@ -262,8 +253,6 @@ class EquivalentPointCuts:
                     reach[2 * m + side] = 0.5 * reach[m]
         return Indicator(alpha[1], reach, factors[0], factors[1])
 
-    # -- rows ----------------------------------------------------------------------------------
-
     def separate(self, point: TreePoint, tolerance: float) -> list[Cuts]:
         """Return the most violated inequalities of a point."""
         if not len(self.sets) or not self.layout.n_branch:
@@ -271,9 +260,8 @@ class EquivalentPointCuts:
         sets = self.sets
         beta = self.indicator(point)
         hit = point.hit[sets.members]
-        gained = np.bincount(
-            sets.set_of_group, np.add.reduceat(hit * self._member_weight, sets.group_start)
-        )
+        by_group = np.add.reduceat(hit * self._member_weight, sets.group_start)
+        gained = np.bincount(sets.set_of_group, by_group)
         excess = gained - self._bound - (self._total - self._bound) * beta.value
         # By the length of such a row where weights are 1, so that large sets do not come first.
         excess = excess / np.sqrt(self._total)
@@ -285,8 +273,7 @@ class EquivalentPointCuts:
             excess = np.maximum(choice, excess)
         violated = np.flatnonzero(excess > tolerance)
         if len(violated) > self.MOST:
-            order = np.argsort(-excess[violated], kind="stable")
-            violated = violated[order[: self.MOST]]
+            violated = violated[np.argsort(-excess[violated], kind="stable")[: self.MOST]]
         return self._rows(violated, by_choice[violated], beta, hit) if len(violated) else []
 
     def _class_level(self, hit: np.ndarray) -> np.ndarray:
@@ -299,10 +286,8 @@ class EquivalentPointCuts:
     def _rows(
         self, chosen: np.ndarray, by_choice: np.ndarray, beta: Indicator, hit: np.ndarray
     ) -> list[Cuts]:
-        builder = RowBuilder(self.layout)
-        factor = np.where(
-            by_choice, self._classes[chosen] - 1, self._total[chosen] - self._bound[chosen]
-        )
+        builder, spare = RowBuilder(self.layout), self._total[chosen] - self._bound[chosen]
+        factor = np.where(by_choice, self._classes[chosen] - 1, spare)
         builder.new_rows(np.where(by_choice, 1.0, self._bound[chosen]))
         first = np.searchsorted(self.sets.set_of_group, chosen)
         ends = np.append(self.sets.group_start[1:], len(self.sets.members))
@@ -311,17 +296,11 @@ class EquivalentPointCuts:
                 part = np.arange(self.sets.group_start[g], ends[g])
                 builder.add(row, *self._hit_terms(part, g, hit, bool(by_choice[row])))
         self._add_indicator(builder, chosen, factor, beta)
-        j = int(chosen[0])
-        builder.pictures = [
-            {
-                "split_set": [int(self.instance.feature[f]) for f in self.sets.split_sets[j]],
-                "rows": [
-                    int(self.instance.sample[self.instance.pattern[h]])
-                    for group in self.sets.groups(j)
-                    for h in group
-                ],
-            }
-        ]
+        j, instance = int(chosen[0]), self.instance
+        features = [int(instance.feature[f]) for f in self.sets.split_sets[j]]
+        samples = (instance.sample[instance.pattern[hits]] for hits in self.sets.groups(j))
+        rows = [int(row) for part in samples for row in part]
+        builder.pictures = [{"split_set": features, "rows": rows}]
         return builder.finish(self.kind, LIFE)
 
     def _hit_terms(
@@ -331,8 +310,7 @@ class EquivalentPointCuts:
         if not by_choice:
             return self.layout.hit(members), self._member_weight[part]
         if self.form.disaggregated:
-            best = members[[int(hit[part].argmax())]]
-            return self.layout.hit(best), np.ones(1)
+            return self.layout.hit(members[[int(hit[part].argmax())]]), np.ones(1)
         return self.layout.hit(members), self._member_weight[part] / self._group_weight[group]
 
     def _add_indicator(
@@ -347,8 +325,7 @@ class EquivalentPointCuts:
             left, right = beta.left[m, chosen], beta.right[m, chosen]
             weights = np.where(is_one, right[:, None], left[:, None])
             weights = np.where(is_split, beta.inside[m, chosen][:, None], weights)
-            ones = is_one.sum(axis=1)
-            base = np.where(2 * ones > layout.n_features, right, left)
+            base = np.where(2 * is_one.sum(axis=1) > layout.n_features, right, left)
             rest = weights - base[:, None]
             r, f = np.nonzero(rest)
             builder.add(r, layout.branch(m, f), -factor[r] * rest[r, f])

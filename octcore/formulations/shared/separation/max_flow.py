@@ -15,8 +15,6 @@ Aghaei, Gomez, Vayanos, "Strong optimal classification trees"; Keegan, Forbes, "
 BendOCT": the cuts are (9) and (10) there, the strengthened form at terminal nodes is (12).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,11 +113,9 @@ class BendersCuts:
             inside = node <= self.layout.n_branch
             at = np.where(inside, node, 1) - 1
             moves = inside & branches[at]
-            side = self.instance.is_one[chosen, tested[at]]
-            node = np.where(moves, 2 * node + side, node)
+            node = np.where(moves, 2 * node + self.instance.is_one[chosen, tested[at]], node)
         terminal = node > self.layout.n_branch
-        sibling = np.where(terminal, node ^ 1, 1)
-        own = point.label[sibling - 1, self.instance.target[chosen]]
+        own = point.label[np.where(terminal, node ^ 1, 1) - 1, self.instance.target[chosen]]
         return np.where(terminal & (own < 0.5), node // 2, 0)
 
     def _rows(self, flow: Flow, chosen: np.ndarray, halved: np.ndarray) -> list[Cuts]:
@@ -145,8 +141,7 @@ class BendersCuts:
                 half = arcs & (halved == m)
                 self._add_arcs(builder, m, own[arcs & ~half], chosen, goes_right, 1.0)
                 self._add_arcs(builder, m, own[half], chosen, goes_right, 0.5)
-                other = layout.label(2 * m + int(goes_right), target[half])
-                builder.add(own[half], other, -0.5)
+                builder.add(own[half], layout.label(2 * m + int(goes_right), target[half]), -0.5)
         builder.pictures = [self._picture(flow, above, int(h), r) for r, h in enumerate(chosen[:2])]
         return builder.finish("strengthened" if halved.any() else self.kind, LIFE)
 
@@ -163,8 +158,7 @@ class BendersCuts:
         if not len(rows):
             return
         layout = self.layout
-        hits = chosen[rows]
-        sparse = self._mostly_zero[hits] == goes_right
+        sparse = self._mostly_zero[chosen[rows]] == goes_right
         direct, through = rows[sparse], rows[~sparse]
         if len(direct):
             i, f = np.nonzero(self.instance.is_one[chosen[direct]] == goes_right)

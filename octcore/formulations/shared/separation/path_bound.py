@@ -39,8 +39,6 @@ structure (26).  The objective form is ours.
 Savelsbergh, "Preprocessing and probing techniques for mixed integer programming problems", 1994.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -77,19 +75,16 @@ class TreePath:
     """Which hits take the path, boolean, shape ``(n_hits,)``."""
 
     @classmethod
-    def root(cls, instance: Instance) -> TreePath:
+    def root(cls, instance: Instance) -> "TreePath":
         """Make the empty path."""
         return cls((), 1, instance.weight > 0)
 
-    def step(self, feature: int, instance: Instance) -> tuple[TreePath, TreePath]:
+    def step(self, feature: int, instance: Instance) -> "tuple[TreePath, TreePath]":
         """Go on to both children of a split."""
-        right = instance.is_one[:, feature]
-        return tuple(
-            TreePath(
-                (*self.steps, (self.end, feature, side)), 2 * self.end + side, self.rows & rows
-            )
-            for side, rows in ((0, ~right), (1, right))
-        )  # type: ignore[return-value]
+        right, child = instance.is_one[:, feature], 2 * self.end
+        first, second = ((*self.steps, (self.end, feature, side)) for side in (0, 1))
+        left = TreePath(first, child, self.rows & ~right)
+        return left, TreePath(second, child + 1, self.rows & right)
 
     def picture(self, instance: Instance) -> dict[str, object]:
         """Steps in encoded columns, and the end."""
@@ -147,7 +142,7 @@ class PathBoundCuts:
 
     layout: TreeLayout
     instance: Instance
-    subtree: Callable[[np.ndarray], BestSubtree]
+    subtree: "Callable[[np.ndarray], BestSubtree]"
     """Canonical best subtree of depth two on the hits of a boolean mask."""
     penalty: float
     """Price of a leaf on the scale of the weights."""
@@ -157,8 +152,6 @@ class PathBoundCuts:
     """Paths are followed while their own mass stays above this."""
     MOST_PATHS, MOST_SUBTREES = 40, 200
     """Most paths that one call finds, and most subtrees that it computes."""
-
-    # -- writing -------------------------------------------------------------------------------
 
     def rows(self, paths: Iterable[TreePath]) -> list[Cuts]:
         """Write the rows of some paths; paths without rows say nothing."""
@@ -204,8 +197,6 @@ class PathBoundCuts:
             values.append(1.0)
         return np.array(places), np.array(values)
 
-    # -- finding -------------------------------------------------------------------------------
-
     def separate(self, point: TreePoint, tolerance: float = 1e-3) -> list[Cuts]:
         """Return the rows of paths of which at least one form is violated."""
         found: list[TreePath] = []
@@ -242,8 +233,7 @@ class PathBoundCuts:
                 return True
         wrong = float(weight[best.wrong].sum())
         if self.forms.negative and wrong:
-            share = float((weight * point.hit)[best.wrong].sum()) / wrong
-            if share > relax + tolerance:
+            if float((weight * point.hit)[best.wrong].sum()) / wrong > relax + tolerance:
                 return True
         if self.forms.basic and gained > total - wrong + wrong * relax + tolerance * total:
             return True
@@ -332,8 +322,7 @@ class ValueRows:
         layout, weight, m = self.layout, self.instance.weight, path.end
         hits = np.flatnonzero(path.rows)
         height = layout.height(m)
-        tally = np.bincount(self.instance.target[hits], weight[hits])
-        leaf = float(tally.max()) - self.penalty
+        leaf = float(np.bincount(self.instance.target[hits], weight[hits]).max()) - self.penalty
         values = self.values(path.rows, height) if height else np.zeros(0)
         total = float(weight[hits].sum())
         # Where the path is not taken the left side is at most the weight of the rows, and the

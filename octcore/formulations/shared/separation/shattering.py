@@ -10,8 +10,6 @@ point whose system (16) has no solution.  Minimal sets have at most p + 2 points
 one node holds at all nodes, and with the sides exchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +50,7 @@ class ShatteredSet:
         return len(self.left) + len(self.right)
 
     @property
-    def mirrored(self) -> ShatteredSet:
+    def mirrored(self) -> "ShatteredSet":
         """The same points with the sides exchanged."""
         return ShatteredSet(self.right, self.left)
 
@@ -285,14 +283,10 @@ class ShatteringSeparator:
 def _with_row(matrix: csr_matrix, points: tuple[int, ...], n_points: int) -> csr_matrix:
     """Append an incidence row; the arrays are extended, nothing is sorted again."""
     count = len(points)
-    return csr_matrix(
-        (
-            np.append(matrix.data, np.ones(count)),
-            np.append(matrix.indices, np.array(points, dtype=matrix.indices.dtype)),
-            np.append(matrix.indptr, matrix.indptr[-1] + count),
-        ),
-        (len(matrix.indptr), n_points),
-    )
+    indices = np.append(matrix.indices, np.array(points, dtype=matrix.indices.dtype))
+    ends = np.append(matrix.indptr, matrix.indptr[-1] + count)
+    entries = np.append(matrix.data, np.ones(count)), indices, ends
+    return csr_matrix(entries, (len(matrix.indptr), n_points))
 
 
 def table_columns(component: Any, n_points: int, nodes: range) -> Callable[[Columns], Routing]:

@@ -11,8 +11,6 @@ Variables are numbered in one flat order, node by node::
 A *pattern* is a group of rows with equal features; a *hit* is a pattern with a class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
