@@ -20,8 +20,6 @@ one of such labellings is asked for, and where both halves of the labels are ali
 that is decided keeps to the left half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
@@ -116,7 +114,7 @@ class _Checker:
     weights: Array
 
     @classmethod
-    def of(cls, data: AssignmentData, group: Array, columns: Array) -> _Checker:
+    def of(cls, data: AssignmentData, group: Array, columns: Array) -> "_Checker":
         """Merge rows as the search did, if they are alike and no column is forgotten."""
         group, columns = np.asarray(group, int), np.asarray(columns, int)
         if group.shape != data.y.shape or sorted(set(group.tolist())) != list(
@@ -179,10 +177,8 @@ class _Checker:
         reach, box = self.data.reach
         excess = np.maximum(0.0, balance + lost[:, None] - self.data.norm).sum(axis=1)
         largest = balance.max(axis=1, initial=0.0) + lost
-        share = np.minimum(
-            1.0, np.divide(self.data.norm, largest, out=np.ones(len(value)), where=largest > 0)
-        )
-        best = np.maximum(share * value, value - box * excess)
+        share = np.divide(self.data.norm, largest, out=np.ones(len(value)), where=largest > 0)
+        best = np.maximum(np.minimum(1.0, share) * value, value - box * excess)
         return np.maximum(0.0, best - reach * (beyond + ROUNDING * lost))
 
     def _is_impossible(self, side: Array, nu: Array, used: Array) -> Array:
@@ -193,9 +189,8 @@ class _Checker:
         safe = [np.where(both, s, 1.0)[:, None] for s in sums]
         apart = np.abs((left / safe[0]) @ self.x - (right / safe[1]) @ self.x)
         assert self.data.strip is not None
-        nearer = (apart * used).max(axis=1, initial=0.0) + ROUNDING * np.abs(self.x).max(
-            initial=0.0
-        )
+        rounding = ROUNDING * np.abs(self.x).max(initial=0.0)
+        nearer = (apart * used).max(axis=1, initial=0.0) + rounding
         # Scores of two such points differ by their distance at most; the strip asks for more.
         return both & (nearer < self.data.strip * (1 - GAP_SLACK))
 
@@ -211,8 +206,7 @@ class _Checker:
         )
         gap = np.maximum(low[-1] - high[1], low[1] - high[-1])
         alone = gap >= self.data.strip * (1 - GAP_SLACK)
-        eligible = np.where((n_paid > 0)[:, None], paid, used)
-        needed = np.where((alone & eligible).any(axis=1), 1, 2)
+        needed = np.where((alone & np.where((n_paid > 0)[:, None], paid, used)).any(axis=1), 1, 2)
         both = (side == 1).any(axis=1) & (side == -1).any(axis=1)
         return np.maximum(n_paid, np.where(both, needed, 0))
 
@@ -243,18 +237,12 @@ class _Replay:
     is_complete: bool = False
 
     @classmethod
-    def of(cls, checker: _Checker, labels: tuple[int, ...]) -> _Replay:
+    def of(cls, checker: "_Checker", labels: tuple[int, ...]) -> "_Replay":
         """Begin: rows of classes that no leaf names are errors."""
         nameless = ~np.isin(checker.y, labels)
         shape = checker.n_branch, checker.x.shape[1]
-        return cls(
-            checker,
-            labels,
-            np.where(nameless, ERROR, FREE),
-            float(checker.weights[nameless].sum()),
-            np.zeros(shape, bool),
-            np.ones(shape, bool),
-        )
+        there, cost = np.where(nameless, ERROR, FREE), float(checker.weights[nameless].sum())
+        return cls(checker, labels, there, cost, np.zeros(shape, bool), np.ones(shape, bool))
 
     @property
     def is_full(self) -> bool:
@@ -293,12 +281,9 @@ class _Replay:
                 if len(rows) != len(multipliers) or not all(0 <= row < n for row in rows):
                     raise NotProvenError("a closed state is broken")
                 nu[node, number, rows] = multipliers
-        decided, errors, paid, used = (
-            np.array([state[part] for state in states]) for part in (0, 1, 3, 4)
-        )
+        parts = (np.array([state[part] for state in states]) for part in (0, 1, 3, 4))
+        decided, errors, paid, used = parts
         return self.checker.least(decided, errors, nu, paid, used)
-
-    # -- decisions ------------------------------------------------------------------------------
 
     def _decide(self, step: int) -> None:
         """Take the first option of a row, or of a column of a node."""

@@ -1,7 +1,5 @@
 """What a verification says, what a proof gives it, and how one is stopped."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

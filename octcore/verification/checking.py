@@ -1,7 +1,5 @@
 """Hold the claim of a run against what plain means derive."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping

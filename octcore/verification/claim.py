@@ -7,8 +7,6 @@ states that cover all trees and reach the bound.  What it yields is checked by t
 formulation; a tree that it meets and that is better than the bound refutes the claim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -93,8 +91,7 @@ class Claim:
 
         Without costs these are weights by class.
         """
-        room = self.costs.max(axis=1, keepdims=True) - self.costs
-        return self.weights[:, None] * room[self.y]
+        return self.weights[:, None] * (self.costs.max(axis=1, keepdims=True) - self.costs)[self.y]
 
     @cached_property
     def span(self) -> float:
@@ -260,8 +257,7 @@ def _goes_one_way(
         sides, values = sides[order], values[order]
         is_new = np.ones(len(sides), bool)
         is_new[1:] = (sides[1:] != sides[:-1]).any(axis=1)
-        is_last = np.append(is_new[1:], True)
-        kept = np.flatnonzero(is_new | is_last if raw == own else is_new)
+        kept = np.flatnonzero(is_new | np.append(is_new[1:], True) if raw == own else is_new)
         held[raw] = values[kept][np.argsort(rank[order][kept], kind="stable")]
     others = [raw for raw in columns if raw != own]
     shape = [len(held[raw]) for raw in (*others, own)]

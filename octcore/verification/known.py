@@ -13,8 +13,6 @@ are tried in turn until one decides.  A formulation that has no entry, and a set
 does not name, cannot be judged, and a run with it is "not verified: it cannot judge *name*".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +22,6 @@ from octcore.verification.base import Guard, Proven
 from octcore.verification.claim import FAIRNESS, Claim, Routed
 
 Proof = Callable[[Claim, Guard], Proven]
-
 SETTINGS = frozenset(
     {
         "formulation", "encoding", "depth", "params", "constraints", "engine", "time_limit", "gap",

@@ -18,8 +18,6 @@ left out, which gives back their half square, or paid for, whichever costs less.
 Equal rows go together, whatever their labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -81,7 +79,7 @@ class _Checker:
     claim: Claim
 
     @classmethod
-    def of(cls, claim: Claim) -> _Checker:
+    def of(cls, claim: Claim) -> "_Checker":
         """Merge equal rows; labels keep apart what features do not."""
         table = np.column_stack([np.asarray(claim.X, float), _signs(claim)])
         table, inverse = np.unique(table, axis=0, return_inverse=True)
@@ -106,8 +104,6 @@ class _Checker:
         """Features of a plane; as many as there are without budgets."""
         budget, p = _budget(self.claim, (node + 1).bit_length() - 1), self.x.shape[1]
         return p if budget is None else min(p, budget)
-
-    # -- one chunk of states --------------------------------------------------------------------
 
     def least(
         self, prefix: np.ndarray, multipliers: np.ndarray, kept: np.ndarray, allowed: np.ndarray
@@ -188,8 +184,6 @@ class _Checker:
         radius = float(np.linalg.norm(self.x, axis=1).max())
         return 1.0 + radius * float(np.sqrt(2.0 * max(self.claim.bound, 0.0)))
 
-    # -- all states -----------------------------------------------------------------------------
-
     def covers(self, prefix: np.ndarray, feature: np.ndarray, guard: Callable[[], None]) -> bool:
         """Whether every tree is in some state: every routing, with every choice of features.
 
@@ -267,8 +261,7 @@ def reach(claim: Claim, objective: float) -> float:
     score of -1 to 1, so that no score is farther from 0 than the norm times the distance of rows,
     and 1; a slack is 1 larger, and the model gives it half of the constant.
     """
-    paired = conflict_errors(claim.X, claim.of_rows, lambda: None)
-    spare = objective - _of_levels(claim, paired)
+    spare = objective - _of_levels(claim, conflict_errors(claim.X, claim.of_rows, lambda: None))
     ranges = np.sort(np.ptp(claim.X, axis=0))[::-1]
     if claim.formulation == "hfs-margot":
         budgets = [_budget(claim, level) or len(ranges) for level in range(claim.depth)]
@@ -282,8 +275,7 @@ def _of_levels(claim: Claim, paired: float) -> float:
 
 def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     """Bound by equal rows of both classes, whose slacks sum to two at least on every level."""
-    paired = conflict_errors(claim.X, claim.of_rows, guard)
-    return Proven(_of_levels(claim, paired), METHOD)
+    return Proven(_of_levels(claim, conflict_errors(claim.X, claim.of_rows, guard)), METHOD)
 
 
 def by_states(claim: Claim, guard: Guard) -> Proven:
@@ -305,15 +297,13 @@ def _worth(claim: Claim, routed: Routed, node: int, level: int, rows: np.ndarray
     is_leaf = node in claim.tree.labels
     if level == claim.depth:
         return 0.0 if is_leaf else np.inf
-    label = claim.tree.labels[node] if is_leaf else None
-    passed = _without_weights(claim, level, rows, label)
+    passed = _without_weights(claim, level, rows, claim.tree.labels[node] if is_leaf else None)
     passed += _worth(claim, routed, node, level + 1, rows)
     if is_leaf or not _labels_fit(claim, node, level):
         return passed
     cost = _plane_cost(claim, routed, node, level)
     for child in (2 * node, 2 * node + 1):
-        is_split = child in routed.rows
-        below = routed.rows[child] if is_split else np.flatnonzero(routed.leaf == child)
+        below = routed.rows[child] if child in routed.rows else np.flatnonzero(routed.leaf == child)
         cost += _worth(claim, routed, child, level + 1, below)
     return min(passed, cost)
 
@@ -354,7 +344,9 @@ def _plane_cost(claim: Claim, routed: Routed, node: int, level: int) -> float:
         return np.inf
     square = sum(weight * weight for _, weight in split.weights)
     slack = np.maximum(0.0, 1.0 - _signs(claim)[rows] * score)
-    price = _features_beyond(claim, len(split.weights), level)
+    budget = _budget(claim, level)
+    beyond = 0 if budget is None else max(0, len(split.weights) - budget)
+    price = _feature_price(claim) * beyond if beyond else 0.0  # it may be infinite
     return price + 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
 
 
@@ -367,9 +359,3 @@ def _budget(claim: Claim, level: int) -> int | None:
 def _feature_price(claim: Claim) -> float:
     """Price of a feature beyond the budget; infinite where there may be none."""
     return float(claim.params.get("alpha", np.inf))
-
-
-def _features_beyond(claim: Claim, used: int, level: int) -> float:
-    """Price of the features of a plane beyond the budget of its level."""
-    budget = _budget(claim, level)
-    return 0.0 if budget is None or used <= budget else _feature_price(claim) * (used - budget)

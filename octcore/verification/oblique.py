@@ -11,8 +11,6 @@ An error removes two changes of class at most, which leaves an error for every t
 ``I - 1``.  Multipliers of chains add up to a bound by weak duality, checked row by row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -40,9 +38,6 @@ COUNTS = "counts of rows and classes"
 BY_SOLVER = "the bound was proven by a solver of models, which is not replayed"
 
 
-# -- SVM1-ODT -----------------------------------------------------------------------------------
-
-
 def right_distance(claim: Claim) -> float:
     """Distance that right-goers of SVM1-ODT keep from a plane in strict mode."""
     thinned = STRICT_DISTANCE * min(1.0, STRICT_ROWS / max(1, len(claim.y)))
@@ -65,8 +60,7 @@ def svm1_worth(claim: Claim, routed: Routed) -> float:
             max((abs(weight) for _, weight in split.weights), default=0.0) > WEIGHT_BOX
         ):
             raise WrongError(f"scores or weights of node {node} are too large")
-        kept = np.where(right, -score - distance, score)[rows]
-        if kept.min(initial=0.0) < -SCORE_TOLERANCE:
+        if np.where(right, -score - distance, score)[rows].min(initial=0.0) < -SCORE_TOLERANCE:
             raise WrongError(f"a row is on the wrong side of the plane of node {node}")
         lacking = np.maximum(0.0, epsilon - np.where(right, -score, score)[rows])
         total += missing * float(claim.weights[rows] @ lacking)
@@ -77,12 +71,10 @@ def svm1_worth(claim: Claim, routed: Routed) -> float:
 def _svm1_prices(claim: Claim) -> tuple[float, float, float]:
     """alpha1, alpha2 and epsilon."""
     params, epsilon = claim.params, float(claim.params["epsilon"])
-    missing, norm = params.get("margin_price"), params.get("norm_price")
-    return (
-        float(params["alpha1"] if missing is None else missing / epsilon),
-        float(params["alpha2"] if norm is None else norm / epsilon),
-        epsilon,
-    )
+    pairs = ("margin_price", "alpha1"), ("norm_price", "alpha2")
+    asked = [(params.get(name), params[usual]) for name, usual in pairs]
+    first, second = (float(usual if own is None else own / epsilon) for own, usual in asked)
+    return first, second, epsilon
 
 
 def _has_subsets(claim: Claim) -> Array:
@@ -109,29 +101,20 @@ def svm1_by_steps(claim: Claim, guard: Guard) -> Proven:
         clearance = right_distance(claim) / unit
     X = np.asarray(claim.X, float)
     big_m, size = float(claim.params["big_m"]), np.abs(X).sum(axis=1).min(initial=np.inf)
-    data = AssignmentData(
-        X,
-        claim.y,
-        claim.weights,
-        claim.n_classes,
-        claim.depth,
-        missing * unit,
-        norm * unit,
-        ((big_m + WEIGHT_BOX * float(size)) / unit, WEIGHT_BOX / unit),
-        clearance=clearance,
-    )
+    prices = missing * unit, norm * unit
+    box = (big_m + WEIGHT_BOX * float(size)) / unit, WEIGHT_BOX / unit
+    of_rows = X, claim.y, claim.weights, claim.n_classes
+    data = AssignmentData(*of_rows, claim.depth, *prices, box, clearance=clearance)
     assert claim.bound is not None
     slack = svm1_slack(claim, claim.bound) + _rounded_scores(claim)
-    steps = found_again(claim, guard, svm1_worth, slack)
-    return check_steps(data, steps, claim.bound, guard)
+    return check_steps(data, found_again(claim, guard, svm1_worth, slack), claim.bound, guard)
 
 
 def svm1_by_counts(claim: Claim, guard: Guard) -> Proven:
     """Bound by conflicting rows and by classes that no leaf can name."""
     sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
     unnamed = float(sizes[: max(0, len(sizes) - 2**claim.depth)].sum())
-    conflicts = value.conflict_errors(claim.X, claim.of_rows, guard)
-    return Proven(max(conflicts, unnamed), COUNTS)
+    return Proven(max(value.conflict_errors(claim.X, claim.of_rows, guard), unnamed), COUNTS)
 
 
 def _rounded_scores(claim: Claim) -> float:
@@ -149,9 +132,6 @@ def svm1_rounding(claim: Claim, objective: float) -> float:
 def svm1_slack(claim: Claim, objective: float) -> float:
     """By how much values may differ: a small share of them, and rounding of the weights."""
     return 5e-7 * abs(objective) + 1e-12 * claim.total
-
-
-# -- OCT-H --------------------------------------------------------------------------------------
 
 
 def oct_h_worth(claim: Claim, routed: Routed) -> float:
@@ -219,22 +199,14 @@ def _stump_errors(claim: Claim, guard: Guard) -> float:
 def oct_h_by_steps(claim: Claim, guard: Guard) -> Proven:
     """Bound of OCT-H by replayed assignments; limits on leaves only say how deep trees are."""
     unit = _majority_errors(claim)
-    data = AssignmentData(
-        np.asarray(claim.X[:, claim.columns], float),
-        claim.y,
-        claim.weights,
-        claim.n_classes,
-        min(claim.depth, max(1, _most_leaves(claim) - 1)),
-        strip=float(claim.params["epsilon"]),
-        feature=float(claim.params["alpha"]) * unit,
-    )
+    X, depth = claim.X[:, claim.columns], min(claim.depth, max(1, _most_leaves(claim) - 1))
+    strip, feature = float(claim.params["epsilon"]), float(claim.params["alpha"]) * unit
+    of_rows = np.asarray(X, float), claim.y, claim.weights, claim.n_classes
+    data = AssignmentData(*of_rows, depth, strip=strip, feature=feature)
     assert claim.bound is not None
     found = check_steps(data, found_again(claim, guard, oct_h_worth), claim.bound * unit, guard)
     assert found.bound is not None
     return Proven(found.bound / unit, found.method)
-
-
-# -- MM-SVM-OCT ---------------------------------------------------------------------------------
 
 
 def largest_norm_worth(claim: Claim, routed: Routed) -> float:
@@ -291,16 +263,12 @@ def largest_norm_reach(claim: Claim, objective: float) -> float:
     The norm of a plane is bounded by the objective, and some row has a score of -1 to 1, so that no
     score is farther from 0 than the norm times the distance of rows, and 1; a slack is 1 larger.
     """
-    farthest = float(np.linalg.norm(np.ptp(claim.X, axis=0)))
-    return 2.0 + math.sqrt(2.0 * objective) * farthest
+    return 2.0 + math.sqrt(2.0 * objective) * float(np.linalg.norm(np.ptp(claim.X, axis=0)))
 
 
 def by_solver(claim: Claim, guard: Guard) -> Proven:
     """Nothing: what a solver proved is not proven again."""
     raise NotProvenError(BY_SOLVER)
-
-
-# -- S-OCT --------------------------------------------------------------------------------------
 
 
 BY_LINES = "chains of rows along lines"
@@ -332,8 +300,7 @@ def fewest_errors(claim: Claim, chains: Sequence[Mapping[str, Any]], guard: Guar
     for rows, classes, multiplier in read:
         if not _is_chain(claim.X[rows], classes, reach, guard):
             return None
-        errors = max(0, (len(rows) - claim.leaf_limit + 1) // 2)
-        most += multiplier * (len(rows) - errors)
+        most += multiplier * (len(rows) - max(0, (len(rows) - claim.leaf_limit + 1) // 2))
         np.subtract.at(worth, (group[rows], classes), multiplier)
     most += float(np.maximum(worth.max(axis=1), 0.0).sum())
     return claim.total - _rounded_down(most, claim.weights)

@@ -16,8 +16,6 @@ With a leaf size fewer rows may cost more.  Bounds are those without it; what th
 solved with it, cut by cut.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator
@@ -64,7 +62,7 @@ class Task:
     whole: Sheet | None = None
     known: dict[tuple[bytes, int, int, int], tuple[float, float]] = field(default_factory=dict)
     """Lower and upper bound by rows, depth, leaves and leaf size."""
-    nodes: dict[tuple[int, int], list[_Node]] = field(default_factory=dict)
+    nodes: "dict[tuple[int, int], list[_Node]]" = field(default_factory=dict)
     """By depth and leaves, those of all rows and columns, which later targets go on with."""
 
 
@@ -89,8 +87,7 @@ def least_cost(
     low, high = task.known.get(key, (0.0, np.inf))
     if low >= min(cutoff, high) - task.tolerance:
         return min(cutoff, high)
-    reach = min(leaf, cutoff)
-    found = float(by_column(task, sheet, depth, leaves, reach, relaxed=relaxed))
+    found = float(by_column(task, sheet, depth, leaves, min(leaf, cutoff), relaxed=relaxed))
     if task.group is None:
         task.known[key] = max(low, found), found if found < cutoff else high
     return found
@@ -131,13 +128,12 @@ def by_column(
 
 def _nodes(
     task: Task, sheet: Sheet, depth: int, leaves: int, roots: Array | None, relaxed: bool
-) -> Iterator[_Node]:
+) -> "Iterator[_Node]":
     """Ways to share the leaves, and to choose a feature for the root where that is told."""
     cuts = sheet.cuts
     allowed = np.ones(len(cuts), bool) if roots is None else np.isin(cuts.column, roots)
     if task.least > 1 and not relaxed:
-        n_rows = sheet.counts.sum()
-        allowed &= (cuts.rows >= task.least) & (n_rows - cuts.rows >= task.least)
+        allowed &= (cuts.rows >= task.least) & (sheet.counts.sum() - cuts.rows >= task.least)
     if task.group is None:
         parts = [(sheet, np.flatnonzero(allowed))]
     else:
@@ -280,8 +276,7 @@ class _Node:
         heavy = self.is_right_heavy[chosen].astype(int)
         every = np.arange(len(chosen))
         for side in (heavy, 1 - heavy):
-            may_split = np.array(self.depths)[side] >= 1
-            is_open = (cost.sum(axis=0) < limit) & may_split
+            is_open = (cost.sum(axis=0) < limit) & (np.array(self.depths)[side] >= 1)
             todo = np.flatnonzero(is_open & (cost[side, every] < leaf[side, every]))
             if len(todo):
                 lanes = left[todo] ^ (side[todo] == 1)[:, None]
@@ -316,18 +311,15 @@ class _Node:
         task, depth, leaves = self.task, self.depths[side], self.shares[side]
         target = np.minimum(_errors(lanes @ self.below.weights) + task.price, reach)
         if depth == 1:
-            split = self.below.best_splits(lanes, 1) + 2 * task.price
-            return np.minimum(target, split)
+            return np.minimum(target, self.below.best_splits(lanes, 1) + 2 * task.price)
         for share in range(max(1, leaves - 2), min(2, leaves - 1) + 1) if depth else ():
             shares, none = (share, min(2, leaves - share)), np.zeros(0, int)
-            node = _Node(task, self.below, self.below, none, 1, shares, True, lanes)
-            target = node.close(target)
+            target = _Node(task, self.below, self.below, none, 1, shares, True, lanes).close(target)
         return target
 
     def _solve_one(self, target: Array) -> Array:
         """Solve the cut in the middle, by weight, of the first run of open ones."""
-        follows = (np.diff(self.cuts) == 1) & (np.diff(self.chain) == 0)
-        ends = np.flatnonzero(~follows)
+        ends = np.flatnonzero(~((np.diff(self.cuts) == 1) & (np.diff(self.chain) == 0)))
         passed = self.passed[: ends[0] + 1 if len(ends) else len(self.cuts)]
         j = int(np.searchsorted(passed, (passed[0] + passed[-1]) / 2))
         limit = float(self._limit(target)[j] if target.ndim else self._limit(target))
@@ -338,8 +330,7 @@ class _Node:
         end = [len(passed) - 1, 0] if len(passed) >= LONG_RUN else [j, j]
         for side in (first, 1 - first):
             reach = limit + self.task.tolerance - self.low[1 - side][end[side]]
-            cost = self._side(parts, side, reach, True)
-            self.low[side][j] = max(self.low[side][j], cost)
+            self.low[side][j] = max(self.low[side][j], self._side(parts, side, reach, True))
             if self.low[0][j] + self.low[1][j] >= limit:
                 return target
         costs = [float(low[j]) for low in self.low]
@@ -469,8 +460,7 @@ def _uncoupled(
         return cutoff, CUTS
     task.guard.expects(n_sets * task.guard.elapsed)
     for _, chosen in _feature_sets(claim):
-        own = _task(claim, value, _columns(claim, chosen), task.guard)
-        cutoff = _least_on(claim, *own, cutoff)
+        cutoff = _least_on(claim, *_task(claim, value, _columns(claim, chosen), task.guard), cutoff)
     return cutoff, f"{CUTS} for each of {n_sets:,} sets of features"
 
 
@@ -512,8 +502,7 @@ def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Tas
     sheet, _ = make_sheet(claim.X, claim.gains, columns, claim.group, guard)
     guard.expects(expected_seconds(sheet, claim.depth))
     tolerance = ROUNDING * (claim.span + value.price)
-    once = claim.limits.get("feature_once_per_path")
-    group = claim.group if once else None
+    group = claim.group if claim.limits.get("feature_once_per_path") else None
     return Task(value.price, claim.least_rows, tolerance, guard, group, sheet), sheet
 
 
@@ -614,8 +603,7 @@ def make_sums(claim: Claim, columns: Array, guard: Guard, times: int = 1) -> Sum
     for k, floor in claim.recalls:
         of_class = claim.y == k
         if of_class.any():
-            least = (floor - SHARE_TOLERANCE) * of_class.sum()
-            floors.append((add(of_class, k), float(least)))
+            floors.append((add(of_class, k), float((floor - SHARE_TOLERANCE) * of_class.sum())))
     known: dict[bytes, int] = {}
     for a, b, gap in claim.parities:
         at = []
@@ -627,8 +615,7 @@ def make_sums(claim: Claim, columns: Array, guard: Guard, times: int = 1) -> Sum
                 known[key] = add(group, claim.positive_class)
             at += [known[key], float(group.sum())]
         gaps.append((int(at[0]), at[1], int(at[2]), at[3], gap))
-    shape = n_tests, len(wrong), 1 + len(blocks)
-    guard.expects(times * coupled_seconds(*shape, claim.depth))
+    guard.expects(times * coupled_seconds(n_tests, len(wrong), 1 + len(blocks), claim.depth))
     right = ~sheet.sides(np.arange(n_tests))
     group = claim.group[sheet.cuts.column]
     return Sums(right, group, sheet.counts, np.stack(blocks, axis=2), floors, gaps)
@@ -638,8 +625,7 @@ def coupled_seconds(n_tests: int, n_classes: int, width: int, depth: int) -> flo
     """Seconds of `coupled_optimum` at most: no two vectors are taken to be equal."""
     vectors, work = float(n_classes), 0.0
     for level in range(depth):
-        nodes = (2.0 * n_tests) ** (depth - 1 - level)
-        work += nodes * n_tests * vectors**2
+        work += (2.0 * n_tests) ** (depth - 1 - level) * n_tests * vectors**2
         vectors = n_classes + n_tests * vectors**2
     return SUM_SECONDS * width * work
 
@@ -705,16 +691,14 @@ class _Coupled:
         """One vector for every label of a leaf."""
         if self.sums.counts[rows].sum() < self.least:
             return np.empty((0, self.sums.width))
-        by_label = self.sums.of_label[:, rows].sum(axis=1)
-        return _least(np.insert(by_label, 1, 1.0, axis=1))
+        return _least(np.insert(self.sums.of_label[:, rows].sum(axis=1), 1, 1.0, axis=1))
 
 
 def _all_sums(right: Array, left: Array) -> Iterator[Array]:
     """Yield the sums of all pairs, a part at a time."""
     step = max(1, SUMS_AT_ONCE // max(1, len(left)))
     for start in range(0, len(right), step):
-        part = right[start : start + step]
-        yield (part[:, None] + left[None]).reshape(-1, right.shape[1])
+        yield (right[start : start + step][:, None] + left[None]).reshape(-1, right.shape[1])
 
 
 def _least(vectors: Array) -> Array:

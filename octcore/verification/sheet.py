@@ -5,8 +5,6 @@ per cut, whose sums are matrix products; those of many values are passed over in
 for many subsets (*lanes*) at once, whose sums stand in fields of one machine word where they fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,14 +106,10 @@ class Sheet:
         each = np.column_stack([self.weights, self.counts, self.of_conflicts])
         place, at = np.nonzero(self.ends)
         sums = self.left_of(np.ones((1, len(each)), bool), each)[0]
-        return Cuts(
-            np.concatenate([self.bit_column, self.column[place]]),
-            np.concatenate([self.bit_code, self.codes[place, self.order[place, at]]]),
-            np.concatenate([self.bit_chain, self.bit_chain.max(initial=-1) + 1 + place]),
-            sums[:, :-2],
-            sums[:, -2],
-            sums[:, -1],
-        )
+        codes = np.concatenate([self.bit_code, self.codes[place, self.order[place, at]]])
+        chain = np.concatenate([self.bit_chain, self.bit_chain.max(initial=-1) + 1 + place])
+        columns = np.concatenate([self.bit_column, self.column[place]])
+        return Cuts(columns, codes, chain, sums[:, :-2], sums[:, -2], sums[:, -1])
 
     def left_of(self, lanes: Array, each: Array) -> Array:
         """What subsets of the rows add up left of every cut, ``(n_lanes, n_cuts, n_sums)``.
@@ -139,7 +133,7 @@ class Sheet:
         left[~is_bit] = self.codes[place] <= self.cuts.code[many][:, None]
         return left
 
-    def at(self, kept: Array) -> Sheet:
+    def at(self, kept: Array) -> "Sheet":
         """Some of the rows, ``kept`` a mask; columns that do not part them are left out."""
         number = np.cumsum(kept) - 1
         n_rows = int(number[-1]) + 1
@@ -156,15 +150,14 @@ class Sheet:
         size = bits.sum(axis=0)
         parts = (size > 0) & (size < n_rows)
         # Two cuts of one chain that part these rows alike are one.
-        same = (self.bit_chain[1:] == self.bit_chain[:-1]) & (size[1:] == size[:-1])
-        parts[1:] &= ~same
+        parts[1:] &= ~((self.bit_chain[1:] == self.bit_chain[:-1]) & (size[1:] == size[:-1]))
         return Sheet(
             self.number[kept], self.weights[kept], self.counts[kept], self.column[varies], codes,
             order, bits[:, parts], self.bit_column[parts], self.bit_code[parts],
             self.bit_chain[parts],
         )  # fmt: skip
 
-    def on(self, columns: Array) -> Sheet:
+    def on(self, columns: Array) -> "Sheet":
         """The same rows on some columns."""
         many, few = np.isin(self.column, columns), np.isin(self.bit_column, columns)
         return replace(

@@ -7,8 +7,6 @@ Seconds, sizes of models and counts of nodes and cuts say how a solve went; nobo
 and nothing follows from them about the tree.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -71,8 +69,6 @@ BY_STATUS = {
     "error": {"error"},
 }
 """Why a solve with each status can have stopped."""
-
-
 Check = Callable[..., None]
 
 
@@ -135,8 +131,7 @@ def _check_status(stated: Stated) -> None:
     engine = run.settings.get("engine", "auto")
     if engine != "auto" and engine not in BY_ENGINE:
         raise NotProvenError(f"it cannot judge {engine}")
-    is_named = engine == "auto" or certificate.method in BY_ENGINE[engine]
-    if certificate.proven and not is_named:
+    if certificate.proven and not (engine == "auto" or certificate.method in BY_ENGINE[engine]):
         raise WrongError(f"{engine} does not prove by {certificate.method}")
     if certificate.method == "heuristic" and (run.bound is not None or certificate.proven):
         raise WrongError("a heuristic proves no bound")
@@ -259,9 +254,6 @@ def _better(stated: Stated, better: float, worse: float) -> bool:
     return stated.excess(better, worse) > stated.known.slack(stated.claim, worse)
 
 
-# -- values beside the tree -------------------------------------------------------------------
-
-
 def _check_intervals(stated: Stated, said: Mapping[Any, Any]) -> None:
     """How far thresholds may move, in raw units."""
     claim, routed = stated.claim, stated.routed
@@ -366,8 +358,7 @@ def _check_free(stated: Stated, proven: Proven, said: float) -> None:
 def _check_price(stated: Stated, proven: Proven, said: float) -> None:
     """What the side constraints cost, by the optimum without them as it is stated."""
     free = stated.run.extras.get("unconstrained_objective")
-    expected = None if free is None else max(0.0, free - stated.run.objective)
-    _compare("price", said, expected)
+    _compare("price", said, None if free is None else max(0.0, free - stated.run.objective))
 
 
 def _cannot_judge_thinner(stated: Stated, proven: Proven, said: Any) -> None:
@@ -395,8 +386,6 @@ OF_PROOF: Mapping[str, Check] = {
     "price": _check_price,
     "correct_with_thinner_gaps": _cannot_judge_thinner,
 }
-
-
 Holds = Callable[..., bool]
 """``holds(stated, *groups)``: whether a statement is true, by what its pattern caught."""
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
@@ -578,8 +567,7 @@ def _of_big_m(least: Callable[[Claim, float], float]) -> Mapping[str, Holds]:
     def beyond(stated: Stated, said: str) -> float:
         """Share by which it is larger than that."""
         objective = stated.claim.objective
-        needed = np.inf if objective is None else least(stated.claim, objective)
-        return float(said) / needed - 1.0
+        return float(said) / (np.inf if objective is None else least(stated.claim, objective)) - 1.0
 
     return {
         r"the big-M (\S+) forbids no tree that is at least as good": lambda stated, said: (

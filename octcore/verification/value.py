@@ -1,7 +1,5 @@
 """What errors and leaves are worth in the words of a formulation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -75,8 +73,7 @@ def value_of_gains(claim: Claim) -> Value:
 
 def slack(claim: Claim, objective: float) -> float:
     """Tolerance of the searches: a share of the total weight, in the objective."""
-    of_weight = TOLERANCE * claim.span * abs(value_of(claim).per_error)
-    return of_weight + rounding(claim, objective)
+    return TOLERANCE * claim.span * abs(value_of(claim).per_error) + rounding(claim, objective)
 
 
 def rounding(claim: Claim, objective: float) -> float:
@@ -144,8 +141,7 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     A single leaf errs on all but its class; a tree with a split has two leaves at least.
     """
     value = value_of(claim)
-    errors = conflict_errors(claim.X, claim.of_rows, guard)
-    return Proven(best_of(claim, value, errors), METHOD)
+    return Proven(best_of(claim, value, conflict_errors(claim.X, claim.of_rows, guard)), METHOD)
 
 
 def weight_of_minorities(claim: Claim) -> float:

@@ -4,8 +4,6 @@ Rows that no threshold tells apart are one *pattern*.  A tree costs the weight o
 gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -9,8 +9,6 @@ literal is a number, its negation -number.
 Format: https://gitlab.com/MIAOresearch/software/VeriPB, version 1.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -26,7 +24,7 @@ class Constraint:
     terms: dict[int, int]
     degree: int
 
-    def plus(self, other: Constraint) -> Constraint:
+    def plus(self, other: "Constraint") -> "Constraint":
         """The sum; of a literal and its negation one is left, as both together are 1."""
         terms, degree = dict(self.terms), self.degree + other.degree
         for literal, factor in other.terms.items():
@@ -40,22 +38,22 @@ class Constraint:
                 terms[literal] = terms.get(literal, 0) + factor - opposite
         return Constraint(terms, degree)
 
-    def times(self, factor: int) -> Constraint:
+    def times(self, factor: int) -> "Constraint":
         """A multiple."""
         return Constraint({lit: factor * c for lit, c in self.terms.items()}, factor * self.degree)
 
-    def negation(self) -> Constraint:
+    def negation(self) -> "Constraint":
         """What holds where this does not."""
         opposite = {-literal: factor for literal, factor in self.terms.items()}
         return Constraint(opposite, sum(self.terms.values()) - self.degree + 1)
 
-    def under(self, fixed: dict[int, bool]) -> Constraint:
+    def under(self, fixed: dict[int, bool]) -> "Constraint":
         """What is left where some variables are fixed."""
         kept = {lit: c for lit, c in self.terms.items() if abs(lit) not in fixed}
         met = sum(c for lit, c in self.terms.items() if fixed.get(abs(lit)) == (lit > 0))
         return Constraint(kept, self.degree - met)
 
-    def implies(self, other: Constraint) -> bool:
+    def implies(self, other: "Constraint") -> bool:
         """Whether leaving out terms is enough to get the other."""
         lost = sum(max(0, c - other.terms.get(lit, 0)) for lit, c in self.terms.items())
         return self.degree - lost >= other.degree

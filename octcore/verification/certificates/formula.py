@@ -18,8 +18,6 @@ value of a row: it goes right where the split is at one of the first q, and left
 of the others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -122,8 +120,7 @@ class Formula:
     @cached_property
     def variables(self) -> list[str]:
         """All variables."""
-        sizes = self.case.n_thresholds
-        places = [(j, s + 1) for j, size in enumerate(sizes) for s in range(size)]
+        places = [(j, s + 1) for j, size in enumerate(self.case.n_thresholds) for s in range(size)]
         splits = [u(n, *place) for n in self.inner for place in places]
         leaves = [leaf(n) for n in self.nodes]
         labels = [p(n, k) for n in self.nodes for k in range(self.case.n_labels)]

@@ -10,8 +10,6 @@ programming and decision diagram algorithms" (CP 2024); for the rules Bogaerts, 
 Nordström, "Certified dominance and symmetry breaking for combinatorial optimisation" (JAIR 2023).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -330,8 +328,7 @@ class Proof:
 
     def _a_leaf(self, node: int, cost: int) -> str:
         """There is a leaf under a node, or above it; times a cost."""
-        lowest = node << (self.case.depth + 1 - node.bit_length())
-        return f"{self.formula.one[lowest]} {cost} * +"
+        return f"{self.formula.one[node << (self.case.depth + 1 - node.bit_length())]} {cost} * +"
 
     def _more(self, node: int, rows: np.ndarray, limit: int | None) -> str:
         """The literal of more than a limit, defined; empty where the formula itself keeps it."""
