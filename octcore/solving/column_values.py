@@ -1,7 +1,5 @@
 """What every column, and every threshold of one, is worth at a node: the best tree, proven."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -50,7 +48,7 @@ class ColumnValue(Record):
 
 
 def column_values(
-    run: Run, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None, node: int = 1
+    run: "Run", time_limit: float = 60.0, cancel: Callable[[], bool] | None = None, node: int = 1
 ) -> tuple[ColumnValue, ...]:
     """Search the best tree with every raw column at a node, on the rows and columns of a run.
 
@@ -94,8 +92,7 @@ def column_values(
         best = answer(replace(asked, roots=columns), cancel=cancel, time_limit=left)
         value = None
         if best.bound is not None:
-            worth = rest - share * (1 - best.bound)
-            value = objective.from_count(worth * objective.weight_right)
+            value = objective.from_count((rest - share * (1 - best.bound)) * objective.weight_right)
         interval = None
         if best.tree is not None:
             root = best.tree.splits[1]
@@ -129,7 +126,7 @@ def _share(weights: np.ndarray, rows: np.ndarray) -> float:
 
 
 def threshold_values(
-    run: Run,
+    run: "Run",
     column: str,
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
@@ -149,11 +146,8 @@ def threshold_values(
     problem, objective, asked = univariate_question(run, "Columns have no values")
     encoding = run.encoding
     if column not in encoding.raw_features:
-        raise SettingsError(
-            "UNKNOWN_FEATURE",
-            f"There is no column {column!r}; take one of {', '.join(encoding.raw_features)}.",
-            "column",
-        )
+        message = f"There is no column {column!r}; take one of {', '.join(encoding.raw_features)}."
+        raise SettingsError("UNKNOWN_FEATURE", message, "column")
     if asked.leaf_limit < 2**asked.depth:
         raise SettingsError(
             "NO_CURVE", "A limit on leaves ties both sides of a split together; solve without.",
@@ -201,7 +195,7 @@ def threshold_values(
 
 
 def threshold_spans(
-    run: SolvedRun, time_limit: float = 60.0
+    run: "SolvedRun", time_limit: float = 60.0
 ) -> dict[int, tuple[float, float] | None]:
     """How far the threshold of every split of a number may move, by node; None: no time was left.
 
@@ -259,7 +253,7 @@ def _below(
 
 
 def univariate_question(
-    run: Run, refusal: str, beside: frozenset[str] = frozenset()
+    run: "Run", refusal: str, beside: frozenset[str] = frozenset()
 ) -> tuple[Problem, UnivariateObjective, Question]:
     """What the exact search is asked for the rows and columns of a run; raises as `column_values`.
 
@@ -272,7 +266,7 @@ def univariate_question(
     return problem, objective, question_of(problem, objective)
 
 
-def refuse_other_questions(run: Run, refusal: str, beside: frozenset[str] = frozenset()) -> None:
+def refuse_other_questions(run: "Run", refusal: str, beside: frozenset[str] = frozenset()) -> None:
     """Raise `SettingsError` where the exact search cannot be asked what a run asked.
 
     `beside`: side constraints that need not be expressed.
@@ -289,7 +283,7 @@ def refuse_other_questions(run: Run, refusal: str, beside: frozenset[str] = froz
 
 
 def _interval(
-    run: Run, problem: Problem, j: int, right: np.ndarray, here: np.ndarray
+    run: "Run", problem: Problem, j: int, right: np.ndarray, here: np.ndarray
 ) -> tuple[float, float] | None:
     """Raw values between which the threshold of a split lies; None where it tests no order.
 
@@ -302,7 +296,7 @@ def _interval(
     return float(values[~right & here].max()), float(values[right & here].min())
 
 
-def _raw_values(run: Run, problem: Problem, j: int) -> np.ndarray | None:
+def _raw_values(run: "Run", problem: Problem, j: int) -> np.ndarray | None:
     """Raw values of the rows of a problem in an encoded column; None where it has no order."""
     column = run.encoding.columns[j]
     if column.kind not in ORDERED or column.levels:

@@ -1,7 +1,5 @@
 """From a trace to a run: route all rows through the last tree and recompute every number."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -75,7 +73,8 @@ def finish(
     if test is not None and test.y is not None:
         held_out |= _scores(prepared, tree, prepared.encoding.transform(test.frame), test)
     counts = np.bincount(problem.context.y)
-    remarks = dict.fromkeys(str(e.details["text"]) for e in events if e.kind == "note")
+    notes = dict.fromkeys(str(e.details["text"]) for e in events if e.kind == "note")
+    remarks = *_spread(problem.weights), *notes, *_searched_sooner(prepared, status)
     return Run(
         settings={**prepared.settings.to_dict(), "data": _data_record(prepared)},
         **scores,
@@ -97,13 +96,7 @@ def finish(
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
         extras={**outcome.values, **_intervals(prepared, tree)},
-        findings=(
-            *prepared.findings,
-            *program.findings,
-            *_spread(problem.weights),
-            *remarks,
-            *_searched_sooner(prepared, status),
-        ),
+        findings=(*prepared.findings, *program.findings, *remarks),
         train=train,
         test=test,
         n_train=train.n_samples,
@@ -164,8 +157,7 @@ def _snapped(program: Program, bound: float | None, objective: float | None) -> 
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)
-    allowed = max(slack, program.tolerance * abs(objective))
-    if is_denied(distance, objective, allowed, program.span):
+    if is_denied(distance, objective, max(slack, program.tolerance * abs(objective)), program.span):
         return None
     # The next better value lies a granularity away, beyond the bound; less counts for sums that
     # are rounded.
@@ -189,8 +181,7 @@ def _scores(
         return {}
     tree = named(tree, prepared)
     answers = tree.predict_codes(X)
-    cost = prepared.task.mean_cost(rows.codes, answers)
-    found: dict[str, float | None] = {"mean_cost": cost}
+    found: dict[str, float | None] = {"mean_cost": prepared.task.mean_cost(rows.codes, answers)}
     found["referred"] = float((answers >= tree.n_targets).mean())
     if found["referred"] < 1.0:
         found["accuracy"] = metrics.accuracy(tree, X, rows.codes)

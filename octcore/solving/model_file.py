@@ -1,7 +1,5 @@
 """The mixed-integer model of a run as a file for other solvers, with its tree as the start."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,7 +21,7 @@ WHOLE = {Capability.LINEAR, Capability.CONVEX_QUADRATIC}
 """Models that hold all their rows; rows of the others come from separators during a solve."""
 
 
-def write_model(run: Run, path: str | Path) -> tuple[Path, ...]:
+def write_model(run: "Run", path: str | Path) -> tuple[Path, ...]:
     """Write the model of a run, named as in its paper, and its tree as a start beside it.
 
     `path`: ends in ``.lp`` or ``.mps``; the start gets ``.mst``: a name and a value per line.
@@ -46,7 +44,7 @@ def write_model(run: Run, path: str | Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
-def whole_program(run: Run, most_nonzeros: int) -> Program:
+def whole_program(run: "Run", most_nonzeros: int) -> Program:
     """Program of a run whose model can be written; see `write_model` for what is raised."""
     formulation = get_formulation(run.formulation)
     program = None
@@ -70,7 +68,7 @@ def whole_program(run: Run, most_nonzeros: int) -> Program:
 
 
 def model_files(
-    run: Run, suffixes: Iterable[str] = FORMATS, most_nonzeros: int = MOST_NONZEROS
+    run: "Run", suffixes: Iterable[str] = FORMATS, most_nonzeros: int = MOST_NONZEROS
 ) -> dict[str, str]:
     """Texts of the model, by these suffixes, and of the start; see `write_model`."""
     program = whole_program(run, most_nonzeros)
@@ -102,7 +100,7 @@ def model_files(
     return texts | {".mst": "\n".join(start) + "\n"}
 
 
-def _built(run: Run, program: Program) -> PyomoModel:
+def _built(run: "Run", program: Program) -> PyomoModel:
     if program.big_m is not None:
         return program.big_m.build(lambda: None, program.big_m.choose(run.objective))
     assert program.build is not None

@@ -1,7 +1,5 @@
 """From a request to a problem: split the rows, fit the encoding, weigh and check."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -154,7 +152,7 @@ def make_problem(
     )
 
 
-def problem_of(run: Run, **other: Any) -> Problem:
+def problem_of(run: "Run", **other: Any) -> Problem:
     """Make the problem of a solved run again, with `other` settings in place of its own."""
     # A stored run may have hyperparameters that its formulation does not have any more.
     asked = {name: value for name, value in run.settings.items() if name != "data"} | other
@@ -183,11 +181,8 @@ def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
 def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
     weights = np.asarray(given, dtype=float)
     if weights.shape != (n_samples,) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise SettingsError(
-            "BAD_WEIGHTS",
-            f"sample_weight needs {n_samples} non-negative numbers, one for every row.",
-            "sample_weight",
-        )
+        message = f"sample_weight needs {n_samples} non-negative numbers, one for every row."
+        raise SettingsError("BAD_WEIGHTS", message, "sample_weight")
     if not weights.sum() > 0:
         raise SettingsError("BAD_WEIGHTS", "All sample weights are zero.", "sample_weight")
     return weights
@@ -240,13 +235,9 @@ def rows_to_hold_out(data: Dataset, test_size: float) -> tuple[np.ndarray, int]:
     """Rows that may be held out, and how many are; `SettingsError` if none can be."""
     n_test = int(np.ceil(test_size * data.n_samples))
     if n_test >= data.n_samples:
-        raise SettingsError(
-            "NO_TRAINING_ROWS",
-            f"test_size {test_size:g} of {data.n_samples} rows leaves no training row.",
-            "test_size",
-        )
-    counts = np.bincount(data.codes, minlength=data.n_classes)
-    movable = np.flatnonzero(counts[data.codes] > 1)
+        message = f"test_size {test_size:g} of {data.n_samples} rows leaves no training row."
+        raise SettingsError("NO_TRAINING_ROWS", message, "test_size")
+    movable = np.flatnonzero(np.bincount(data.codes, minlength=data.n_classes)[data.codes] > 1)
     n_test = min(n_test, len(movable) - 1)
     if n_test < 1:
         raise SettingsError(

@@ -1,7 +1,5 @@
 """A run as a proof in a standard format, for checkers that know nothing of trees."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import os
@@ -83,7 +81,7 @@ class _Late(Exception):
 
 
 def prove(
-    run: Run,
+    run: "Run",
     folder: str | Path,
     size_limit: float = 200e6,
     check: bool | str = False,
@@ -141,7 +139,7 @@ def prove(
 
 
 def _checked(
-    run: Run, place: Path, guard: Callable[[], None], checker: str | None, time_limit: float
+    run: "Run", place: Path, guard: Callable[[], None], checker: str | None, time_limit: float
 ) -> bool:
     """Whether a check ended in its time; raises as `check_proof`."""
     end = time.monotonic() + time_limit
@@ -159,7 +157,7 @@ def _checked(
 
 
 def check_proof(
-    run: Run,
+    run: "Run",
     folder: str | Path,
     guard: Callable[[], None] = lambda: None,
     checker: str | None = None,
@@ -241,7 +239,7 @@ def follow_with(checker: str, formula: Path, proof: Path, guard: Callable[[], No
 
 
 def excluded_cuts(
-    run: Run, cancel: Callable[[], bool] | None = None
+    run: "Run", cancel: Callable[[], bool] | None = None
 ) -> tuple[float, tuple[ExcludedCuts, ...]]:
     """Tell the proof of a run by the cuts at its root; raises as `prove`.
 
@@ -271,7 +269,7 @@ def excluded_cuts(
     return root.cost / total, tuple(found)
 
 
-def case_of(run: Run) -> tuple[Case, Nested]:
+def case_of(run: "Run") -> tuple[Case, Nested]:
     """Write rows, weights and limits of a run in whole numbers, and its tree beside them.
 
     `SettingsError` if the run is not proven optimal, or the formula cannot say what it asks for;
@@ -340,7 +338,7 @@ def _floor(problem: Problem, pattern: np.ndarray, n_patterns: int) -> Floor | No
     return None
 
 
-def refuse_unproven(run: Run) -> None:
+def refuse_unproven(run: "Run") -> None:
     """Raise `SettingsError` where there is no optimum to be proven, or no formula for it."""
     if not run.is_proven or run.tree is None:
         raise SettingsError(
@@ -425,16 +423,15 @@ def _replaced(folder: Path) -> Iterator[Path]:
                 os.replace(path, folder / path.name)
 
 
-def _readme(run: Run, case: Case, tree: Nested, name: str) -> str:
+def _readme(run: "Run", case: Case, tree: Nested, name: str) -> str:
     """What the files state, in ten lines."""
     cost = case.cost_of(tree)
+    floor, roots = case.floor, ", ".join(map(str, case.roots or ()))
     limits = [
         f"at most {case.max_leaves} leaves" if case.max_leaves else "",
         f"at least {case.min_rows} rows in every leaf" if case.min_rows else "",
-        f"at most {case.floor.most_wrong} wrong rows of label {case.floor.label}"
-        if case.floor
-        else "",
-        "a root that tests one of columns " + ", ".join(map(str, case.roots)) if case.roots else "",
+        f"at most {floor.most_wrong} wrong rows of label {floor.label}" if floor else "",
+        f"a root that tests one of columns {roots}" if case.roots else "",
     ]
     unpack = f"gunzip -k {name}; " if name.endswith(".gz") else ""
     return README_TEXT.format(

@@ -5,8 +5,6 @@ offers come from the same declarations (`octcore.solving.settings`, `octcore.tre
 and the formulation's own).
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

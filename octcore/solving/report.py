@@ -1,7 +1,5 @@
 """One run as people read it: a report, a picture for notebooks, rules, one row explained."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from octcore.solving.run import Run
 
 
-def run_report(run: Run) -> str:
+def run_report(run: "Run") -> str:
     """Tree, numbers and certificate of a run as text, in the order and the words of the app."""
     lines = []
     if run.tree is not None:
@@ -81,7 +79,7 @@ HEAD = f"{'':10} {'seconds':>9} {'nodes':>9} {'cuts':>8} {'incumbent':>13} {'bou
 ROW = "{:10.10} {:9.2f} {:9,} {:8,} {:>13} {:>13} {:>9}"
 
 
-def run_log(run: Run) -> str:
+def run_log(run: "Run") -> str:
     """Write the solve as solvers write theirs: size, a line an event, the end with its proof."""
     about, record = run.about_data, run.settings
     settings = {**run.params, **run.constraints}
@@ -113,7 +111,7 @@ def run_log(run: Run) -> str:
     return "\n".join([*lines, "", *([f"cuts {cuts}"] if cuts else []), run_report(run)]) + "\n"
 
 
-def cut_families(run: Run) -> Mapping[str, int]:
+def cut_families(run: "Run") -> Mapping[str, int]:
     """Number of cuts of every family that were added during the solve."""
     totals: Counter[str] = Counter()
     for event in run.trace:
@@ -130,7 +128,7 @@ SHOWN_CLASSES = 8
 """Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
 
 
-def export_file(run: Run, kind: str) -> str | bytes:
+def export_file(run: "Run", kind: str) -> str | bytes:
     """Write the tree of a run in one of `EXPORTS`, by its ending or as `LANGUAGES` call it."""
     kind = LANGUAGES.get(kind, kind)
     if kind != "onnx":
@@ -138,7 +136,7 @@ def export_file(run: Run, kind: str) -> str | bytes:
     return to_onnx(run.final_tree, run.encoding, () if run.train is None else run.train.columns)
 
 
-def export_tree(run: Run, kind: str) -> str:
+def export_tree(run: "Run", kind: str) -> str:
     """Write the tree of a run as text, with the counts of its training rows."""
     if run.tree is None:
         raise ModelFileError("NO_TREE", "This run has no tree to export.")
@@ -158,14 +156,14 @@ def export_tree(run: Run, kind: str) -> str:
     return draw[kind](run.tree, run.encoding, X, y)
 
 
-def _rows(run: Run) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _rows(run: "Run") -> tuple[np.ndarray | None, np.ndarray | None]:
     """Encoded training rows and their classes, where the run still has them."""
     if run.train is None:
         return None, None
     return run.encoding.transform(run.train.frame), run.train.y
 
 
-def run_line(run: Run) -> str:
+def run_line(run: "Run") -> str:
     """One line: what was solved, what is proven, how many rows are right."""
     size = "no tree" if run.tree is None else count(run.tree.n_leaves, "leaf")
     return (
@@ -174,7 +172,7 @@ def run_line(run: Run) -> str:
     )
 
 
-def run_html(run: Run) -> str:
+def run_html(run: "Run") -> str:
     """Tree, badge and numbers of a run as HTML for a notebook; everything is escaped."""
     badge, proven = run.certificate.badge, run.certificate.proven
     ink = "#007a5a" if proven else "#b3261e" if run.certificate.verified is False else "#5c6675"
@@ -197,12 +195,12 @@ def run_html(run: Run) -> str:
     )
 
 
-def run_rules(run: Run) -> tuple[Rule, ...]:
+def run_rules(run: "Run") -> tuple[Rule, ...]:
     """Every leaf as a rule, with its training rows."""
     return rules(run.final_tree, run.encoding, *_rows(run))
 
 
-def explain_row(run: Run, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
+def explain_row(run: "Run", row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
     """Return the rule of the leaf at which one raw row, values by raw column, arrives.
 
     `DataError` if the row lacks a column or a value, or is not one row.

@@ -1,7 +1,5 @@
 """The result of a solve: every number recomputed by routing rows through the final tree."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -176,14 +174,14 @@ float or None
     test_referred: float | None = None
 
     @cached_property
-    def solved(self) -> SolvedRun | None:
+    def solved(self) -> "SolvedRun | None":
         """The same run, known to have its tree and its training rows; None where it lacks one."""
         if self.tree is None or self.train is None:
             return None
         return SolvedRun(**{part.name: getattr(self, part.name) for part in fields(self)})
 
     @property
-    def needed(self) -> SolvedRun:
+    def needed(self) -> "SolvedRun":
         """`solved`, where tree and training rows must be there; else `ModelFileError`."""
         if self.solved is None:
             what = "no tree" if self.tree is None else "come without its training rows"
@@ -264,7 +262,7 @@ float or None
             return f"Within {points:.2g} points of the proven optimum"
         return f"Best found, {self._room_words()}"
 
-    def bounded_by(self, bound: float, source: str) -> Run:
+    def bounded_by(self, bound: float, source: str) -> "Run":
         """Return the run with a bound that another run of the same question, `source`, has proven.
 
         The bound is in the formulation's own sense; the run stays as it is where it is no tighter,
@@ -295,8 +293,7 @@ float or None
         if self.bound == self.objective:
             return "none is better"
         info = get_formulation(self.formulation).info
-        by_weight = self.params.get("split_weight") is not None
-        if info.objective != COMMON_OBJECTIVE or by_weight:
+        if info.objective != COMMON_OBJECTIVE or self.params.get("split_weight") is not None:
             return f"gap {100 * self.gap:.1f} %"
         return f"up to {100 * abs(self.bound - self.objective):.1f} points better possible"
 
@@ -364,7 +361,7 @@ float or None
 
     def values(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None, node: int = 1
-    ) -> tuple[ColumnValue, ...]:
+    ) -> "tuple[ColumnValue, ...]":
         """Value of every raw column at a node, its best threshold and the threshold's interval.
 
         See `octcore.solving.column_values.column_values`, also for what is raised.
@@ -380,7 +377,7 @@ float or None
         time_limit: float = 60.0,
         cancel: Callable[[], bool] | None = None,
         node: int = 1,
-    ) -> tuple[ThresholdValue, ...]:
+    ) -> "tuple[ThresholdValue, ...]":
         """Value of every threshold of a raw column at a node.
 
         See `octcore.solving.column_values.threshold_values`, also for what is raised.
@@ -405,7 +402,7 @@ float or None
         check: bool | str = False,
         cancel: Callable[[], bool] | None = None,
         time_limit: float = 600.0,
-    ) -> WrittenProof:
+    ) -> "WrittenProof":
         """Write a proof of the optimum in the format of the checker VeriPB.
 
         See `octcore.solving.proving.prove`, also for what is raised.
@@ -463,7 +460,7 @@ float or None
         kernels.require(*program.kernels, stop=lambda: bool(stop()))
         yield from program.prove(bound, lambda: bool(stop()))
 
-    def with_verification(self, found: Verification) -> Run:
+    def with_verification(self, found: Verification) -> "Run":
         """Return the run with a verification in its certificate.
 
         A refuted run is not optimal any more: its bound is withdrawn, its tree stays.  What was
@@ -514,7 +511,7 @@ float or None
         trace: Trace = Trace(),  # noqa: B008 - frozen and empty
         train: Dataset | None = None,
         test: Dataset | None = None,
-    ) -> Run:
+    ) -> "Run":
         """Read a run back; rows and trace are kept apart from it and given here.
 
         `ModelFileError` if the record is no run, of another version, or damaged.

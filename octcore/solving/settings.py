@@ -1,7 +1,5 @@
 """What a user asks for in one solve, checked in one place before anything is built."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ from octcore.program import Capability
 from octcore.tree.constraints import FAIRNESS, Constraints
 
 AUTO = "auto"
-
 FORMULATION = Key("formulation", "threshold-search", help="What is optimised, and how.")
 ENCODING = Key(
     "encoding",
@@ -136,8 +133,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `check_settings(**record)` reads it back."""
-        own = {"params": dict(self.params), "constraints": self.constraints.to_dict()}
-        return vars(self) | own
+        return vars(self) | {"params": dict(self.params), "constraints": self.constraints.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -156,25 +152,17 @@ class Asked:
     refer: float | None
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Asked:
+    def of(cls, settings: Mapping[str, Any]) -> "Asked":
         """Read keywords of `octcore.solve`, or what is stored of them with a run."""
 
         def value(parameter: Parameter) -> Any:
             found = settings.get(parameter.name)
             return parameter.default if found is None else found
 
-        return cls(
-            str(value(FORMULATION)),
-            str(value(ENCODING)),
-            int(value(DEPTH)),
-            float(value(TIME_LIMIT)),
-            float(value(TEST_SIZE)),
-            int(value(SEED)),
-            dict(settings.get("params") or {}),
-            dict(settings.get("constraints") or {}),
-            value(COSTS),
-            value(REFER),
-        )
+        what = str(value(FORMULATION)), str(value(ENCODING)), int(value(DEPTH))
+        how = float(value(TIME_LIMIT)), float(value(TEST_SIZE)), int(value(SEED))
+        given = dict(settings.get("params") or {}), dict(settings.get("constraints") or {})
+        return cls(*what, *how, *given, value(COSTS), value(REFER))
 
     @property
     def has_task(self) -> bool:
@@ -291,19 +279,13 @@ def _check_task(
         return
     if not info.has_costs:
         able = _able(lambda other: bool(other.has_costs))
-        raise SettingsError(
-            "COSTS_NOT_EXPRESSIBLE",
-            f"{info.named} counts errors only, so it cannot take {asked[0]}; {able} can.",
-            asked[0],
-        )
+        message = f"{info.named} counts errors only, so it cannot take {asked[0]}; {able} can."
+        raise SettingsError("COSTS_NOT_EXPRESSIBLE", message, asked[0])
     about_shares = sorted(constraints.active & {"min_recall", *FAIRNESS})
     if about_shares and Capability.THRESHOLD_SEARCH not in info.capabilities:
         exact = _able(lambda other: Capability.THRESHOLD_SEARCH in other.capabilities)
-        raise SettingsError(
-            "COSTS_WITH_SHARES",
-            f"{info.named} cannot keep {about_shares[0]} beside {asked[0]}; {exact} can.",
-            about_shares[0],
-        )
+        message = f"{info.named} cannot keep {about_shares[0]} beside {asked[0]}; {exact} can."
+        raise SettingsError("COSTS_WITH_SHARES", message, about_shares[0])
     if "monotone" in constraints.active and checked["refer"] is not None:
         raise SettingsError(
             "COSTS_WITH_SHARES",
@@ -317,11 +299,8 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
     """Check what needs the data: classes, columns and sizes."""
     info = get_formulation(settings.formulation).info
     if data.y is None:
-        raise SettingsError(
-            "NO_TARGET",
-            f"No target column was chosen; choose one of {', '.join(data.feature_names[:8])}.",
-            "target",
-        )
+        message = f"No target column was chosen; choose one of {', '.join(data.feature_names[:8])}."
+        raise SettingsError("NO_TARGET", message, "target")
     if data.n_features == 0:
         raise SettingsError(
             "NO_FEATURES", "There is no feature column left to split on.", "features"
@@ -337,11 +316,8 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
     smallest = settings.constraints.min_samples_leaf
     n_train = data.n_samples - math.ceil(settings.test_size * data.n_samples)
     if smallest is not None and smallest > n_train:
-        raise SettingsError(
-            "LEAF_LARGER_THAN_DATA",
-            f"min_samples_leaf is {smallest}, but there are only {n_train} training rows.",
-            "min_samples_leaf",
-        )
+        message = f"min_samples_leaf is {smallest}, but there are only {n_train} training rows."
+        raise SettingsError("LEAF_LARGER_THAN_DATA", message, "min_samples_leaf")
     _check_columns(settings.constraints, data)
     return settings
 
@@ -382,16 +358,12 @@ def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, .
         return np.ones(len(y))
     counts = np.bincount(y, minlength=len(classes))
     if isinstance(asked, str):
-        present = np.maximum(counts, 1)
-        return (len(y) / (np.count_nonzero(counts) * present))[y]
+        return (len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1)))[y]
     by_text = {str(label): weight for label, weight in asked.items()}
     unknown = set(by_text) - {str(label) for label in classes}
     if unknown:
-        raise SettingsError(
-            "UNKNOWN_CLASS",
-            f"class_weight names {sorted(unknown)[0]!r}; the classes are {list(classes)}.",
-            "class_weight",
-        )
+        message = f"class_weight names {sorted(unknown)[0]!r}; the classes are {list(classes)}."
+        raise SettingsError("UNKNOWN_CLASS", message, "class_weight")
     table = np.array([by_text.get(str(label), 1.0) for label in classes])
     if not (table[np.unique(y)] > 0).any():
         message = f"None of the {len(y)} rows to train or to judge on is of a class of any weight."

@@ -3,8 +3,6 @@
 The module is not called ``solve``: the package would show the module instead of the function.
 """
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading
@@ -245,8 +243,7 @@ def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> N
     # Such an engine has this module loaded already; searches go without any solver.
     from octcore.engines.model_run import check_size
 
-    objective = program.evaluate(prepared.problem.majority_leaf)
-    gap = relative_gap(objective, program.bound)
+    gap = relative_gap(program.evaluate(prepared.problem.majority_leaf), program.bound)
     if gap is None or gap > program.tolerance + 1e-9:  # else no model is built
         check_size(program.size)
 

@@ -1,7 +1,5 @@
 """What a person is told on standard error while a function works: compiling, and how it stands."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import time

@@ -1,7 +1,5 @@
 """How far the threshold of a split may move, from what every threshold of its column is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,8 +32,7 @@ class ThresholdValue:
 
 def ordered_columns(run: SolvedRun) -> list[str]:
     """Raw columns whose splits compare numbers."""
-    columns = run.encoding.columns
-    ordered = {c.raw for c in columns if c.kind in ORDERED and not c.levels}
+    ordered = {c.raw for c in run.encoding.columns if c.kind in ORDERED and not c.levels}
     return [name for name in run.encoding.raw_features if name in ordered]
 
 

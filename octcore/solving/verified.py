@@ -1,7 +1,5 @@
 """A run with its verification: after a solve by itself, later at a wish."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -18,7 +16,6 @@ AUTOMATIC_ESTIMATE = 1.5
 """Seconds that a check may be expected to take to be done without being asked for."""
 AUTOMATIC_LIMIT, AUTOMATIC_MEMORY = 5.0, 300e6
 """Seconds of CPU and bytes that a check may take without being asked for."""
-
 logger = logging.getLogger(__name__)
 
 
