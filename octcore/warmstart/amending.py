@@ -5,8 +5,6 @@ answers, and so is what it is worth.  Running sums along a column therefore tell
 of a node what the whole tree would be worth, and by how much it would fall short.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -264,8 +262,7 @@ class _Amending:
         """Find the best change of a node."""
         rows = np.arange(len(self.X))
         for k, side in enumerate(path):
-            goes_right = _at(part, path[:k])[0].goes_right(self.X, rows)
-            rows = rows[goes_right == (side == 2)]
+            rows = rows[_at(part, path[:k])[0].goes_right(self.X, rows) == (side == 2)]
         elsewhere = np.ones(len(self.X), bool)
         elsewhere[rows] = False
         outside = self.sums(part, np.flatnonzero(elsewhere)).sum(axis=0)

@@ -10,8 +10,6 @@ plane hardens only so far that a row at the edge of the gap asked for, for weigh
 still has a chance to go astray: thin gaps cost something.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -80,14 +78,8 @@ class Descent:
         self.batches += 1
         Z = np.column_stack([(X - centre) / spread, np.ones(len(X))]).astype(np.float32)
         steepest = 2 * EDGE_HARDNESS / self.gap if self.gap > 0 else np.inf
-        batch = _Batch(
-            Z,
-            counts.astype(np.float32),
-            (1 / spread).astype(np.float32)[:, None, None],
-            self.depth,
-            nodes,
-            np.float32(steepest),
-        )
+        inverse, steepest = (1 / spread).astype(np.float32)[:, None, None], np.float32(steepest)
+        batch = _Batch(Z, counts.astype(np.float32), inverse, self.depth, nodes, steepest)
         first = self.rng.normal(size=(Z.shape[1], size, nodes)) / np.sqrt(X.shape[1])
         first[-1] *= 0.3
         labels = self._labels(present, counts.sum(axis=0), size)
@@ -200,7 +192,6 @@ class _Batch:
                 reach[2 * node] = reach[node]
                 reach[2 * node + 1] = np.zeros((n, trees), dtype=np.float32)
                 continue
-            chance = right[:, :, node - 1]
-            reach[2 * node + 1] = reach[node] * chance
+            reach[2 * node + 1] = reach[node] * right[:, :, node - 1]
             reach[2 * node] = reach[node] - reach[2 * node + 1]
         return reach

@@ -5,8 +5,6 @@ machines and exact steps (`svm_tree`), planes that leave a strip (`tree_gaps`), 
 less (`sparse_search`), programs with soft margins (`margin_search`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ see (features, smallest leaf); the others are met by pruning, since the pruning 
 single leaf.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
@@ -42,7 +40,7 @@ class GreedyRules:
     """Largest number of distinct raw features."""
 
     @classmethod
-    def of(cls, problem: Problem) -> GreedyRules:
+    def of(cls, problem: Problem) -> "GreedyRules":
         """Read the rules from the side constraints of a problem."""
         wanted, context = problem.constraints, problem.context
         rivals: dict[int, set[int]] = {}

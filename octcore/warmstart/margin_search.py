@@ -13,8 +13,6 @@ Zhu, Murali, Phan, Nguyen, Kalagnanam, "A scalable MIP-based method for learning
 multivariate decision trees": the objective, equation (1a).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -94,8 +92,6 @@ class MarginSearch(LocalSearch):
     def improve(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Refit node after node until a pass gains nothing."""
         return climb(self.goal, planes, self._trials, deadline)
-
-    # -- one node ---------------------------------------------------------------------------
 
     def _trials(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
         """Trees with the same planes elsewhere."""
@@ -181,8 +177,6 @@ class MarginSearch(LocalSearch):
             made.set(node, *(self._exact(here, plane) or (0.0, 1.0 if right > 0.5 else -1.0)))
         return made
 
-    # -- starts -----------------------------------------------------------------------------
-
     def _start(self, deadline: float) -> PlaneTree:
         """Return a descended tree, a random one, or the best one with a part of it drawn again."""
         if self.rng.random() < DESCENDED_SHARE:
@@ -211,8 +205,7 @@ class MarginSearch(LocalSearch):
         chosen, worth = [], []
         for k in rng.choice(present, 2, replace=False):
             own = here[counts[here, k] > 0]
-            centre = X[rng.choice(own)]
-            distance = np.abs(X[own] - centre).sum(axis=1)
+            distance = np.abs(X[own] - X[rng.choice(own)]).sum(axis=1)
             share = rng.choice((0.25, 0.5, 1.0))
             chosen.append(own[np.argsort(distance)[: max(1, int(share * len(own)))]])
             worth.append(counts[chosen[-1], k])

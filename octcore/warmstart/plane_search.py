@@ -7,8 +7,6 @@ Everywhere `X` holds the points, shape ``(n_points, n_features)``, `gains` their
 ``(n_points,)``, and `weights` those of the plane, shape ``(n_features,)``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

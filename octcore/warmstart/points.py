@@ -9,8 +9,6 @@ columns of the points, shape ``(n_samples, n_features)``; tables of nodes have o
 number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +71,7 @@ class PlaneTree:
     """Shape ``(2**depth,)``."""
 
     @classmethod
-    def empty(cls, depth: int, n_features: int) -> PlaneTree:
+    def empty(cls, depth: int, n_features: int) -> "PlaneTree":
         """Make the tree without splits."""
         return cls(np.zeros((2**depth, n_features)), np.full(2**depth, -1.0))
 
@@ -87,11 +85,11 @@ class PlaneTree:
         """Which nodes have weights, shape ``(2**depth,)``."""
         return np.any(self.weights != 0, axis=1)
 
-    def copy(self) -> PlaneTree:
+    def copy(self) -> "PlaneTree":
         """Copy, for changes in place."""
         return PlaneTree(self.weights.copy(), self.offsets.copy())
 
-    def changed(self, node: int, weights: FloatArray | float, offset: float) -> PlaneTree:
+    def changed(self, node: int, weights: FloatArray | float, offset: float) -> "PlaneTree":
         """Copy with another plane at a node."""
         planes = self.copy()
         planes.set(node, weights, offset)
@@ -131,8 +129,7 @@ def leaf_labels(table: FloatArray, depth: int) -> IntArray:
 
 def node_sides(leaf: IntArray, node: int, depth: int) -> tuple[IntArray, IntArray]:
     """Points that go left and right at a branch node, by their terminal nodes."""
-    level = node.bit_length() - 1
-    child = leaf >> (depth - level - 1)
+    child = leaf >> (depth - node.bit_length())
     return np.flatnonzero(child == 2 * node), np.flatnonzero(child == 2 * node + 1)
 
 
@@ -174,13 +171,9 @@ def to_tree(points: ClassCounts, planes: PlaneTree, unit_margin: bool = True) ->
     """Make the frozen tree with majority labels; nodes that do not split are left out."""
     depth = planes.depth
     labels = leaf_labels(leaf_counts(points, planes.descend(points.X), depth), depth)
-    tree = tree_from_planes(
-        {t: (planes.weights[t], float(planes.offsets[t])) for t in range(1, 2**depth)},
-        {t: int(labels[t]) for t in range(2**depth, 2 ** (depth + 1))},
-        points.X,
-        points.counts.shape[1],
-        unit_margin,
-    )
+    splits = {t: (planes.weights[t], float(planes.offsets[t])) for t in range(1, 2**depth)}
+    named = {t: int(labels[t]) for t in range(2**depth, 2 ** (depth + 1))}
+    tree = tree_from_planes(splits, named, points.X, points.counts.shape[1], unit_margin)
     return drop_pass_through(tree)
 
 

@@ -8,8 +8,6 @@ References
 Keegan, Forbes, "Accelerated BendOCT": solution polishing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -79,8 +77,7 @@ class SubtreeCache:
             value = float(tally.max(initial=0.0)) - self.penalty
             if np.count_nonzero(tally) > 1:  # else a split gains nothing and costs a leaf
                 self.guard()
-                roots = self._solver.values_by_root(hits)
-                value = max(value, float(roots.max(initial=-np.inf)))
+                value = max(value, float(self._solver.values_by_root(hits).max(initial=-np.inf)))
             self._values[key] = value
         return value
 

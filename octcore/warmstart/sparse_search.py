@@ -5,8 +5,6 @@ more feature (the exact best step along it), loses one, or moves on the features
 plane keeps an empty strip of width epsilon for weights of 1-norm 1.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
@@ -77,8 +75,6 @@ class SparseSearch(LocalSearch):
             if np.isfinite(gain):
                 planes.set(node, weights, offset)
         return planes
-
-    # --- climbing --------------------------------------------------------------------------
 
     @property
     def _strip(self) -> float:

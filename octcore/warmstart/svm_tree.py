@@ -7,8 +7,6 @@ correct rows minus a price per split over trees whose node gaps reach epsilon.
 What each part buys stands in `octcore/bench/RESULTS.md`.
 """
 
-from __future__ import annotations
-
 import heapq
 import time
 import warnings
@@ -201,8 +199,7 @@ class SoftTrees:
         scores = points.X @ planes.weights.T + planes.offsets
         cost = np.zeros((n, 2 * first))
         leaf = np.tile(np.arange(2 * first), (n, 1))
-        right_label = points.counts[:, labels[first:]]
-        cost[:, first:] = points.counts.max(axis=1)[:, None] - right_label
+        cost[:, first:] = points.counts.max(axis=1)[:, None] - points.counts[:, labels[first:]]
         splitting = planes.splitting
         for node in range(first - 1, 0, -1):
             children = (2 * node, 2 * node + 1)
@@ -233,8 +230,7 @@ class TreeSearch(LocalSearch):
         self._norm = largest_norm(goal.epsilon)
         self._batches = 0
         self._gaps = GapRepair(goal, self.rng)
-        is_small = goal.points.X.size <= SOFT_MARGIN_SIZE
-        self._soft = SoftTrees(goal) if is_small else None
+        self._soft = SoftTrees(goal) if goal.points.X.size <= SOFT_MARGIN_SIZE else None
         self._descent = Descent(goal.points, goal.depth, goal.split_limit, goal.epsilon, self.rng)
         self._descended: list[PlaneTree] = []
 
@@ -342,8 +338,6 @@ class TreeSearch(LocalSearch):
                 planes.set(node, *soft_plane(self.goal.points, left, right, self._norm))
         return planes
 
-    # -- alternating re-assignment -----------------------------------------------------------
-
     def _trials(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
         """Trees with another plane, better against the labels that the rest of the tree gives."""
         rows, gains = side_gains(self.goal.points, planes, node)
@@ -366,8 +360,7 @@ class TreeSearch(LocalSearch):
             found += machine_planes(machine, X, (gains > 0).astype(int), np.abs(gains))
         if X.size <= SOFT_MARGIN_SIZE:
             found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._norm))
-        worth = [float(gains[X @ w + b >= 0].sum()) for w, b in found]
-        start = found[int(np.argmax(worth))]
+        start = found[int(np.argmax([float(gains[X @ w + b >= 0].sum()) for w, b in found]))]
         yield improve_plane(X, *start, gains, self.rng)
 
     def _settle(self, planes: PlaneTree, polish: bool = True) -> bool:

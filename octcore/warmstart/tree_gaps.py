@@ -1,7 +1,5 @@
 """Trees whose splits leave gaps: the widest where they suffice, else the best empty strips."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -38,8 +36,7 @@ class GapRepair:
         goal = self.goal
         planes = planes.copy()
         for node in range(2**goal.depth - 1, 0, -1):
-            leaf = planes.descend(goal.points.X)
-            left, right = node_sides(leaf, node, goal.depth)
+            left, right = node_sides(planes.descend(goal.points.X), node, goal.depth)
             if not len(left) or not len(right):
                 planes.set(node, 0.0, 1.0 if len(right) else -1.0)
             elif goal.split_price > 0:
@@ -57,8 +54,7 @@ class GapRepair:
         for node in range(1, 2**goal.depth):
             if not planes.splitting[node]:
                 continue
-            leaf = planes.descend(X)
-            left, right = node_sides(leaf, node, goal.depth)
+            left, right = node_sides(planes.descend(X), node, goal.depth)
             if not len(left) or not len(right):
                 planes.set(node, 0.0, 1.0 if len(right) else -1.0)
                 continue
@@ -77,8 +73,7 @@ class GapRepair:
         directions = [planes.weights[node]]
         if found is not None:
             directions.append(found.weights)
-        mixed = (gains > 0).any() and (gains < 0).any()
-        if mixed and X[rows].size <= SOFT_MARGIN_SIZE:
+        if (gains > 0).any() and (gains < 0).any() and X[rows].size <= SOFT_MARGIN_SIZE:
             directions.append(
                 soft_margin_plane(X[rows], gains > 0, np.abs(gains), largest_norm(goal.epsilon))[0]
             )

@@ -3,8 +3,6 @@
 Messages go out, request and wish to cancel come in from the start, before slow imports.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import logging
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 EXIT_DONE, EXIT_ERROR, EXIT_NO_READER, EXIT_NO_PARENT, EXIT_MEMORY = 0, 1, 3, 4, 12
 MEMORY_SHARE = 0.5  # of what is free at the start
 MEMORY_CHECK_SECONDS = 0.1
-
 IMPORTS = ("octcore.solving.solve", "sklearn.tree", "highspy", "pyomo.environ")
 KERNELS = (
     "octcore.search.univariate.warm_up",
@@ -40,11 +37,8 @@ KERNELS = (
 """Modules whose ``ALL`` names sets of kernels, those that most solves need first."""
 TASKS = "octcore.selection.tasks"
 """Whose ``TASKS`` has what else a worker can do than solve; by name, as it is a layer above."""
-
 REHEARSAL_SECONDS = 5.0  # a few rows, to load what the first solve needs
-
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
-
 logger = logging.getLogger(__name__)
 
 
@@ -128,8 +122,7 @@ class Watch:
     def limit_memory(self, limit: int | None) -> None:
         """Set the limit in resident bytes; None for half of what is free now."""
         own = self._process.memory_info().rss
-        free = psutil.virtual_memory().available
-        self._limit = limit or own + int(MEMORY_SHARE * free)
+        self._limit = limit or own + int(MEMORY_SHARE * psutil.virtual_memory().available)
 
     def _run(self) -> None:
         beat = 0.0
@@ -145,7 +138,7 @@ class Watch:
 
 
 def main(
-    solve: Callable[..., Run] | None = None,
+    solve: "Callable[..., Run] | None" = None,
     imports: Sequence[str] = IMPORTS,
     modules: Sequence[str] = KERNELS,
 ) -> None:
@@ -163,8 +156,7 @@ def main(
     try:
         _import(channel, inbox, imports)
         warmer = Warmer(channel, inbox, modules)
-        request = inbox.request()
-        record = _answer(solve, request, warmer, watch, channel, inbox.cancel.is_set)
+        record = _answer(solve, inbox.request(), warmer, watch, channel, inbox.cancel.is_set)
         channel.send("done", result=record)
     except protocol.ProtocolError as error:
         channel.end(EXIT_ERROR, **protocol.error_fields(error) | {"message": str(error)})
@@ -240,7 +232,7 @@ class Warmer:
 
 
 def _answer(
-    solve: Callable[..., Run] | None,
+    solve: "Callable[..., Run] | None",
     line: bytes,
     warmer: Warmer,
     watch: Watch,
@@ -271,7 +263,7 @@ def _answer(
         _import_for(request.settings)
     begins: list[float] = []
 
-    def tell(event: Event) -> None:
+    def tell(event: "Event") -> None:
         if not begins:
             begins.append(max(0.0, time.monotonic() - called - event.seconds))
         channel.send(MESSAGE_KINDS.get(event.kind, "progress"), event=jsonable(event.to_dict()))

@@ -1,7 +1,5 @@
 """The parent's side: a pool that keeps a worker warm, and the blocking call of the command line."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -84,7 +82,7 @@ class WorkerPool:
         for job in jobs:
             job.wait(5.0)
 
-    def __enter__(self) -> WorkerPool:
+    def __enter__(self) -> "WorkerPool":
         """Use as a context: leaving it ends all workers."""
         return self
 

@@ -1,7 +1,5 @@
 """Work in a child process: what has arrived, how it stands, and its result in every case."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import threading
@@ -27,7 +25,6 @@ KILL_BEFORE_SECONDS = 1.5
 MOST_STARTING_SECONDS, MOST_PREPARING_SECONDS = 60.0, 300.0
 """After so long a worker that is not ready, or that compiles, uses up its time limit."""
 PREPARING_PHASES = (PREPARING, PREPARING_AGAIN)
-
 logger = logging.getLogger(__name__)
 
 
@@ -132,7 +129,7 @@ class Job:
         request: Request,
         process: SolveProcess,
         on_event: Callable[[Event], None] | None = None,
-        on_end: Callable[[Job], None] | None = None,
+        on_end: "Callable[[Job], None] | None" = None,
         called: float | None = None,
     ) -> None:
         self.request = request

@@ -1,7 +1,5 @@
 """One child process as the parent sees it: start it, talk to it, end it."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import os
@@ -68,8 +66,7 @@ class SolveProcess:
     @property
     def is_lost(self) -> bool:
         """Whether it has been silent for too long; importing may be slow on a busy machine."""
-        limit = SILENCE_SECONDS if self.is_ready else STARTING_SECONDS
-        return self.silence > limit
+        return self.silence > (SILENCE_SECONDS if self.is_ready else STARTING_SECONDS)
 
     @property
     def is_alive(self) -> bool:

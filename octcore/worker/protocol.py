@@ -23,8 +23,6 @@ nothing that could be executed crosses the pipe.
 This file imports nothing slow, so that a worker is heard before its libraries are imported.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +36,6 @@ WORKING = "working"
 """What a task is at, unless it waits for kernels."""
 EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
 KINDS = EVENT_KINDS | {"hello", "warming", "ready", "part", "heartbeat", "done", "error"}
-
 ERRORS = {kind.__name__: kind for kind in (OctError, *OctError.__subclasses__())}
 
 

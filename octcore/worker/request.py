@@ -1,7 +1,5 @@
 """The request: what to do, as one line."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
