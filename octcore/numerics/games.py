@@ -1,7 +1,5 @@
 """Value of a matrix game."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linprog
 
@@ -12,12 +10,8 @@ def game_value(costs: np.ndarray) -> float:
     It is ``max v`` with ``v <= sum_c p_c costs[c, a]`` for every answer a, over shares p.
     """
     n_classes, n_answers = costs.shape
-    found = linprog(
-        np.append(np.zeros(n_classes), -1.0),
-        A_ub=np.column_stack([-costs.T, np.ones(n_answers)]),
-        b_ub=np.zeros(n_answers),
-        A_eq=[np.append(np.ones(n_classes), 0.0)],
-        b_eq=[1.0],
-        bounds=[(0, 1)] * n_classes + [(None, None)],
-    )
+    cost, total = np.append(np.zeros(n_classes), -1.0), np.append(np.ones(n_classes), 0.0)
+    answers = np.column_stack([-costs.T, np.ones(n_answers)])
+    bounds = [(0, 1)] * n_classes + [(None, None)]
+    found = linprog(cost, answers, np.zeros(n_answers), [total], [1.0], bounds)
     return max(0.0, float(-found.fun))

@@ -5,8 +5,6 @@ inside the hull of the known vertices is settled; otherwise the dual direction p
 not known yet.  The program keeps its basis: only the right-hand side changes from point to point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +17,6 @@ from octcore.numerics.hulls import SUPPORT
 from octcore.numerics.linear import linear_program, optimum, quiet_solver, run, sparse_rows
 
 FloatArray = NDArray[np.float64]
-
 INSIDE = 1e-7
 """1-norm distance at which a point counts as inside (columns in [0, 1])."""
 TIE = 1e-12  # of the largest score: rounding of an inner product
@@ -106,8 +103,7 @@ class _HullModel:
 
     def add(self, vertex: FloatArray) -> None:
         """Add a column for a vertex."""
-        values = np.append(vertex, 1.0)
-        self._highs.addCol(0.0, 0.0, 1.0, self.d + 1, self._rows, values)
+        self._highs.addCol(0.0, 0.0, 1.0, self.d + 1, self._rows, np.append(vertex, 1.0))
 
     def combine(self, x: FloatArray) -> tuple[FloatArray | None, FloatArray]:
         """Multipliers of the known vertices (None if x is outside), and the dual direction."""
@@ -132,8 +128,7 @@ def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray
     n = len(X)
     highs = quiet_solver(_balanced_program(X, epsilon), solver="choose")
     run(highs)
-    relaxed = np.array(highs.getSolution().col_value)
-    b = relaxed[n : 2 * n]
+    b = np.array(highs.getSolution().col_value)[n : 2 * n]
     for i in range(n):
         if min(b[i], 1 - b[i]) < 1e-6:  # integral up to the tolerance of the program
             highs.changeColBounds(n + i, float(round(b[i])), float(round(b[i])))
@@ -165,11 +160,6 @@ def _balanced_program(X: FloatArray, epsilon: float) -> highspy.HighsLp:
     rows += [([at[j, i], i], [1.0, -1.0], -np.inf, 0.0) for j, i in pairs]
     columns, values, low, high = zip(*rows, strict=True)
     width = 2 * n + len(pairs)
-    return linear_program(
-        np.concatenate([np.ones(n), -np.ones(n), np.zeros(len(pairs))]),
-        np.zeros(width),
-        np.ones(width),
-        sparse_rows(columns, width, values),
-        np.array(low),
-        np.array(high),
-    )
+    cost = np.concatenate([np.ones(n), -np.ones(n), np.zeros(len(pairs))])
+    matrix, ends = sparse_rows(columns, width, values), (np.array(low), np.array(high))
+    return linear_program(cost, np.zeros(width), np.ones(width), matrix, *ends)

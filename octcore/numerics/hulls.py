@@ -5,8 +5,6 @@ The max-norm distance of two convex hulls equals the widest gap of a hyperplane 
 the distance, the points that show it (a vertex has few of them) and, by its duals, the plane.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +14,6 @@ from scipy.sparse import bmat, csr_matrix, identity
 from octcore.numerics.linear import TOLERANCE, linear_program, optimum, optimum_if_any, quiet_solver
 
 FloatArray = NDArray[np.float64]
-
 SUPPORT = 1e-9
 """Smaller multipliers are rounding."""
 
@@ -60,17 +57,12 @@ class HullDistance:
         sums = np.zeros((2, count + 1))
         sums[0, :n_left] = sums[1, n_left:count] = 1.0
         # No points of the hulls are further apart than twice the largest coordinate.
-        self._highs = quiet_solver(
-            linear_program(
-                np.append(np.zeros(count), 1.0),
-                np.zeros(count + 1),
-                np.append(np.ones(count), 2.0 * max(1.0, float(np.abs(difference).max()))),
-                csr_matrix(np.vstack([coordinates, mirrored, sums])),
-                np.append(np.full(2 * p, -np.inf), [1.0, 1.0]),
-                np.append(np.zeros(2 * p), [1.0, 1.0]),
-            ),
-            time_limit=max(0.0, seconds),
-        )
+        high = np.append(np.ones(count), 2.0 * max(1.0, float(np.abs(difference).max())))
+        cost, low = np.append(np.zeros(count), 1.0), np.zeros(count + 1)
+        rows = csr_matrix(np.vstack([coordinates, mirrored, sums]))
+        ends = [np.append(np.full(2 * p, least), [1.0, 1.0]) for least in (-np.inf, 0.0)]
+        program = linear_program(cost, low, high, rows, *ends)
+        self._highs = quiet_solver(program, time_limit=max(0.0, seconds))
         found = optimum(self._highs, "hull")
         self.distance = float(found[count])
         """Smallest ``r`` with ``|sum q_i x_i - sum q_j x_j| <= r`` in every coordinate, where ``q``
@@ -134,15 +126,9 @@ def soft_margin_plane(
     rows = csr_matrix(bmat([[scores, identity(n)], [norm, None]]))
     # Some optimal b puts a row on its margin: it is a score and 1 at most, and so is a slack.
     reach = largest_norm * max(1.0, float(np.abs(X).max())) + 1.0
-    highs = quiet_solver(
-        linear_program(
-            np.concatenate([np.zeros(2 * p + 1), weights]),
-            np.concatenate([np.zeros(2 * p), [-reach], np.zeros(n)]),
-            np.concatenate([np.full(2 * p, largest_norm), [reach], np.full(n, 2 * reach + 1)]),
-            rows,
-            np.append(np.ones(n), -np.inf),
-            np.append(np.full(n, np.inf), largest_norm),
-        )
-    )
-    x = optimum(highs, "margin")
+    cost = np.concatenate([np.zeros(2 * p + 1), weights])
+    low = np.concatenate([np.zeros(2 * p), [-reach], np.zeros(n)])
+    high = np.concatenate([np.full(2 * p, largest_norm), [reach], np.full(n, 2 * reach + 1)])
+    ends = np.append(np.ones(n), -np.inf), np.append(np.full(n, np.inf), largest_norm)
+    x = optimum(quiet_solver(linear_program(cost, low, high, rows, *ends)), "margin")
     return x[:p] - x[p : 2 * p], float(x[2 * p])

@@ -13,8 +13,6 @@ for new; numba itself would look at the one file of a kernel, not at the kernels
 What nobody has used for a month is deleted when something new is compiled (`delete_unused`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -72,8 +70,7 @@ def kernel(owns: bool = True, **options: Any) -> Callable[[Callable[..., Any]], 
         import numba
 
         folder = cache_folder()
-        cached = folder is not None
-        shared = {"nogil": True, "error_model": "numpy", "cache": cached, "_nrt": owns}
+        shared = {"nogil": True, "error_model": "numpy", "cache": folder is not None, "_nrt": owns}
         # Numba looks for a writable place while it decorates, and gives up where there is none.
         config: Any = importlib.import_module("numba.core.config")
         before = config.CACHE_DIR

@@ -1,7 +1,5 @@
 """Linear programs for HiGHS: packing, a quiet solver, and a run that no other run can refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import highspy
@@ -140,14 +138,8 @@ def add_rows(
 
     `EngineError` where HiGHS takes none of them: rows would have other numbers than one believes.
     """
-    status = highs.addRows(
-        len(lower),
-        np.asarray(lower, dtype=np.float64),
-        np.asarray(upper, dtype=np.float64),
-        matrix.nnz,
-        matrix.indptr[:-1].astype(np.int32),
-        matrix.indices.astype(np.int32),
-        matrix.data.astype(np.float64),
-    )
+    ends = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    places = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
+    status = highs.addRows(len(lower), *ends, matrix.nnz, *places, matrix.data.astype(np.float64))
     if status == highspy.HighsStatus.kError:
         raise EngineError("LP_FAILED", "HiGHS refused rows of a linear program.")

@@ -5,8 +5,6 @@ rows, so that its bases are small.  Rows that have their margin do not matter to
 rows some are enough: those that lack margin join them until there are none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +16,6 @@ from scipy.sparse import csr_matrix
 from octcore.numerics.linear import linear_program, quiet_solver, run
 
 FloatArray = NDArray[np.float64]
-
 WEIGHT_BOX = 1e3
 """Largest |h_j|: with scores within M = 1 it separates rows that are 1e-7 apart."""
 FIRST_ROWS = 1_500
@@ -136,26 +133,17 @@ class _DualProgram:
         self._places = np.zeros(0, dtype=np.int32)
         box = np.vstack([np.zeros((1, 2 * p)), np.hstack([np.eye(p), -np.eye(p)])])
         limits = np.concatenate([[0.0], np.full(p, prices.norm)])
-        self._highs = quiet_solver(
-            linear_program(
-                np.full(2 * p, WEIGHT_BOX / prices.margin),
-                np.zeros(2 * p),
-                np.full(2 * p, np.inf),
-                csr_matrix(box),
-                -limits,
-                limits,
-            ),
-            presolve="off",
-            simplex_strategy=DUAL_SIMPLEX if distance is None else PRIMAL_SIMPLEX,
-        )
+        cost, high = np.full(2 * p, WEIGHT_BOX / prices.margin), np.full(2 * p, np.inf)
+        program = linear_program(cost, np.zeros(2 * p), high, csr_matrix(box), -limits, limits)
+        method = DUAL_SIMPLEX if distance is None else PRIMAL_SIMPLEX
+        self._highs = quiet_solver(program, presolve="off", simplex_strategy=method)
         self._add_rows(np.flatnonzero(self._inside))
 
     def plane(self, factor: float = 1.0) -> tuple[FloatArray, float] | None:
         """Best plane with the costs times a factor; None if there is none."""
         if factor != self._factor:
             self._factor, upper = factor, factor * self.costs[self._rows]
-            low = np.zeros(len(upper))
-            self._highs.changeColsBounds(len(upper), self._places, low, upper)
+            self._highs.changeColsBounds(len(upper), self._places, np.zeros(len(upper)), upper)
         while True:
             run(self._highs)
             if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -181,8 +169,7 @@ class _DualProgram:
         signed = self._columns(self.X[rows], self.sign[rows])
         self._add(signed, np.full(len(rows), -1.0), self._factor * self.costs[rows])
         if self.distance is not None:
-            least = -self.distance[rows] / self.prices.margin
-            self._add(signed, least, np.full(len(rows), np.inf))
+            self._add(signed, -self.distance[rows] / self.prices.margin, np.full(len(rows), np.inf))
 
     def _bound_scores(self, h: FloatArray, g: float) -> bool:
         """Bound the scores that are too large; returns whether there are any."""
@@ -206,13 +193,6 @@ class _DualProgram:
         n, size = columns.shape
         if not n:
             return
-        self._highs.addCols(
-            n,
-            cost,
-            np.zeros(n),
-            upper,
-            n * size,
-            np.arange(0, n * size, size, dtype=np.int32),
-            np.tile(np.arange(size, dtype=np.int32), n),
-            columns.ravel(),
-        )
+        starts = np.arange(0, n * size, size, dtype=np.int32)
+        rows = np.tile(np.arange(size, dtype=np.int32), n)
+        self._highs.addCols(n, cost, np.zeros(n), upper, n * size, starts, rows, columns.ravel())

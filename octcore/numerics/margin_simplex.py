@@ -17,8 +17,6 @@ Every value is recomputed from its multipliers and scaled until they are feasibl
 lower bound at whatever pivot the method was stopped and whatever was rounded on the way.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

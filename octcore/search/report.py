@@ -1,7 +1,5 @@
 """What a search for trees of planes tells while it runs, and how it is asked to end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -7,8 +7,6 @@ are used instead of an inverse Gram matrix because that drifts, and a drifted fa
 values look better than they are.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

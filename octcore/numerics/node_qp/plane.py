@@ -1,7 +1,5 @@
 """Node QPs from plain arrays: one cold solve, its plane, and the best bias of a plane."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -120,7 +118,7 @@ class NodeSolution:
     multipliers: NDArray[np.float64]
     """Of the slack rows, then the routing rows, before their bias terms are made to cancel."""
 
-    def spread(self, columns: NDArray[np.int64], n_features: int) -> NodeSolution:
+    def spread(self, columns: NDArray[np.int64], n_features: int) -> "NodeSolution":
         """Return the solution over some features as one over all."""
         weights, vector = np.zeros(n_features), np.zeros(n_features)
         weights[columns], vector[columns] = self.plane.weights, self.vector

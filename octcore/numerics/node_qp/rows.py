@@ -3,8 +3,6 @@
 Rows ``0..n-1`` charge hinge losses, rows ``n..2n-1`` route; see `solver` for the problem.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from octcore.numerics.node_qp.factor import (

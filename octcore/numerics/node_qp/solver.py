@@ -13,8 +13,6 @@ test decides whether the entering row becomes active or an active row leaves (Go
 Idnani 1983, with upper bounds on the hinge multipliers).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from octcore.numerics.node_qp.factor import (

@@ -6,8 +6,6 @@ for the features beyond the budget bounds all choices that are left. Depth first
 before they are forbidden.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from octcore.numerics.node_qp.factor import allocating_kernel

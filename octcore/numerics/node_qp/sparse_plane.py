@@ -6,8 +6,6 @@ bound when every feature may either pay for itself or be dropped, because droppi
 raises the dual value by ``w_j^2 / 2``.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ are certain in boxes that are small enough.  The rows of a side go on to a leaf,
 of one column, or to boxes of their own; how many errors there are makes no search longer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, NamedTuple

@@ -10,8 +10,6 @@ Zhu, Murali, Phan, Nguyen, Kalagnanam, "A scalable MIP-based method for learning
 multivariate decision trees": the objective (1a) and the model (1b) to (1k).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace

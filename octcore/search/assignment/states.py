@@ -7,8 +7,6 @@ programs route all rows: where no row pays more than the bound counts, the state
 that pays is decided, the one whose options raise the bound most.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

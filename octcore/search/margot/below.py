@@ -5,8 +5,6 @@ and statuses in a state below.  The samples are listed in the order in which the
 that was stored with fewer of them has the others free at the top.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ free samples that pay at the leaf where the current planes route them, or lie in
 strip; without candidates the relaxed solution is a tree.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +25,7 @@ from octcore.numerics.node_qp.factor import (
 )
 from octcore.numerics.node_qp.rows import add_hinge, add_route, refresh, row_upper
 from octcore.numerics.node_qp.solver import estimate_node
-from octcore.search.margot.state import (
-    extend_path,
-    lower_bound,
-    node_data,
-    side_of,
-    solve_bank,
-)
+from octcore.search.margot.state import extend_path, lower_bound, node_data, side_of, solve_bank
 
 PRUNED, BRANCH, COMPLETE, AGAIN = 0, 1, 2, 3
 # Samples tried by strong branching, fruitless trials before it stops, pivots per trial, and those

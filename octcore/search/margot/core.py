@@ -8,8 +8,6 @@ bias penalty of the node QPs can amount to, so it holds whenever the search stop
 Several threads may share the open states, each with QPs of its own; the first one publishes.
 """
 
-from __future__ import annotations
-
 import copy
 from concurrent.futures import ThreadPoolExecutor
 
@@ -52,7 +50,7 @@ class RoutingSearch(RoutingFrame):
     """Of the thread; 0 is the one that began."""
     patience: float = 0.02
     """Seconds that a thread waits for a state of another one before it looks around."""
-    _nearby: Neighbourhoods | None = None
+    _nearby: "Neighbourhoods | None" = None
     _next_nearby: float = _FIRST_NEARBY
 
     def start(self) -> None:
@@ -121,7 +119,7 @@ class RoutingSearch(RoutingFrame):
         states = self._nearby.improve()
         self._next_nearby = 2 * max(self.nodes, states)
 
-    def _make_nearby(self) -> Neighbourhoods:
+    def _make_nearby(self) -> "Neighbourhoods":
         return Neighbourhoods(self)
 
     def advance(self) -> bool:
@@ -143,7 +141,7 @@ class RoutingSearch(RoutingFrame):
         if self.alive:
             self._leave()
 
-    def _helper(self, number: int) -> RoutingSearch:
+    def _helper(self, number: int) -> "RoutingSearch":
         """Make the same search for another thread: what it reads is shared, what it writes not."""
         helper = copy.copy(self)
         helper.number, helper.nodes, helper.alive = number, 0, False
@@ -310,8 +308,7 @@ class Neighbourhoods:
                 nearest = np.where(node > 0, np.minimum(nearest, score), nearest)
                 node = above
             weight = nearest * (0.5 + weight)
-        share = _SHARES[self._tries // 2 % len(_SHARES)]
-        free = weight <= np.quantile(weight, share)
+        free = weight <= np.quantile(weight, _SHARES[self._tries // 2 % len(_SHARES)])
         twins = search.data.twin[free]
         free[twins[twins >= 0]] = True
         return free

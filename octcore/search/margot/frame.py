@@ -4,8 +4,6 @@ The bound of a state is that of its node QPs, whose biases carry a small penalty
 the penalties can amount to is subtracted before a bound is published.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import sqrt
 from typing import Any, ClassVar
@@ -85,8 +83,7 @@ class RoutingFrame:
     def allocate(self) -> None:
         """Fix the bias scale by the incumbent and make the QPs."""
         problem, n = self.problem, len(self.problem.y)
-        centred = problem.x - problem.x.mean(axis=0)
-        self.radius = self._radius(centred)
+        self.radius = self._radius(problem.x - problem.x.mean(axis=0))
         largest = float(self.penalties.max())
         error = SHARE * problem.gap / problem.n_nodes
         scale = bias_scale(self.tracker.objective, self.radius, largest, error, _ROUNDING_LIMIT)

@@ -1,7 +1,5 @@
 """Incumbent, bound and reports of one routing search, in terms of the caller's rows."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

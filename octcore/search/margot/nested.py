@@ -8,8 +8,6 @@ the other one.  The open states of a side stay valid for more samples: a sample 
 in each of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +35,7 @@ from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.open_states import OpenState, SideStates
 from octcore.search.margot.root_rows import choose_root, complete_routing, restore_root, send
 from octcore.search.margot.start import strip_shift
-from octcore.search.margot.state import (
-    clear_bank,
-    solve_all_chunks,
-    solve_bank,
-)
+from octcore.search.margot.state import clear_bank, solve_all_chunks, solve_bank
 
 # Effort only: open states of a side that are worked on before a sample is sent at the root.
 _BELOW = 1

@@ -1,7 +1,5 @@
 """Open states of a routing search, and what each of its threads has in hand."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 from dataclasses import dataclass, field
@@ -26,7 +24,7 @@ class SideStates(NamedTuple):
     known: NDArray[np.int64]
     rows: NDArray[np.uint8]
 
-    def at(self, places: NDArray[np.int64]) -> SideStates:
+    def at(self, places: NDArray[np.int64]) -> "SideStates":
         """Some of the states."""
         bounds = self.bounds[places]
         low = float(bounds.min()) if len(bounds) else np.inf

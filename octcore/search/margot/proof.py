@@ -8,8 +8,6 @@ state add up to its bound; beyond the budget of a node every feature is forbidde
 dual value by half its squared weight, or paid for, whichever is cheaper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 

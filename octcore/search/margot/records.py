@@ -1,7 +1,5 @@
 """What the routing search takes, and its planes: plain frozen records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -88,7 +86,7 @@ class Planes:
     biases: NDArray[np.float64]
 
     @classmethod
-    def of(cls, nodes: Sequence[NodePlane]) -> Planes:
+    def of(cls, nodes: Sequence[NodePlane]) -> "Planes":
         """Planes of all branch nodes in their order."""
         return cls(np.array([one.weights for one in nodes]), np.array([one.bias for one in nodes]))
 

@@ -3,8 +3,6 @@
 The root has a QP of its own; the planes below it are those of one open state for either side.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from octcore.numerics.node_qp.factor import copy_node, inner, kernel, part, view_of

@@ -6,8 +6,6 @@ budget. Where the budget costs a node more than the plain QP over the allowed fe
 the search branches on "feature in / out at this node", else on a sample. Best bound first.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -168,8 +166,7 @@ class SparseRoutingSearch(RoutingSearch):
         for node in range(len(values)):
             if self.bank.count[node, N_ROWS] == 0:
                 continue
-            rest = float(known.sum() - known[node])
-            found = self._budgeted(node, max(0.0, self.cutoff() - rest))
+            found = self._budgeted(node, max(0.0, self.cutoff() - float(known.sum() - known[node])))
             known[node] = max(found.bound, values[node])
             costs[node] = known[node] - values[node]
             if known.sum() >= self.cutoff():  # closed, whatever the other nodes cost
@@ -269,8 +266,7 @@ def half_lines(axis: NDArray[np.float64], prefix: NDArray[np.int64]) -> bool:
     left, right = axis[prefix == 1], axis[prefix == 2]
     if len(left) == 0 or len(right) == 0:
         fixed = left if len(left) else right
-        inside = (axis >= fixed.min()) & (axis <= fixed.max())
-        prefix[inside] = 1 if len(left) else 2
+        prefix[(axis >= fixed.min()) & (axis <= fixed.max())] = 1 if len(left) else 2
         return True
     for low, high, sides in ((left, right, (1, 2)), (right, left, (2, 1))):
         if low.max() < high.min():

@@ -4,8 +4,6 @@ Level by level, each node gets the plane of its own SVM; a plane whose strip hol
 shifted into the nearest gap of the scores. The other start sends classes to opposite sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

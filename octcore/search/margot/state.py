@@ -5,8 +5,6 @@ charged at each node of that prefix and routed by all of them but the last. The 
 QPs is a lower bound for all completions, at any dual value.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernel that counts trees of depth two where columns have few thresholds, on rows as bits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octcore.numerics.kernels import inner, kernel

@@ -3,8 +3,6 @@
 Costs are ``unit * errors + price * leaves`` in whole numbers.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -83,8 +81,7 @@ def make_cells(n_nodes: int, n_variants: int) -> Cells:
     """Room for the cells of some nodes, see `list_cells`."""
     whole = np.empty((3, FIRST_SIZE), np.int64)
     counts = np.empty((FIRST_SIZE, n_variants))
-    start = np.zeros(n_nodes + 1, np.int64)
-    return Cells(start, whole[0], whole[1], whole[2], whole[0], counts)
+    return Cells(np.zeros(n_nodes + 1, np.int64), whole[0], whole[1], whole[2], whole[0], counts)
 
 
 def make_tally():

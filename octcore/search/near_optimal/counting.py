@@ -8,8 +8,6 @@ without a feature follow those that use it, and from several variants by inclusi
 those that use all features of a list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -144,8 +142,7 @@ class TreeGraph:
         instance = self.instance
         places = max(1, instance.table.n_columns) if self.levels[0].depth <= BOTTOM else 1
         leaves = instance.most_leaves(instance.question.depth)
-        n_grid = places * leaves * len(self.ground.values) * 8
-        most = max(2, GRID_BYTES // max(1, n_grid))
+        most = max(2, GRID_BYTES // max(1, places * leaves * len(self.ground.values) * 8))
         # The first variant is in all passes: its counts say which cells there are.
         parts = [
             self._count(np.column_stack([allow[:, 0], allow[:, first : first + most - 1]]), gain)

@@ -8,19 +8,13 @@ is the question of the search with rows that weigh more.  No tree that keeps the
 more than its optimum, and trees that are best at some prices often keep them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from octcore.search.near_optimal.instance import (
-    MOST_ERROR_UNITS,
-    TooManyDigitsError,
-    common_unit,
-)
+from octcore.search.near_optimal.instance import MOST_ERROR_UNITS, TooManyDigitsError, common_unit
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.table import SAME
 from octcore.tree.tree import Tree

@@ -4,8 +4,6 @@ Trees are counted along sorted columns (`lane_kernels`); where columns have few 
 as bits (`bit_kernels`), with the least costs of `octcore.search.univariate.subsets`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
@@ -175,8 +173,7 @@ class Ground:
 
     def _at_once(self, nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
         """Nodes, by as many as a kernel is asked about at once."""
-        size = self.n_rows + 3 * len(self.every)
-        most = max(1, min(MOST_AT_ONCE, CELLS_AT_ONCE // size))
+        most = max(1, min(MOST_AT_ONCE, CELLS_AT_ONCE // (self.n_rows + 3 * len(self.every))))
         return (nodes[k : k + most] for k in range(0, len(nodes), most))
 
     def _packed(self, nodes: Sequence[Node]) -> np.ndarray:

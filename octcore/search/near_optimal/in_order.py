@@ -7,8 +7,6 @@ least cost of an accepted tree is therefore the optimum as soon as no way that c
 An accepted tree may cost more than it is listed at, where what the constraint asks for has a price.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ Where weights have no common unit that is large enough, they may be rounded down
 costs `Instance.rounding` more than it is counted at, and none less.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, lcm
@@ -133,7 +131,7 @@ class Instance:
         wrong = tree.predict_codes(self.question.X) != self.question.y
         return self.cost(int(weights[wrong].sum()), tree.n_leaves)
 
-    def within(self, tolerance: Fraction) -> Instance:
+    def within(self, tolerance: Fraction) -> "Instance":
         """The same for trees further beyond the optimum, in integer weight units."""
         leaves = self.most_leaves(self.question.depth)
         unit, price = _scale(self.penalty, tolerance, self.total, leaves)
@@ -230,8 +228,7 @@ def _met_before(
     for at in np.flatnonzero(first[code] < np.arange(len(code))).tolist():
         begin, here = int(first[code[at]]), (int(place[at]), int(rank[at]))
         alike = known.setdefault(begin, [(int(place[begin]), int(rank[begin]))])
-        is_met = any(_part_alike(table, *here, *other) for other in alike)
-        (met if is_met else alike).append(here)
+        (met if any(_part_alike(table, *here, *other) for other in alike) else alike).append(here)
     return [h for h, _ in met], [t for _, t in met]
 
 
@@ -291,8 +288,7 @@ def error_numbers(instance: Instance, budget: int) -> tuple[np.ndarray, np.ndarr
             break
         padded = np.zeros(-(-(most + 1) // weight) * weight, bool)
         padded[: most + 1] = reached
-        sums = np.logical_or.accumulate(padded.reshape(-1, weight), axis=0)
-        reached = sums.ravel()[: most + 1]
+        reached = np.logical_or.accumulate(padded.reshape(-1, weight), axis=0).ravel()[: most + 1]
     values = np.flatnonzero(reached).astype(np.int64)
     number = np.full(most + 1, -1, np.int64)
     number[values] = np.arange(len(values))

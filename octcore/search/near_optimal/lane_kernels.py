@@ -15,8 +15,6 @@ Rows are in 64-bit integers; only what a pass reads is copied into narrower ones
 kernel is compiled once.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ bits.  A walk asks for some cells and enters a spot only for those that exist, s
 ends without a tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,8 +59,7 @@ class Side:
         """Numbers of trees."""
         found: dict[int, Sizes] = {self.leaf[2]: {self.leaf[:2]: 1}}
         for (errors, leaves, kind), places in self.by_cell.items():
-            trees = sum(self.stumps[k][1] for k in places)
-            found.setdefault(kind, {})[errors, leaves] = trees
+            found.setdefault(kind, {})[errors, leaves] = sum(self.stumps[k][1] for k in places)
         return found
 
 

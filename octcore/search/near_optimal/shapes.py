@@ -5,8 +5,6 @@ trees by threshold, from the root down.  Splits one after the other, each but th
 beside it, ask for a conjunction: in whatever order they are asked, they are one shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -37,7 +35,7 @@ class Shape:
     """
 
     chain: tuple[int, ...] = ()
-    below: tuple[Shape, ...] = ()
+    below: "tuple[Shape, ...]" = ()
 
     @property
     def columns(self) -> frozenset[int]:
@@ -87,8 +85,7 @@ class Shapes(Listing):
         self.known: list[_Known] = []
         for level in reversed(graph.levels):
             self.known.insert(0, self._count(graph, level, gain))
-        cells = tuple(known.cells for known in self.known)
-        counted = Counted(graph.everything.allow, gain, cells)
+        counted = Counted(graph.everything.allow, gain, tuple(known.cells for known in self.known))
         super().__init__(graph, counted, graph.instance.thresholds.place)
         ends = ((known.codes, self.n_columns * known.base**2) for known in self.known)
         self.leaf_kinds = [*(int(np.searchsorted(*end)) for end in ends), self.n_columns]
@@ -197,8 +194,7 @@ class Shapes(Listing):
                 "a smaller tolerance or depth.",
                 {},
             )
-        nothing = np.zeros(0, np.int64)
-        raw = [(nothing, np.zeros(0))]
+        raw = [(np.zeros(0, np.int64), np.zeros(0))]
         raw += [self._count_node(graph, level, v, gain, base) for v in range(len(level.nodes))]
         sizes = [len(keys) for keys, _ in raw[1:]]
         keys, counts = (np.concatenate(parts) for parts in zip(*raw, strict=True))

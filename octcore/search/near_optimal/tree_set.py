@@ -1,7 +1,5 @@
 """The search for all near-optimal trees, and the questions its graph answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -78,8 +76,7 @@ class TreeQuery:
         self.graph, self.instance, self.asked = graph, graph.instance, asked
         limit = graph.instance.question.leaf_limit
         self.max_leaves = limit if asked.max_leaves is None else min(limit, asked.max_leaves)
-        n = len(graph.instance.roots)
-        self.groups = np.zeros(n, np.int64) if groups is None else groups
+        self.groups = np.zeros(len(graph.instance.roots), np.int64) if groups is None else groups
         self.everything = (1 << len(asked.required)) - 1
         """Kind of the trees: they test all required features."""
 
@@ -101,8 +98,7 @@ class TreeQuery:
     @cached_property
     def cells(self) -> Sizes:
         """Number of trees by errors and leaves."""
-        asked = sorted(self._asked_cells().items())
-        return {cell: n for cell, n in asked if self.admits(*cell)}
+        return {cell: n for cell, n in sorted(self._asked_cells().items()) if self.admits(*cell)}
 
     @property
     def count(self) -> int:
@@ -164,8 +160,7 @@ class TreeQuery:
             counted = self.counted
             if base.shape[1] > 1:
                 counted = graph.count(base[:, v : v + 1], self.asked.gain)
-            sign = -1 if v.bit_count() % 2 else 1
-            total += sign * graph.class_shares(counted, self.admits)
+            total += (-1 if v.bit_count() % 2 else 1) * graph.class_shares(counted, self.admits)
         return total / max(1, self.count)
 
     def _at_root(self, counted: Counted) -> Iterator[tuple[int, list[int]]]:

@@ -1,7 +1,5 @@
 """The set of kernels of the near-optimal trees, compiled once per installation."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

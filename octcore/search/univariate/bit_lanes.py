@@ -5,8 +5,6 @@ beyond the columns that are looked at are columns as well, or none but zeros: as
 only do what a column that is looked at, or a leaf, does, so nobody leaves them out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

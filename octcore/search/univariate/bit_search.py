@@ -4,8 +4,6 @@ A limit on the leaves is looked at last: the best tree without it is often small
 a search by leaves finds the best one of every size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,8 +3,6 @@
 Thresholds that part the rows alike, also with the sides swapped, are one column.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

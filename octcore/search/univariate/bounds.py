@@ -4,8 +4,6 @@ Costs are errors plus a price for every leaf, or errors alone at a given number 
 and rows are weighted.
 """
 
-from __future__ import annotations
-
 from octcore.numerics.kernels import inner
 
 INFINITE = 1e300

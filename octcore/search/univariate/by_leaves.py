@@ -5,8 +5,6 @@ the optimum moves along the upper concave envelope of (leaves, accuracy). The br
 slopes of that envelope.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,9 +36,7 @@ class LeavesOptimum:
 
 
 def optimal_by_leaves(
-    question: Question,
-    cancel: Callable[[], bool] | None = None,
-    time_limit: float | None = None,
+    question: Question, cancel: Callable[[], bool] | None = None, time_limit: float | None = None
 ) -> tuple[LeavesOptimum, ...]:
     """Find the most accurate tree for every number of leaves up to 2^depth (or max_leaves).
 

@@ -12,8 +12,6 @@ Keegan, Forbes, "Accelerated Benders decomposition for optimal classification tr
 subtree with penalty ``leaf_penalty`` per leaf on the scale of the weights.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -164,7 +162,6 @@ def _leaf(rows: Rows, subset: np.ndarray) -> Leaf:
 def _stump(rows: Rows, pairs: Pairs, subset: np.ndarray) -> PathTree:
     """Return the best single split of the rows, the smallest feature on ties."""
     pair_scores(rows, subset, len(subset), pairs)
-    splits = (pairs.leaf >= 0).all(axis=0)
-    feature = int(np.where(splits, pairs.leaf.sum(axis=0), -1).argmax())
+    feature = int(np.where((pairs.leaf >= 0).all(axis=0), pairs.leaf.sum(axis=0), -1).argmax())
     on = rows.columns[feature, subset] > 0
     return Branch(feature, _leaf(rows, subset[~on]), _leaf(rows, subset[on]))

@@ -11,8 +11,6 @@ by their multipliers.  A tree at least as good as a threshold consists of column
 table has them, with the flow rows that join them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,7 +36,7 @@ class Channel:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, weights: np.ndarray) -> Channel:
+    def of(cls, X: np.ndarray, weights: np.ndarray) -> "Channel":
         """Merge identical rows."""
         distinct, place = np.unique(X, axis=0, return_inverse=True)
         merged = np.bincount(place.ravel(), weights, len(distinct))
@@ -127,8 +125,7 @@ class ColumnSpace:
         """Counts of the rows with `feature` at 0 and at 1; one product serves both."""
         right = self.whole.sides[1][:, feature]
         ones = np.stack([channel.pairs(feature) for channel in self.channels])
-        zeros = self.whole.pairs - ones
-        return Counts(self.whole.total - right, zeros), Counts(right, ones)
+        return Counts(self.whole.total - right, self.whole.pairs - ones), Counts(right, ones)
 
     def payoff(self, multipliers: np.ndarray) -> np.ndarray:
         """Gain of a unit of a channel under a label, shape ``(n_classes, n_channels)``."""
@@ -490,8 +487,7 @@ def make_table(
     Raises `TooManyColumnsError` if there are more than `most`.
     """
     payoff = space.payoff(multipliers)
-    level = threshold + float(multipliers @ space.rhs)
-    table = ColumnTable(space, payoff, level, by_raw, most)
+    table = ColumnTable(space, payoff, threshold + float(multipliers @ space.rhs), by_raw, most)
     if space.depth == 3 and np.isfinite(whole_leaf(space, payoff)):
         table.add_leaf(1, 0, space.whole.total, 0.0)
     for scores in root_scores(space, payoff, roots):

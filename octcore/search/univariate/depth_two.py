@@ -11,8 +11,6 @@ cost more and the first half of the bounds fails; then the bounds come from cost
 limit, and only thresholds that these leave open are solved with it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Numba widens 32-bit integers to 64 bits in every expression; these one-instructi
 not, which lets LLVM use the full vector width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rows of a subset as the kernels see them, and small loops over them and their numbers."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

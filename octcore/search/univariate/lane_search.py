@@ -7,8 +7,6 @@ by one thread or by several, so that threads change the time and nothing else.  
 some moments is kept for pictures, and thinned out as the search goes on.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -163,8 +161,7 @@ class LaneSearch:
         node.bound[~self.is_root[node.column]] = INFINITE  # no tree has them at its root
         self.node, self.moments = node, Moments(inquiry, node)
         self._remember(node)
-        is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
-        alone = FIRST_STEPS if is_large else np.inf
+        alone = FIRST_STEPS if self.work[1] >= LARGE_WORK[min(4, self.depth)] else np.inf
         while not inquiry.stop[0]:
             steps = int(min(self.steps, alone))
             going = self._piece(node, steps) if steps else self._round(node)

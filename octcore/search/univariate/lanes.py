@@ -19,8 +19,6 @@ after every position; a pass forward stores the first, a pass back adds the seco
 The counted forms admit a split only where both of its sides have enough rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

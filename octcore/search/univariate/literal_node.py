@@ -10,8 +10,6 @@ feature can beat the incumbent or the limit of the caller.  Bounds come from
 - exact subtrees: D2S, the pair table of `literals`, `subsets`, or a node one level shallower.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -73,8 +71,7 @@ class SearchState:
         are counted in 64 bits are too rare to compile another kernel for.
         """
         rows = self.rows
-        narrow = len(rows.columns) <= _NARROW and rows.bits.itemsize == 4
-        return not self.terms.step and narrow
+        return not self.terms.step and len(rows.columns) <= _NARROW and rows.bits.itemsize == 4
 
     @cached_property
     def subsets(self) -> BitSubsets:
@@ -85,7 +82,7 @@ class SearchState:
         place = np.arange(len(rows.columns))
         return BitSubsets(rows, place, unit, int(terms.penalty * unit), len(place), terms.stop)
 
-    def by_leaves(self) -> SearchState:
+    def by_leaves(self) -> "SearchState":
         """The same for errors by number of leaves, instead of one cost."""
         return replace(self, terms=self.terms._replace(penalty=0.0, slack=_WHOLE, step=1))
 
@@ -113,10 +110,10 @@ class LiteralNode:
 
     def __init__(
         self,
-        state: SearchState,
+        state: "SearchState",
         subset: np.ndarray,
         depth: int,
-        shallow: LiteralNode | None = None,
+        shallow: "LiteralNode | None" = None,
         most: int | None = None,
     ) -> None:
         self.state, self.subset, self.depth, self._shallow = state, subset, depth, shallow
@@ -179,7 +176,7 @@ class LiteralNode:
         with ThreadPoolExecutor(threads) as pool:
             return all(list(pool.map(score, range(threads))))
 
-    def _start_bounds(self, shallow: LiteralNode | None) -> None:
+    def _start_bounds(self, shallow: "LiteralNode | None") -> None:
         """First bounds on every literal."""
         if shallow is None:
             self.literals = make_literals(self.n_features, self.state.terms.step)
@@ -371,7 +368,7 @@ class LiteralNode:
             self._trees.pop((literal, 0), None)
         return lower
 
-    def _child_node(self, literal: int) -> LiteralNode:
+    def _child_node(self, literal: int) -> "LiteralNode":
         """Node below a literal; kept for a later, higher limit where the tables are small."""
         node = self._children.get(literal)
         if node is None:

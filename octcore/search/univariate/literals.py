@@ -9,8 +9,6 @@ Costs are vectors.  By number of leaves, entry k is the least errors of a tree w
 leaves; else the one entry is errors plus penalty per leaf.  Both are in integer weight units.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -11,8 +11,6 @@ With a smallest leaf, fewer rows may cost more.  Then there are two kinds of bou
 that limit, which `sweep` carries on, and those with it, for which `carry_similar` holds.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -10,8 +10,6 @@ classified samples on either side with a leaf and with one further split (the C 
 D2S), from which values for any penalty and any number of leaves follow.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

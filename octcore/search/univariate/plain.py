@@ -15,8 +15,6 @@ always returns the same tree, whatever the order of the rows, the threads and th
 machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -174,13 +172,11 @@ class PlainSearch:
         """Most weight that one split classifies left and right of every threshold."""
         every = self._splitting(rows, None)
         other = self.left[np.ix_(rows, every)]
-        shape = (left.shape[1], other.shape[1])
-        best = [np.zeros(shape, left.dtype) for _ in range(4)]
+        best = [np.zeros((left.shape[1], other.shape[1]), left.dtype) for _ in range(4)]
         for k in range(self.weight.shape[1]):
             weight = self.weight[rows, k][:, None]
             both = left.T @ (other * weight)
-            low = (other * weight).sum(axis=0)
-            cells = (both, inside[:, k, None] - both, low - both)
+            cells = (both, inside[:, k, None] - both, (other * weight).sum(axis=0) - both)
             for kept, cell in zip(best, (*cells, outside[:, k, None] - cells[2]), strict=True):
                 np.maximum(kept, cell, out=kept)
         return (best[0] + best[1]).max(axis=1), (best[2] + best[3]).max(axis=1)
@@ -236,8 +232,7 @@ class _Bounds:
     def middle_of_run(self, j: int, open_ones: np.ndarray) -> int:
         """Threshold in the middle, by weight, of the open ones around j."""
         column = self.column[open_ones]
-        begins = (np.diff(open_ones) > 1) | (column[1:] != column[:-1])
-        number = np.cumsum(np.append(False, begins))
+        number = np.cumsum(np.append(False, (np.diff(open_ones) > 1) | (column[1:] != column[:-1])))
         run = open_ones[number == number[np.searchsorted(open_ones, j)]]
         middle = (self.passed[run[0]] + self.passed[run[-1]]) / 2
         return int(run[np.argmin(np.abs(self.passed[run] - middle))])

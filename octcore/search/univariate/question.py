@@ -1,7 +1,5 @@
 """What the exact search is asked, what it reports on the way, and what it answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -6,8 +6,6 @@ is quick where columns have few thresholds; `depth_two` goes through sorted colu
 thresholds at once.  The table decides.  While neither is compiled, `plain` answers small questions.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -221,8 +219,7 @@ class _Search:
             values[same], exact[same] = self.inquiry.value(self.cost, 2), True
         leaf = None
         if self.question.roots is None:
-            errors = self.total - int(table.class_weight.max())
-            leaf = self.inquiry.value(errors + self.price)
+            leaf = self.inquiry.value(self.total - int(table.class_weight.max()) + self.price)
         return Answer(
             status,
             self.tree,

@@ -12,8 +12,6 @@ together, so that weights are counted by words.  Depth two is solved by pairs of
 - a side is solved only as far as the budget beside the other side reaches.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ The tree that the search returns does not depend on the order of the rows that c
 adds up rows by their ranks, in whole numbers, and never asks for the number of a row.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass, replace
@@ -276,8 +274,7 @@ def integer_weights(weights: np.ndarray | None, n_samples: int) -> tuple[np.ndar
     if weights is None:
         return np.ones(n_samples, np.int64), 1.0
     values = np.asarray(weights, float)
-    distinct = np.unique(values[values > 0])
-    unit = _common_unit(distinct)
+    unit = _common_unit(np.unique(values[values > 0]))
     if unit is None or values.sum() / unit > LARGEST_COUNT:
         unit = math.ldexp(1.0, math.frexp(float(values.sum()))[1] - FLOAT_BITS)
     return np.round(values / unit).astype(np.int64), unit
@@ -303,8 +300,7 @@ def _common_unit(distinct: np.ndarray) -> float | None:
         denominator = math.lcm(denominator, ratio.denominator)
         if denominator > LARGEST_COUNT:
             return None
-    multiples = [int(ratio * denominator) for ratio in ratios]
-    return smallest / denominator * math.gcd(*multiples)
+    return smallest / denominator * math.gcd(*[int(ratio * denominator) for ratio in ratios])
 
 
 def _usable_columns(X: np.ndarray, question: Question) -> tuple[np.ndarray, np.ndarray]:

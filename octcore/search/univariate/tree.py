@@ -1,7 +1,5 @@
 """Nested tree records of the exact search: a leaf with a label, or a branch on a binary feature."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,8 +20,8 @@ class Branch:
     """A branch node: value 0 of ``feature`` goes left, value 1 goes right."""
 
     feature: int
-    left: PathTree
-    right: PathTree
+    left: "PathTree"
+    right: "PathTree"
 
 
 PathTree = Leaf | Branch

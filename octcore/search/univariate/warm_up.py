@@ -1,7 +1,5 @@
 """The sets of kernels that a search compiles or loads before it starts (`numerics/kernels.py`)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octcore.search.univariate.bit_search import BitSearch
