@@ -502,8 +502,7 @@ class SearchRounding:
     def __init__(self, starts: oblique.Starts, leaves: Callable[[Point], IntArray]) -> None:
         self.starts, self.leaves = starts, leaves
         self._first: float | None = None
-        self._spent = 0.0
-        self._is_rounding = False
+        self._spent, self._is_rounding = 0.0, False
         self._seen: set[bytes] = set()
 
     def __call__(self, point: Point, patience: Patience) -> Tree | None:

@@ -11,7 +11,6 @@ from octcore.errors import EngineError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
 TOLERANCE = 1e-9  # of rows and duals, a hundredth of what HiGHS keeps by itself
 
 

@@ -159,7 +159,6 @@ class _DualProgram:
                 return margin * h, margin * g
 
     def _add_rows(self, rows: NDArray[np.int64]) -> None:
-        """Add the columns of some rows."""
         self._inside[rows] = True
         first = self._highs.getNumCol()
         self._places = np.concatenate(

@@ -26,7 +26,6 @@ from octcore.numerics.kernels import inner, kernel, part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
 LOWER, UPPER, BASIC = 0, 1, 2
 TOLERANCE = 1e-9  # reduced costs up to it are none; what was reached is a bound all the same
 SMALLEST_RATE = 1e-10  # below it a pivot would be a division by rounding

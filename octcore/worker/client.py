@@ -87,7 +87,6 @@ class WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End every worker."""
         self.close()
 
     def _take(self) -> SolveProcess:

@@ -132,8 +132,7 @@ class Job:
         on_end: "Callable[[Job], None] | None" = None,
         called: float | None = None,
     ) -> None:
-        self.request = request
-        self._process = process
+        self.request, self._process = request, process
         self._on_event, self._on_end = on_event, on_end
         self._lock = threading.Lock()
         self._final = threading.Event()

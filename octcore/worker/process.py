@@ -39,10 +39,8 @@ class SolveProcess:
             start_new_session=True,
             env={**os.environ, **(environment or {})},
         )
-        self.warming = "starting"
-        self.is_ready = False
-        self.broken = ""
-        self._seq = 0
+        self.warming, self.is_ready = "starting", False
+        self.broken, self._seq = "", 0
         self._last_message = time.monotonic()
         self._stderr: collections.deque[bytes] = collections.deque(maxlen=40)
         self._backlog: collections.deque[dict[str, Any]] = collections.deque()

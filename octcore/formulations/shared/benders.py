@@ -66,8 +66,7 @@ class ReducedProblem:
 
 def reduce_problem(problem: Problem) -> ReducedProblem:
     """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""
-    wanted = problem.constraints
-    excluded = problem.forbidden_columns
+    wanted, excluded = problem.constraints, problem.forbidden_columns
     if wanted.active & NAMES_FEATURES:  # a column may be allowed where an equal one is not
         kept = np.flatnonzero(~excluded)
     else:

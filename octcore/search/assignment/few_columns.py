@@ -18,7 +18,6 @@ from octcore.numerics.kernels import inner, kernel
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
 MOST_DEPTH, MOST_BOXES = 2, 2_500_000
 """Levels of a tree, and boxes that trees of some number of columns get at most."""
 LOOKS, NESTED_LOOKS = 3e6, 3e7

@@ -37,7 +37,6 @@ LOG_SIZE = 1_000_000
 MOST_DEPTH, MOST_LABELLINGS = 3, 5_000
 """Deeper trees, and more ways to label the leaves than this, are not gone through."""
 LEFT_OPEN = "The search ended with a gap that rounding or ties leave; HiGHS goes on."
-
 Planes = dict[int, tuple[FloatArray, float]]
 """``(h, g)`` by branch node with margins of 1: left where ``h.x <= g``."""
 

@@ -63,8 +63,6 @@ class RoutingSearch(RoutingFrame):
         self.try_routing(routing, "warm start")
         self.try_routing(class_routing(problem.y, problem.depth), "warm start")
 
-    # -- the tree of states -------------------------------------------------------------------
-
     def run(self) -> Status:
         """Search until proven or stopped."""
         if self.tracker.objective <= 0.0:

@@ -78,8 +78,6 @@ class RoutingFrame:
         # Searches of all threads, the one that began first.
         self.team: list[RoutingFrame] = [self]
 
-    # -- setting up ---------------------------------------------------------------------------
-
     def allocate(self) -> None:
         """Fix the bias scale by the incumbent and make the QPs."""
         problem, n = self.problem, len(self.problem.y)
@@ -139,8 +137,6 @@ class RoutingFrame:
             return NO_PRODUCTS
         features = rows[:, : self.problem.x.shape[1]]
         return features @ features.T
-
-    # -- states -------------------------------------------------------------------------------
 
     def packed(self, bank: NodeQp) -> NDArray[np.uint8]:
         """Row statuses of QPs, as they are stored with a state."""
@@ -204,8 +200,6 @@ class RoutingFrame:
             among[node] = inside[node]
         return (inside, among), (self.kept, outside)
 
-    # -- bounds -------------------------------------------------------------------------------
-
     def value(self) -> float:
         """Bound of the current state with its bias penalties."""
         return max(self.inherited, sum(self.bank.value[:, 0].tolist()))
@@ -233,8 +227,6 @@ class RoutingFrame:
         allowed = min(penalised - self.correction(), self.least_abandoned())
         self.bound = max(self.bound, min(allowed, self.finished()))
         self.tracker.bound(self.bound)
-
-    # -- incumbents ---------------------------------------------------------------------------
 
     def try_routing(self, routing: NDArray[np.int64], source: str) -> bool:
         """Solve the node QPs of a routing and keep the tree if it is better."""

@@ -123,8 +123,6 @@ class NestedSearch(RoutingSearch):
         plain.allocate()
         return Neighbourhoods(plain)
 
-    # -- states of the root -------------------------------------------------------------------
-
     def restore(self, state: OpenState) -> None:
         """Take up a state of the root."""
         self.prefix = state.prefix.astype(np.int64)
@@ -211,8 +209,6 @@ class NestedSearch(RoutingSearch):
             self.keep_open(bound, self.prefix, self.root, below=heaps)
         self.heaps = (first.at(best[:1]), second.at(other[1:]))
         return len(other) > 1
-
-    # -- states of one side -------------------------------------------------------------------
 
     def _raise(self, side: int, splits: int, chosen: bool = False) -> bool:
         """Work on the open states of a side; whether the first one is a tree for its samples.

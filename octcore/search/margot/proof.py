@@ -111,8 +111,6 @@ class _Prover(RoutingFrame):
         """Solve the QPs that have new rows."""
         solve_bank(bank, self.data, _FAR * self.cutoff())
 
-    # -- bounds and closing ---------------------------------------------------------------------
-
     def _beyond_budget(self, node: int, vector: NDArray[np.float64]) -> float:
         """Least price of the features of a node that the budget does not cover."""
         if not self.has_budgets:
@@ -173,8 +171,6 @@ class _Prover(RoutingFrame):
     def _close_or_keep(self, bank: Any, prefix: NDArray[np.int64]) -> None:
         if not self._close(bank, prefix):
             self.keep_open(0.0, prefix, bank)
-
-    # -- branching ------------------------------------------------------------------------------
 
     def _advance(self) -> bool:
         """Close the current state, tighten it or split it; True while one is in hand."""

@@ -122,8 +122,6 @@ class SparseRoutingSearch(RoutingSearch):
         budget = int(self.budgets[node])
         return SparseNode(*rows, problem.epsilon, budget, self.price, self.tracker.stop)
 
-    # -- states -------------------------------------------------------------------------------
-
     def _expand(self) -> bool:
         """Tighten the current state and split it; its parts go among the open ones."""
         self.nodes += 1

@@ -150,7 +150,6 @@ def canonical_tree(
 
 
 def _tally(rows: Rows, subset: np.ndarray) -> np.ndarray:
-    """Weight per class."""
     block, n_classes = rows.block[subset], int(rows.shape[0])
     return np.bincount(rows.block_channel[block], rows.block_scale[block], n_classes)[:n_classes]
 

@@ -345,7 +345,6 @@ class ColumnTable:
     n_rows: int = 1
 
     def __len__(self) -> int:
-        """Number of columns."""
         return len(self.columns)
 
     @property

@@ -14,7 +14,6 @@ from numba.core import extending
 from octcore.numerics.kernels import inner
 
 intrinsic: Any = extending.intrinsic
-
 INDEX = ir.IntType(64)
 ROW = ir.IntType(32)
 MASK = ir.IntType(16)

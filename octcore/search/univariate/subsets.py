@@ -185,7 +185,6 @@ def _find(known, mask, depth):
 
 @inner()
 def _keep(known, mask, depth, cost, cutoff):
-    """Keep a cost."""
     i = _find(known, mask, depth)
     if i < 0:
         i = -1 - i

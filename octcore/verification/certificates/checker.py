@@ -178,8 +178,7 @@ class Checker:
         self.last_id = 0
         self.best: int | None = None
         """Cost of the best solution that the proof names."""
-        self.is_done = False
-        self.at = 0
+        self.is_done, self.at = False, 0
         """Line of the proof."""
 
     def check(self, lines: Iterable[str], guard: Callable[[], None] = lambda: None) -> int:

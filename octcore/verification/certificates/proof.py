@@ -111,8 +111,7 @@ class Proof:
 
     def __init__(self, formula: Formula, costs: Costs, write: Callable[[str], None]) -> None:
         self.formula, self.costs, self.case = formula, costs, formula.case
-        self.write = write
-        self.last_id = formula.n_ids
+        self.write, self.last_id = write, formula.n_ids
         self._limits: dict[tuple[int, int], tuple[int, int]] = {}
         self._defined: dict[str, tuple[Terms, int]] = {}
         """Literals of more than a limit: the sum and the limit."""

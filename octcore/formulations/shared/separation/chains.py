@@ -30,7 +30,6 @@ from octcore.numerics.linear import add_rows, linear_program, quiet_solver, solv
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
 SLACK = 2e-3
 """Relative: gaps are accepted that miss what was asked for by half of this."""
 MOST_STEPS = 3e8
