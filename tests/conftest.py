@@ -10,16 +10,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from octcore.search.univariate import warm_up
-from octcore.search.univariate.bit_table import COUNTER_LIMIT
 from tests.browser.conftest import BROWSER
 from tests.referee import literal_bounds as literal_bounds
 from tests.referee import routing_states as routing_states
 
-_SEARCHES = (
-    *warm_up.lane_sets(2, True),
-    *warm_up.bit_sets(1, 4),
-    *warm_up.bit_sets(COUNTER_LIMIT, 4),
-)
+_SEARCHES = (*warm_up.lane_sets(2, True), *warm_up.bit_sets(1, 5))
 
 settings.register_profile(
     "quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]

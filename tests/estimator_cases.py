@@ -54,7 +54,7 @@ _KNOWN = {
     case.key: case
     for case in (
         Case("cart", {"leaf_penalty": 0.001}, cost=""),
-        Case("threshold-search", cost=""),
+        Case("threshold-search", cost="long"),
         Case("path-search", {"time_limit": 5.0}, cost="long"),
         Case("margot", {"max_depth": 1}, cost="long"),
         *(Case(key, {"max_depth": 1}) for key in ("hfs-margot", "sfs-margot")),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from octcore.docs import generated
 from tests.app.history_case import open_page, shown
 
 
+@pytest.mark.long
 def test_every_page_of_the_documentation_can_be_read_in_the_app() -> None:
     app = open_page("about")
     app.session_state["about_tabs"] = "Documentation"

@@ -127,6 +127,7 @@ def _empty() -> None:
     view._none("run", data, best_settings(search, conditions), alternatives(found))
 
 
+@pytest.mark.long
 def test_where_no_tree_meets_the_conditions_the_best_one_is_told_and_proven(monkeypatch) -> None:
     solved, followers = {}, {}
 

@@ -60,6 +60,7 @@ def test_a_run_that_failed_is_started_again_in_its_place(server):
     assert "try again" not in shown(app)
 
 
+@pytest.mark.long
 def test_runs_that_end_while_the_page_is_drawn_still_stand_side_by_side(server, monkeypatch):
     data = load_sample("iris")
     keys = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]

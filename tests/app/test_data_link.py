@@ -22,6 +22,7 @@ def reloaded(app: AppTest, page: str = "data") -> AppTest:
     return fresh
 
 
+@pytest.mark.long
 def test_an_upload_and_its_preparations_survive_a_reload(server):
     app = open_page("data")
     assert "data" not in app.query_params
@@ -39,12 +40,14 @@ def test_an_upload_and_its_preparations_survive_a_reload(server):
     assert after.table.sha256 == before.table.sha256
 
 
+@pytest.mark.long
 def test_another_sample_survives_a_reload(server):
     app = open_page("data")
     next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
     assert reloaded(app).session_state["state"].choice.sample == "wine"
 
 
+@pytest.mark.long
 def test_a_form_that_was_not_solved_survives_a_reload(server):
     app = open_page("solve")
     assert "form" not in app.query_params

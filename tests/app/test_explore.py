@@ -35,6 +35,7 @@ def number(app, label):
     return next(n for n in app.number_input if n.label.startswith(label))
 
 
+@pytest.mark.long
 def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(finches):
     app = open_row(finches)
     assert "Training row 1 ends in **leaf" in shown(app)
@@ -56,6 +57,7 @@ def test_counts_of_rows_have_separators(finches):
         assert config[name]["type_config"]["format"] == "%,d"
 
 
+@pytest.mark.long
 def test_back_of_the_browser_leads_to_the_node_before(finches):
     app = open_page("explore", run=finches, node="2")
     assert "**Node 2** ·" in shown(app)
@@ -168,6 +170,7 @@ def test_optimum_that_another_run_proved_is_drawn_for_one_that_did_not(server):
     assert "optimum" in words or "is optimal" in words
 
 
+@pytest.mark.long
 def test_the_replay_shows_which_thresholds_were_still_open(server):
     data, settings = load_sample("iris"), {"formulation": "threshold-search", "depth": 3}
     run = solve(data, **settings)

@@ -289,6 +289,7 @@ def test_failed_run_says_why(fake):
         assert "SIGKILL" in shown(app)
 
 
+@pytest.mark.long
 def test_a_sample_of_categories_has_a_plane(fake):
     app = open_app()
     next(s for s in app.selectbox if s.label == "Sample data").set_value("monks-1").run()

@@ -79,6 +79,7 @@ def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     assert {c.kind for c in app.session_state["state"].data.columns} == {"categorical"}
 
 
+@pytest.mark.long
 def test_a_proof_of_one_run_bounds_every_run_of_the_question(server, iris):
     settings = {"formulation": "path-search", "encoding": "QT-5", "depth": 2, "test_size": 0.0}
     proven = solve(iris, **settings)

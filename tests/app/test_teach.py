@@ -152,6 +152,7 @@ def test_thresholds_that_were_open_stand_below_their_tree(solver):
     assert "can begin a better tree any more" in shown(app)
 
 
+@pytest.mark.long
 def test_a_slider_makes_new_points_that_have_no_trees_yet(solver):
     app = press(open_lesson(), "Grow the trees")
     press(press(app, "Back"), "Back")
@@ -180,6 +181,7 @@ def test_presentation_hides_the_controls(solver):
     assert current(app).key == "xor"
 
 
+@pytest.mark.long
 def test_another_set_keeps_the_depth(solver):
     app = open_lesson(depth="3")
     next(s for s in app.selectbox if s.label == "Points").set_value("moons").run()

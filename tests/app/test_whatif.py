@@ -132,6 +132,7 @@ def test_an_optimum_to_count_from_whose_worker_died_is_solved_once_more(views):
     assert "Dropping petal width (cm)" in shown(app)
 
 
+@pytest.mark.long
 def test_an_optimum_to_count_from_that_was_stopped_can_be_searched_again(views):
     run = solve(load_sample("iris"), "path-columns", depth=1, constraints={"max_features": 1})
     proven, run = run, replace(run, status="feasible")
@@ -191,6 +192,7 @@ def test_every_threshold_of_a_column_has_its_value(views):
     assert f"Best between {best['low']:.4g} and {best['high']:.4g}." in shown(app)
 
 
+@pytest.mark.long
 def test_explore_says_how_far_a_threshold_may_move(views):
     app = open_page("explore", run="base")
     run = views["base"].run

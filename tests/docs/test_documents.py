@@ -25,6 +25,7 @@ def test_python_blocks_run(block: str, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.long
 def test_octcore_commands_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,6 +30,7 @@ def _blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"```(\w*)\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "page",
     [pytest.param(p, marks=LONGER.get(p.stem, [])) for p in PAGES],

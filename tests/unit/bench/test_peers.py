@@ -178,6 +178,7 @@ def test_the_suites_of_other_programs_stand_beside_ours(monkeypatch, capsys):
     assert "strede" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.reference
 def test_programs_get_every_set(reference):
     folder = data_folder(str(reference))

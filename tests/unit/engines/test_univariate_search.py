@@ -25,6 +25,7 @@ def listed() -> octcore.Run:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_weights_of_many_digits_end_in_a_proof() -> None:
     run = listed()
     weights = np.sqrt([5.0, 7.0, 1e-7, 3.0, 1e-5, 11.0])

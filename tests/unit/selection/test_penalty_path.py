@@ -50,6 +50,7 @@ def test_its_short_form_is_one_line() -> None:
     assert repr(path) == "<PenaltyPath: depth 2 on raw, leaves 1, 2, 3>"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refer", [None, 0.1])
 def test_held_out_rows_have_the_weights_of_their_classes_too(refer: float | None) -> None:
     """Beside a curve of balanced accuracy stood the plain accuracy of held-out rows."""

@@ -59,6 +59,7 @@ def test_another_solver_finds_the_optimum_and_takes_the_start(
     assert reached == pytest.approx(run.objective, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(3)
 def test_what_has_no_whole_model_or_another_place_is_refused(
     run: octcore.Run, tmp_path: Path

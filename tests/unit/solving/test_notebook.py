@@ -146,6 +146,7 @@ def test_the_target_is_no_axis_of_a_plane(run: Run) -> None:
         plotting.plane(run, "sepal width (cm)", "sepal width (cm)")
 
 
+@pytest.mark.long
 def test_figures_load_plotly_only_when_asked_for() -> None:
     code = (
         "import sys, octcore, octcore.plotting\n"

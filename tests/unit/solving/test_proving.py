@@ -115,6 +115,7 @@ def test_other_rows_and_other_settings_are_another_formula(table: Dataset, tmp_p
     check_proof(run, tmp_path)
 
 
+@pytest.mark.long
 def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> None:
     folder = tmp_path / "proof"
     refused = {

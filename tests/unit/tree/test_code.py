@@ -371,6 +371,7 @@ def test_single_floats_are_compared_in_double_precision() -> None:
     assert f"> {tree.splits[1].threshold!r}e0" in to_code(tree, encoding, "sql")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="no Rscript")
 def test_long_numbers_are_exact_in_r(tmp_path: Path) -> None:
     numbers = np.random.default_rng(0).normal(0.0, 1.0, 20_000)

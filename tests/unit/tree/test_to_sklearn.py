@@ -45,6 +45,7 @@ def test_predictions_and_plots(table: Dataset, in_raw_units: bool) -> None:
     assert model.decision_path(rows).shape == (80, 7)
 
 
+@pytest.mark.long
 def test_plot_tree_draws_it(table: Dataset) -> None:
     pytest.importorskip("matplotlib", reason="plot_tree needs matplotlib, which we do not")
     encoding = fit_encoding("QT-5", table)

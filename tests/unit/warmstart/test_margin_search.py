@@ -103,6 +103,7 @@ def test_scaled_prices_replace_the_others():
         assert "search with margins" in sources
 
 
+@pytest.mark.long
 def test_of_many_rows_samples_are_searched_and_improved_on_all(monkeypatch):
     monkeypatch.setattr(trees, "SAMPLED_ROWS", 60)
     rng = np.random.default_rng(0)

@@ -181,6 +181,7 @@ def test_the_task_gives_what_the_library_gives(server, iris):
     assert server.get(waiting).state == "stopped"
 
 
+@pytest.mark.long
 def test_stop_keeps_what_was_trained(server, iris):
     plan = Plan(
         "path-search", {"depth": (1, 2), "leaf_penalty": tuple(i / 500 for i in range(100))}
@@ -198,6 +199,7 @@ def test_stop_keeps_what_was_trained(server, iris):
     assert stopped.result.chosen == ()
 
 
+@pytest.mark.long
 def test_a_defect_ends_a_task_with_a_sentence(server, iris):
     task = server.submit_task("me", iris, "tune", {**PLAN.settings, "formulation": "no-such"}, "x")
     assert server.wait(task, 60)

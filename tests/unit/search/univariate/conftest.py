@@ -13,7 +13,7 @@ from tests.fuzz.questions import answered_by
 
 @pytest.fixture(scope="session")
 def _compiled() -> None:
-    kernels.require(*warm_up.ALL)
+    kernels.require(*warm_up.lane_sets(2, True), *warm_up.bit_sets(1, 5))
 
 
 @pytest.fixture(params=["bits", "lanes"])

@@ -88,7 +88,10 @@ def test_equals_enumeration(depth: int, kernel: str) -> None:
         check(random_question(rng, depth))
 
 
-@pytest.mark.parametrize("kind", ["counts", "fractions", "zeros"])
+# Fractions have kernels of their own, which compile for longer than all other tests here take.
+@pytest.mark.parametrize(
+    "kind", ["counts", "zeros", pytest.param("fractions", marks=pytest.mark.long)]
+)
 def test_weights(kind: str, kernel: str) -> None:
     rng = np.random.default_rng(len(kind))
     for trial in range(20):
