@@ -35,7 +35,7 @@ AFFIRMED = frozenset({
 _DENIALS = ("not ", "no ", "non ", "non-", "kein ", "keine ", "nicht ")
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")
 _MINUS = re.compile("^\u2212(?=[0-9.])")  # the typographic minus sign before a number
-_KEPT = re.compile('="([^"]*)"')  # how a program keeps a spreadsheet from changing a text
+_KEPT = re.compile('^="([^"]*)"$')  # how a program keeps a spreadsheet from changing a text
 _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085") | frozenset(
     map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 )
@@ -43,7 +43,9 @@ _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085")
 
 def clean_text(text: str) -> str:
     """Trim a text, put it on one line and escape control characters visibly."""
-    text = _KEPT.sub(r"\1", text.strip()) if text.lstrip()[:2] == '="' else text.strip()
+    text = text.strip()
+    if text.startswith('="'):
+        text = _KEPT.sub(r"\1", text)
     if text.isascii() and text.isprintable():
         return text
     one_line = _MINUS.sub("-", _BREAKS.sub(" ", text))

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from octcore.data.reading import make_dataset, read_csv, read_table
+from octcore.data.text import clean_text
 from octcore.errors import DataError, SettingsError
 
 ROWS = "".join(f"{i}.5,{(i * 7) % 20}.25,{'ab'[i % 2]}\n" for i in range(20))
@@ -198,6 +199,7 @@ def test_texts_that_a_spreadsheet_was_to_keep_are_taken_out_of_their_formula():
     assert data.frame["x1"].tolist() == list(range(20))
     assert data.frame["x2"].tolist() == [i % 7 for i in range(20)]
     assert data.classes == ("a", "b")
+    assert clean_text('="5" & "6"') == '="5" & "6"'  # a formula of more is left as it is
 
 
 @pytest.mark.parametrize("text", ["(1)", "1-2", "12-06-26"])
