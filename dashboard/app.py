@@ -11,12 +11,7 @@ import streamlit as st
 if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
     sys.path.insert(0, folder)  # before a folder "dashboard" of anyone else
 
-from dashboard.server import jobs
-from dashboard.widgets import data_thread
-from dashboard.widgets.frame import draw_style, join_browser, mark_section
-
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
-jobs.warm_up()
 PAGES = {
     "": [
         st.Page("pages/start.py", title="Start", icon=":material/home:", default=True),
@@ -38,6 +33,11 @@ PAGES = {
     "Help": [st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:")],
 }
 page = st.navigation(PAGES, position="top")
+with st.spinner("Loading the libraries"):  # takes seconds when the server is new
+    from dashboard.server import jobs
+    from dashboard.widgets import data_thread
+    from dashboard.widgets.frame import draw_style, join_browser, mark_section
+jobs.warm_up()
 draw_style()
 mark_section(PAGES, page)
 data_thread.restore()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.browser.conftest import PATIENCE, SOLVE_MILLISECONDS, Watched, running_app
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -30,6 +30,25 @@ def test_two_clicks_from_opening_to_a_proven_tree(visit):
     assert page.get_by_role("tree").first.locator("g.node").count() == 5
     assert "run=" in page.url
     watched.assert_clean()
+
+
+def test_a_new_server_shows_its_menu_and_what_it_does_while_it_loads(chromium, tmp_path):
+    with running_app(tmp_path) as address:
+        context = chromium.new_context()
+        context.add_init_script(
+            "window.octSeen = new Set(); new MutationObserver(() => {"
+            "  if (document.querySelector('[data-testid=stSidebarNav]')) octSeen.add('files');"
+            "  if (document.querySelector('[data-testid=stSpinner]')) octSeen.add('loading');"
+            "}).observe(document, { childList: true, subtree: true });"
+        )
+        watched = Watched(context, address)
+        page = watched.page
+        page.goto(address)
+        page.get_by_text("Teach", exact=True).first.wait_for()
+        page.get_by_role("button", name="See a proven tree").wait_for(timeout=PATIENCE)
+        assert page.evaluate("() => [...octSeen]") == ["loading"]
+        watched.assert_clean()
+        context.close()
 
 
 @pytest.mark.slow
