@@ -104,9 +104,11 @@ def board_data(
     }
 
 
-def guess_data(points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palette) -> dict:
+def guess_data(
+    points: np.ndarray, codes: np.ndarray, cuts: Cuts, palette: Palette, serial: int
+) -> dict:
     """Make the plain data of a guess; the points keep all their digits, as they are counted."""
-    board = board_data(points, codes, Truth(), palette, "", 0)
+    board = board_data(points, codes, Truth(), palette, "", serial)
     exact = [[*point, int(k)] for point, k in zip((points * GRID).tolist(), codes, strict=True)]
     tints = [palette.class_tint(k, 0.25) for k in range(len(CLASSES))]
     return board | {"points": exact, "cuts": [list(cut) for cut in cuts], "tints": tints}

@@ -250,21 +250,26 @@ function wireGuess(root, data, state, report) {
   redraw();
 }
 
+// Changes are numbered; what answers an older one than the last must not undo what came since.
+function hear(state, data) {
+  if (data.serial < state.answered) state.serial = data.serial; // a server that was started again
+  state.answered = data.serial;
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement;
   root.querySelector(".octboard").classList.toggle("guessing", Boolean(data.cuts));
   if (data.cuts) {
-    const state = (root.octGuess = root.octGuess || { held: -1, chosen: 0, cuts: [] });
-    // What comes back are its own cuts, maybe older ones.
-    if (state.cuts.length !== data.cuts.length) state.cuts = data.cuts;
-    return wireGuess(root, data, state, () => setTriggerValue("change", { cuts: state.cuts }));
+    const state = (root.octGuess = root.octGuess || { held: -1, chosen: 0, cuts: data.cuts, serial: 0, answered: 0 });
+    hear(state, data);
+    // Its own cuts, or those of a link that the browser went back to.
+    if (data.serial >= state.serial && state.held < 0) Object.assign(state, { cuts: data.cuts, serial: data.serial });
+    return wireGuess(root, data, state, () => setTriggerValue("change", { serial: ++state.serial, cuts: state.cuts }));
   }
   const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, answered: 0, untold: false };
   const state = (root.octBoard = root.octBoard || fresh);
-  if (data.serial < state.answered) state.serial = data.serial; // a server that was started again
-  state.answered = data.serial;
-  // An echo of an older change must not undo what was drawn since.
+  hear(state, data);
   if (state.origin !== data.origin) Object.assign(state, { points: data.points, past: [], held: -1, carrying: false, untold: false, origin: data.origin, serial: data.serial });
   else if (data.serial >= state.serial && state.held < 0 && !state.untold) state.points = data.points;
   const redraw = () => draw(root, data, state);

@@ -46,10 +46,11 @@ def show_board(
     _show(data, key, changed)
 
 
-def show_guess(data: dict[str, Any], key: str, on_cuts: Callable[[Cuts], None]) -> None:
+def show_guess(data: dict[str, Any], key: str, on_cuts: Callable[[int, Cuts], None]) -> None:
     """Draw points that stay and cuts to drag; `on_cuts` hears of one that was put down."""
 
     def changed(change: dict[str, Any]) -> None:
-        on_cuts(tuple((int(axis), int(place)) for axis, place in change["cuts"]))
+        cuts = tuple((int(axis), int(place)) for axis, place in change["cuts"])
+        on_cuts(int(change["serial"]), cuts)
 
     _show(data, key, changed)

@@ -11,7 +11,7 @@ from dashboard import cached, session
 from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import guess_data, lesson_numbers, lesson_plane, proof_figure
-from dashboard.teaching.lessons import GUESS, Lesson
+from dashboard.teaching.lessons import GUESS, Cuts, Lesson
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import inputs, live, run_summary
 from dashboard.widgets.drawing_board import show_guess
@@ -32,11 +32,18 @@ DEEPEST = 2
 def guess(lesson: Lesson) -> None:
     """Draw the cuts to drag, and on request the errors of the trees."""
     cuts = lessons.guess_from(st.query_params.get(GUESS), lesson.depth)
+    boards = session.state().boards
+
+    def keep(serial: int, cuts: Cuts) -> None:
+        boards[GUESS] = (serial, None)
+        st.query_params[GUESS] = lessons.guess_words(cuts)
+
     left, right = st.columns([3, 2], gap="large")
     with left:
         key = session.widget_key("guess", session.state().lessons_opened, len(cuts))
-        data = guess_data(*lessons.lesson_points(lesson), cuts, session.palette())
-        show_guess(data, key, lambda c: st.query_params.update({GUESS: lessons.guess_words(c)}))
+        serial = boards.get(GUESS, (0, None))[0]
+        data = guess_data(*lessons.lesson_points(lesson), cuts, session.palette(), serial)
+        show_guess(data, key, keep)
     with right:
         st.subheader("Where would you cut?", anchor=False)
         st.markdown(

@@ -28,7 +28,7 @@ def test_a_link_holds_the_cuts_and_a_wrong_one_begins_afresh(given, depth, cuts)
 
 def test_the_board_counts_on_the_points_of_the_trees():
     points, codes = lessons.lesson_points(lessons.default_lesson())
-    data = guess_data(points, codes, lessons.FIRST_GUESS, LIGHT)
+    data = guess_data(points, codes, lessons.FIRST_GUESS, LIGHT, 0)
     shown = np.array(data["points"])
     assert np.allclose(shown[:, :2], 1000 * points, atol=1e-9)
     assert shown[:, 2].tolist() == codes.tolist()
