@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def price_words(price: Price, change: str) -> str:
         first = f"{change} costs {what}: accuracy stays {text.percent(price.after)}"
     else:
         points, digits = 100 * abs(price.accuracy), 1
-        while digits < MOST_DIGITS and not float(f"{points:.{digits}f}"):
+        while digits < MOST_DIGITS and not _adds_up(price, digits):
             digits += 1
         how = "costs" if price.accuracy > 0 else "gains"
         shares = (text.percent(share, digits) for share in (price.before, price.after))
@@ -138,6 +139,13 @@ def price_words(price: Price, change: str) -> str:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
         first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
     return first + ". " + _proof_words(price)
+
+
+def _adds_up(price: Price, digits: int) -> bool:
+    """Whether the accuracies with so many digits differ, and by what their difference says."""
+    shares = (price.before, price.after, price.accuracy)
+    before, after, points = (Decimal(f"{100 * share:.{digits}f}") for share in shares)
+    return points != 0 and before - after == points
 
 
 def _cost_words(price: Price, change: str) -> str:

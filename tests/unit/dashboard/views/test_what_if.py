@@ -72,6 +72,8 @@ def test_a_price_is_neither_rounded_away_nor_below_its_bound(base):
     one_row = Price(0.9, 0.9 - 1 / 5000, 0, 0.0, 0.0)
     words = price_words(one_row, "X")
     assert words.startswith("X costs 0.02 accuracy points: 90.00 % becomes 89.98 %.")
+    words = price_words(Price(0.50879, 0.48438, 0, 0.0, 0.0), "X")  # 50.9 - 48.4 is not 2.4
+    assert words.startswith("X costs 2.44 accuracy points: 50.88 % becomes 48.44 %.")
     assert "costs nothing" in price_words(replace(one_row, after=0.9), "X")
     assert "paid for with leaves" not in price_words(Price(0.8, 0.9, -1, None, None), "X")
     assert "paid for with leaves" in price_words(Price(0.8, 0.9, 1, None, None), "X")
