@@ -267,13 +267,18 @@ class Supervisor:
             job.stop(wait=wait)
 
     def rename(self, job_id: str, name: str) -> None:
-        """Give a run another name, in memory and in the history."""
+        """Give a run another name, in memory and in the history.
+
+        Raises `StoreError` if it is in neither.
+        """
         with self._lock:
             entry = self._entries.get(job_id)
             if entry is not None:
                 entry.now(title=name)
         if self.store is not None:
             self.store.rename(job_id, name)
+        elif entry is None:
+            raise StoreError("NO_SUCH_RUN", "This run is not kept any more, so it has no name.")
 
     def delete(self, job_id: str) -> None:
         """Delete a run from memory and history; one that goes on must be stopped first."""

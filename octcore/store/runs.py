@@ -361,13 +361,13 @@ class RunStore:
     def _row(self, statement: str, run_id: str) -> tuple[Any, ...]:
         for row in self._database.read(statement, run_id):
             return row
-        raise _no_run(run_id)
+        raise _no_run()
 
     def _update(self, run_id: str, assignment: str, *values: object) -> None:
         with self._database.transaction() as connection:
             statement = f"UPDATE run SET {assignment} WHERE id = ?"
             if not connection.execute(statement, (*values, run_id)).rowcount:
-                raise _no_run(run_id)
+                raise _no_run()
 
 
 def _broken_in_words(name: str) -> contextlib.AbstractContextManager[None]:
@@ -383,8 +383,8 @@ def _listed(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _no_run(run_id: str) -> StoreError:
-    return StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
+def _no_run() -> StoreError:
+    return StoreError("NO_SUCH_RUN", "This run is not in the history; it may have been deleted.")
 
 
 def _json(value: Any) -> str:

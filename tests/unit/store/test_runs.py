@@ -244,7 +244,7 @@ def test_a_locked_file_is_said(path, monkeypatch):
 
 
 def test_unknown_and_open_runs(store):
-    with pytest.raises(StoreError, match="no run"):
+    with pytest.raises(StoreError, match="not in the history"):
         store.load("nothing")
     run_id = store.begin(rows(), SETTINGS)
     with pytest.raises(StoreError, match="stop it first"):

@@ -119,6 +119,8 @@ def test_it_goes_on_without_a_history(tmp_path):
     assert supervisor.load(job_id).tree is not None
     with pytest.raises(StoreError):
         supervisor.load("unknown")
+    with pytest.raises(StoreError, match="not kept any more"):
+        supervisor.rename("unknown", "a name")
     # Moved away, as the sentence advises: a new one takes what happened meanwhile.
     path.rename(tmp_path / "essay.db")
     wait_until(lambda: supervisor.history_problem == "", PATIENCE)
