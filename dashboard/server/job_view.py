@@ -12,6 +12,7 @@ from octcore.plotting.difference import condition_words
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import ENCODING, TEST_SIZE, Asked
 from octcore.tree.constraints import ACCEPTED
+from octcore.worker.job import PREPARING_PHASES
 
 QUEUED = "queued"
 PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
@@ -82,7 +83,9 @@ class JobView:
 
     @property
     def words(self) -> str:
-        """What it does now, and for how long."""
+        """What it does now, and for how long; its clock stands still while kernels are compiled."""
+        if self.phase in PREPARING_PHASES:
+            return f"{self.doing}; this may take a minute or two"
         return self.doing if self.position else f"{self.doing}, {text.seconds(self.elapsed)}"
 
 

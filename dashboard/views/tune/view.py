@@ -274,11 +274,9 @@ def _head(standing: Standing) -> None:
 
 def progress_words(standing: Standing) -> str:
     """Say how far it is and how long it will take at this pace."""
-    if standing.job.state == "queued":
-        return standing.job.words
     done, total = len(standing.fits), standing.total
     if not done:
-        return f":material/autorenew: {text.markdown(standing.job.phase)}"
+        return f":material/autorenew: {text.markdown(standing.job.words)}"
     left = (total - done) * sum(fit.seconds for fit in standing.fits) / done
     rest = f", about {text.seconds(left)} to go" if done < total else ""
     spent = text.seconds(standing.job.elapsed)

@@ -36,8 +36,6 @@ from octcore.solving.threshold_span import ordered_columns
 from octcore.tree.constraints import ACCEPTED, ParityLimit
 
 MOST_LEAVES_BESIDE = 3
-COMPILING = "compiling kernels"
-"""What a worker says while it does what is needed once per installation; takes up to a minute."""
 
 
 def draw(view: JobView, run: SolvedRun) -> None:
@@ -142,11 +140,9 @@ def _values(run_id: str, run: SolvedRun) -> None:
         st.caption("Your tree cuts by sums of columns. These are the values of trees that test one "
                    "column per split.")  # fmt: skip
     if not reference.is_final:
-        words = reference.words
-        if reference.phase == COMPILING:
-            words = "compiling the search first, once on this machine"
+        words = text.markdown(reference.words, 200)
         st.info(
-            f"Searching the best tree for every root feature, {text.markdown(words, 100)}",
+            f"Searching the best tree for every root feature: {words}",
             icon=":material/hourglass_top:",
         )
         return

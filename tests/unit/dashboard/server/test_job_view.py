@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard import cached
-from dashboard.server.job_view import setting_words, title_of
+from dashboard.server.job_view import JobView, setting_words, title_of
 from dashboard.views.compare.side_by_side import Finished, same_trees
 from octcore.data.reading import make_dataset, table_of
 from octcore.data.samples import load_sample
+from octcore.numerics.kernels import PREPARING
 from octcore.solving.solve import solve
 
 
@@ -35,6 +38,13 @@ def test_a_run_is_named_by_what_is_not_as_usual():
     assert title_of({"formulation": "threshold-search"}, "iris") == (
         "Exact search on all thresholds on iris, depth 2"
     )
+
+
+def test_a_clock_that_stands_still_is_not_shown():
+    view = JobView("x", "iris", {}, "running", phase=PREPARING, elapsed=0.4)
+    assert view.words == f"{PREPARING}; this may take a minute or two"
+    assert replace(view, phase="solve").words == "solving, 0.4 s"
+    assert replace(view, phase="queued", position=2).words == "waiting, place 2 in the queue"
 
 
 def test_equal_trees_stand_together_whoever_found_them():
