@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ NOTHING = 1e-9
 """Differences of accuracy below this are rounding."""
 ROUNDING = 1e-6
 """Of a last digit: less beyond it is rounding, too."""
-MOST_DIGITS = 6
-"""Of points."""
 
 
 @dataclass(frozen=True)
@@ -126,26 +123,14 @@ def price_words(price: Price, change: str) -> str:
         what = "only leaves" if price.leaves > 0 else "nothing"
         first = f"{change} costs {what}: accuracy stays {text.percent(price.after)}"
     else:
-        points, digits = 100 * abs(price.accuracy), 1
-        while digits < MOST_DIGITS and not _adds_up(price, digits):
-            digits += 1
+        points, before, after = text.points_between(price.before, price.after)
         how = "costs" if price.accuracy > 0 else "gains"
-        shares = (text.percent(share, digits) for share in (price.before, price.after))
         paid = ", paid for with leaves" * (price.accuracy < 0 < price.leaves)
-        first = f"{change} {how} {points:.{digits}f} accuracy points{paid}: " + " becomes ".join(
-            shares
-        )
+        first = f"{change} {how} {points} accuracy points{paid}: {before} becomes {after}"
     if price.leaves:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
         first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
     return first + ". " + _proof_words(price)
-
-
-def _adds_up(price: Price, digits: int) -> bool:
-    """Whether the accuracies with so many digits differ, and by what their difference says."""
-    shares = (price.before, price.after, price.accuracy)
-    before, after, points = (Decimal(f"{100 * share:.{digits}f}") for share in shares)
-    return points != 0 and before - after == points
 
 
 def _cost_words(price: Price, change: str) -> str:

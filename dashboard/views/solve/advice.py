@@ -299,8 +299,8 @@ def held_out_words(own: float, greedy: float) -> str:
         nearly = "nearly " * (own != greedy)
         return f"On held-out rows both are right {nearly}equally often ({text.percent(own)})."
     first, shares = ("This tree", (own, greedy)) if gain > 0 else ("CART", (greedy, own))
-    against = " against ".join(map(text.percent, shares))
-    return f"{first} is right on {abs(gain):.1f} points more of the held-out rows ({against})."
+    points, more, less = text.points_between(*shares)
+    return f"{first} is right on {points} points more of the held-out rows ({more} against {less})."
 
 
 def gain_words(run: Run, numbers: Run) -> str:

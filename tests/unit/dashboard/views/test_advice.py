@@ -155,6 +155,7 @@ def test_the_comparison_with_cart_begins_with_rows_that_neither_has_seen():
         "CART is right on 1.4 points more of the held-out rows (78.2 % against 76.8 %)."
     )
     assert advice.held_out_words(0.8, 0.75).startswith("This tree is right on 5.0 points more")
+    assert "2.44 points more" in advice.held_out_words(0.50879, 0.48438)  # 50.9 - 48.4 is not 2.4
     assert "equally often" in advice.held_out_words(0.8, 0.8)
 
 
