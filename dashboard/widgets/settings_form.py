@@ -21,6 +21,8 @@ from octcore.solving.settings import (
 )
 
 FIRST_FORMULATION = str(FORMULATION.default)
+MOST_SHARE = 50
+"""Percent of the rows that a form holds out; more would leave few to train on."""
 
 
 def formulation_input(
@@ -91,7 +93,7 @@ def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
         label_of(TEST_SIZE),
         value=value,
         min_value=0,
-        max_value=50,
+        max_value=MOST_SHARE,
         step=5,
         format="%d %%",
         key=key,

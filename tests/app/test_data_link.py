@@ -58,6 +58,9 @@ def test_a_form_that_was_not_solved_survives_a_reload(server):
     assert next(s for s in fresh.selectbox if s.label == "Formulation").value == "bend-oct"
     next(b for b in fresh.button if b.label == "Find the optimal tree").click().run()
     assert server.submitted[0]["formulation"] == "bend-oct"
+    fresh.query_params["form"] = '{"formulation": "cart", "test_size": 0.9}'
+    held = next(s for s in reloaded(fresh, "solve").slider if s.label == "Held out for testing")
+    assert held.value == held.max
     broken = AppTest.from_file(APP, default_timeout=PATIENCE)
     broken.query_params["form"] = '{"depth": "deep", "x": [1]}'
     assert "cannot be read" in shown(broken.run())

@@ -241,11 +241,12 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     session.renew_form()
     formulation = str(offered["formulation"])
     info = get_formulation(formulation).info
+    share = 5 * round(20 * float(offered.get("test_size", 0.0)))  # runs of others may have any
     values: dict[str, Any] = {
         session.form_key(FORMULATION): formulation,
         session.form_key(DEPTH): int(offered.get("depth", 2)),
         session.form_key("encoding", formulation): offered.get("encoding", AUTO),
-        session.form_key(SHARE): round(100 * float(offered.get("test_size", 0.0)) / 5) * 5,
+        session.form_key(SHARE): min(settings_form.MOST_SHARE, share),
         session.form_key(LIMIT): float(offered.get("time_limit", 60.0)),
     }
     for owner, declared, given in (
