@@ -87,6 +87,7 @@ def test_a_file_that_cannot_be_read_offers_its_lines(server):
     assert "no rows below it" in shown(app)
     lines(app).set_value(3).run()
     assert state(app).data.n_samples == 3
+    assert "odd.csv**, 1 KiB" in shown(app)
     assert "which is not loaded" not in [e.label for e in app.expander]
     prose = upload(
         "This is a letter, of mine,\nwritten on a rainy day, with love.\nNothing more.\n"

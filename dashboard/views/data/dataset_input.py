@@ -1,6 +1,7 @@
 """Choose a sample or upload a CSV file; what it is, its first lines and its first rows."""
 
 import hashlib
+import math
 
 import streamlit as st
 
@@ -64,8 +65,8 @@ def describe_source() -> None:
             f"{text.markdown(info.citation, 400)}"
         )
     else:
-        size = data.source.n_bytes / 1024
-        st.markdown(f"**{text.markdown(choice.file_name, 80)}**, {size:,.0f} KiB")
+        size = math.ceil(data.source.n_bytes / 1024)  # a small file is not of 0
+        st.markdown(f"**{text.markdown(choice.file_name, 80)}**, {size:,} KiB")
     used, left_out = f"{data.n_samples:,}", f"{data.source.n_rows_dropped:,}"
     chart.numbers([("Rows in use", used, None), ("Rows left out", left_out, None)], width=130)
     _draw_lines()
