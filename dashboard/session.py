@@ -239,14 +239,10 @@ def _load(chosen: DataChoice, read: RawTable, content: bytes = b"") -> bool:
 def token() -> str:
     """Name of this browser for queue and history; tells nothing about the person."""
     now = state()
-    now.token = now.token or known_token() or uuid.uuid4().hex
+    if not now.token:
+        kept = str(st.context.cookies.get(TOKEN_COOKIE, ""))  # from an earlier visit
+        now.token = kept if re.fullmatch("[0-9a-f]{32}", kept) else uuid.uuid4().hex
     return now.token
-
-
-def known_token() -> str | None:
-    """Name that the browser kept from an earlier visit; None on the first one."""
-    kept = str(st.context.cookies.get(TOKEN_COOKIE, ""))
-    return kept if re.fullmatch("[0-9a-f]{32}", kept) else None
 
 
 def run_id() -> str | None:

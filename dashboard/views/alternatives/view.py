@@ -26,7 +26,7 @@ from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.alternatives import ROUNDING, Alternative, Alternatives
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 from octcore.solving.prepare import split_rows
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
@@ -35,12 +35,9 @@ TASK, TASK_SECONDS = "alternatives", 400.0
 MOST_REQUIRED, MOST_GROUPS = 4, 10
 
 
-def draw(view: JobView, run: Run) -> None:
+def draw(view: JobView, run: SolvedRun) -> None:
     """Draw question and answer for a finished run."""
-    data = jobs.rows_of(view)
-    if data is None or data.y is None:
-        st.warning("The rows of this run are gone; load the data and solve again.")
-        return
+    data = jobs.rows(view) or run.train
     conditions = _form(run, data)
     search = questions.search_settings(run, data, conditions.tolerance)
     settings = {"search": search, "conditions": asdict(conditions)}
@@ -188,9 +185,11 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
     if run.encoding.key != search["encoding"]:
         is_oblique = run.tree is not None and not run.tree.is_univariate
         own = "cuts by sums of columns" if is_oblique else f"tests {run.encoding.key} columns"
+        is_raw = search["encoding"] == questions.ALL_THRESHOLDS
+        columns = "all thresholds" if is_raw else f"{search['encoding']} features"
         notes.append(
-            f"Your tree {own}; counted are trees of one column per split on "
-            f"{questions.columns_words(search['encoding'])}, and their optimum is that of these."
+            f"Your tree {own}; counted are trees of one column per split on {columns}, and their "
+            "optimum is that of these."
         )
     if run.depth > search["depth"]:
         notes.append(

@@ -29,7 +29,7 @@ ENCODINGS = {
     "All thresholds": "raw",
     **{key: key for key in ("QT-5", "QB-5", "QT-8", "QB-8", "class-change")},
 }
-"""What splits test, by its name here."""
+"""What splits test, by its name here; others have their own."""
 FIRST_ENCODING = "All thresholds"
 DEPTH = 3
 SIZES = frozenset({"max_leaves", "max_splits"})
@@ -42,7 +42,7 @@ def draw(data: Dataset, view: JobView | None) -> None:
     settings, encodings, pressed = _form(data, view)
     found: dict[str, str] = {}
     for name in encodings:
-        asked = {**settings, "encoding": encoding_named(name)}
+        asked = {**settings, "encoding": ENCODINGS.get(name, name)}
         question = (TASK, cached.data_token(data), data, asked)
         words = f"{name}: searching the optimal tree of every size"
         if task := live.answer(*question, pressed=pressed, draw=lambda _: None, doing=words):
@@ -114,11 +114,6 @@ def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str
     return settings, list(encodings), pressed
 
 
-def encoding_named(name: str) -> str:
-    """The encoding of a line, by its name here; others than those above have their own."""
-    return ENCODINGS.get(name, name)
-
-
 def _kept(run: Asked) -> dict[str, Any]:
     """What a run asks of its trees and answers, besides their size, as far as every size can."""
     kept = {name: run.constraints[name] for name in run.constraints if name not in SIZES}
@@ -183,7 +178,7 @@ def _on_other_splits(
         return ()
     run = None if view is None else view.solved
     own = None if view is None or run is None else new_rows.asked(view, run)
-    search = {"encoding": encoding_named(name), "params": {"leaf_penalty": 0.0}}
+    search = {"encoding": ENCODINGS.get(name, name), "params": {"leaf_penalty": 0.0}}
     asked = new_rows.of_search({"constraints": {}, **settings, **search}, data)
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
@@ -235,7 +230,7 @@ def _chosen(
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f"**{text.percent(point.worth)}{what}{held}**; {point.range_words}.")
     with right:
-        solve = {**settings, "formulation": FORMULATION, "encoding": encoding_named(label)}
+        solve = {**settings, "formulation": FORMULATION, "encoding": ENCODINGS.get(label, label)}
         start.start_button("Use this tree", "path_use", advice.of_size(solve, leaves), data=data)
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]

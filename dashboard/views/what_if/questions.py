@@ -241,11 +241,6 @@ def best_settings(search: Mapping[str, Any], conditions: Conditions) -> dict[str
     return kept | {"formulation": FORMULATION, "constraints": constraints}
 
 
-def columns_words(encoding: str) -> str:
-    """What the trees of a search may ask about."""
-    return "all thresholds" if encoding == ALL_THRESHOLDS else f"{encoding} features"
-
-
 def chosen_run(
     data: Dataset, search: Mapping[str, Any], tree: Tree, optimum: float, seconds: float
 ) -> Run:

@@ -40,10 +40,7 @@ MOST_LEAVES_BESIDE = 3
 
 def draw(view: JobView, run: SolvedRun) -> None:
     """Draw question and answer for a finished run."""
-    data = jobs.rows_of(view)
-    if data is None or data.y is None:
-        st.warning("The rows of this run are gone; load the data and solve again.")
-        return
+    data = jobs.rows(view) or run.train
     reference = live.solve("reference", view.id, data, what_if.reference_settings(run, data))
     if reference is None:
         return
