@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -81,6 +82,7 @@ def test_another_header_is_a_press_and_a_reload_keeps_it(server):
 def test_a_file_that_cannot_be_read_offers_its_lines(server):
     app = upload("Report\nx,y\n1,2,3,a\n2,3,4,b\n4,5,6,a\n5,6,7,b\n", "odd.csv")
     assert "Line 3 has 4 fields" in shown(app)
+    assert re.search(r"at most \d+ MB$", app.file_uploader[0].label)
     assert app.expander[0].label == r"First lines of odd\.csv, which is not loaded"
     assert lines(app).value is None
     lines(app).set_value(6).run()

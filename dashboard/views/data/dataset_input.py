@@ -38,7 +38,8 @@ def draw() -> None:
         st.rerun()
     with upload_column:
         upload = st.file_uploader(
-            "Or your own CSV file",
+            # Of a larger one the browser says so only under the mouse.
+            f"Or your own CSV file, at most {st.get_option('server.maxUploadSize')} MB",
             type=["csv", "tsv", "txt"],
             key=session.widget_key("upload", session.state().uploads),
             help="Comma, semicolon, tab or | between the fields; the first line holds the names. "
