@@ -46,7 +46,9 @@ class Profile:
 
 def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
     """Instances proven optimal within so many seconds, one profile per formulation or variant."""
-    return _profiles(lines, _proven_seconds, by)
+    return _profiles(
+        lines, lambda c: suite.number(c["seconds"]) if c["status"] == "optimal" else None, by
+    )
 
 
 def instances_against_gap(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
@@ -215,7 +217,3 @@ def _variant(parameters: str) -> list[str]:
         and not word.startswith(("alpha=", "budget_", "split_weight="))
         and "={" not in word  # a limit on groups of this data set
     ]
-
-
-def _proven_seconds(cells: Cells) -> float | None:
-    return suite.number(cells["seconds"]) if cells["status"] == "optimal" else None

@@ -67,8 +67,8 @@ class _Commands:
         self._found = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
         self.known: set[str] = set()
 
-    def add(self, name: str, run: Callable[..., int] | None = None, **options: Any) -> Any:
-        """Add one command and what carries it out."""
+    def add(self, name: str, run: Callable[..., int | None] | None = None, **options: Any) -> Any:
+        """Add one command and what carries it out, and returns the exit code if it is not 0."""
         self.known.add(name)
         words = COMMANDS[name][1]
         parser = self._found.add_parser(name, help=words, description=words, **options)
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.called = _process_start() if argv is None else None
         if argv is None:
             _stop_politely()
-        code = int(arguments.run(arguments))
+        code = arguments.run(arguments) or EXIT_TREE
         sys.stdout.flush()
         return code
     except OctError as error:

@@ -10,7 +10,7 @@ import pandas as pd
 from octcore.bench.data_files import check_files, data_folder
 from octcore.bench.profiles import read_bench, summary
 from octcore.bench.runner import in_child, in_this_process, run_suite
-from octcore.bench.suite import Instance, Line, Suite, get_suite, list_suites, of_datasets, pick
+from octcore.bench.suite import Instance, Line, get_suite, list_suites, of_datasets, pick
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.output import ProgressLine, progress_text, write_text
 from octcore.data.serial import in_words
@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
     add_scheduler(parser)
 
 
-def run_bench(arguments: argparse.Namespace) -> int:
+def run_bench(arguments: argparse.Namespace) -> None:
     """Run a suite and print a line per solve, then medians; or report what files hold."""
     if arguments.suite == REPORT:
         return _report(arguments.files, arguments.output)
@@ -55,10 +55,12 @@ def run_bench(arguments: argparse.Namespace) -> int:
     study = arguments.study or suite.studies[0]
     if study not in suite.studies:
         raise unknown_name("UNKNOWN_STUDY", "study", study, suite.studies, f"suite {suite.key}")
-    formulations = _formulations(arguments.formulations, suite) or suite.formulations
+    keys = _names(arguments.formulations)
+    for key in (key for key in keys if key not in suite.programs):
+        get_formulation(key)
     folder = data_folder(arguments.data) if suite.needs else Path()
     check_files(folder, suite.needs, suite.key)
-    found = suite.instances(folder, study, formulations)
+    found = suite.instances(folder, study, keys or suite.formulations)
     chosen = pick(of_datasets(found, _names(arguments.datasets)), _count(arguments.instances))
     chosen = [replace(one, program=suite.programs.get(one.formulation)) for one in chosen]
     if arguments.seed is not None:
@@ -83,10 +85,9 @@ def run_bench(arguments: argparse.Namespace) -> int:
     heading, *rows = summary(line.cells() for line in lines)
     if rows:
         print(pd.DataFrame(rows, columns=heading).to_string(index=False))
-    return 0
 
 
-def _report(files: list[str], output: str | None) -> int:
+def _report(files: list[str], output: str | None) -> None:
     """Write the report of some outputs as HTML and as Markdown."""
     from octcore.reports.bench_report import as_html, as_markdown, bench_sections
 
@@ -101,19 +102,10 @@ def _report(files: list[str], output: str | None) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
         write_text(str(path), content)
         print(path)
-    return 0
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _formulations(text: str, suite: Suite) -> tuple[str, ...]:
-    keys = _names(text)
-    for key in keys:
-        if key not in suite.programs:
-            get_formulation(key)
-    return keys
 
 
 def _count(text: str) -> int | None:

@@ -29,23 +29,21 @@ def add_commands(commands: Any) -> None:
     samples.add_argument("--output", metavar="FILE.csv", default="-", help=words)
 
 
-def run_formulations(arguments: argparse.Namespace) -> int:
+def run_formulations(arguments: argparse.Namespace) -> None:
     """List the formulations."""
     infos = list_formulations()
     if arguments.json:
         print(json.dumps(jsonable(infos), indent=2))
-        return 0
+        return
     width = max(len(info.key) for info in infos)
     for info in infos:
         print(f"{info.key:<{width}}  {info.split_kind:<10}  {info.title}")
-    return 0
 
 
-def run_describe(arguments: argparse.Namespace) -> int:
+def run_describe(arguments: argparse.Namespace) -> None:
     """Describe one formulation, all from its declaration."""
     info = get_formulation(arguments.key).info
     print(formulation_page(info) if arguments.markdown else describe(info))
-    return 0
 
 
 def describe(info: FormulationInfo) -> str:
@@ -72,17 +70,16 @@ def _settings(declared: Iterable[Parameter]) -> Iterator[str]:
             yield f"      {p.help}"
 
 
-def run_samples(arguments: argparse.Namespace) -> int:
+def run_samples(arguments: argparse.Namespace) -> None:
     """List the samples, or write the named one and say how its columns are meant."""
     if arguments.name is None:
         infos = list_samples()
         width = max(len(info.name) for info in infos)
         for info in infos:
             print(f"{info.name:<{width}}  {info.rows:>5} rows  {info.title}")
-        return 0
+        return
     write_text(arguments.output, sample_bytes(arguments.name).decode("utf-8"))
     if arguments.output != STANDARD_OUTPUT:
         info = sample_info(arguments.name)
         choice = DataChoice(file_name=arguments.output, target=info.target, kinds=info.kinds)
         print(f"solve it with\n{command_line(choice, {})}", end="", file=sys.stderr)
-    return 0

@@ -35,7 +35,7 @@ def add_commands(commands: Any) -> None:
     options.add_json(parser, "points and thresholds")
 
 
-def run_path(arguments: argparse.Namespace) -> int:
+def run_path(arguments: argparse.Namespace) -> None:
     """Print accuracy against size."""
     check_outputs(arguments.json)
     path = penalty_path(
@@ -45,10 +45,9 @@ def run_path(arguments: argparse.Namespace) -> int:
     )
     words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
     write_result(arguments.json, path.to_dict, _table(path.table(), words))
-    return 0
 
 
-def run_binarization(arguments: argparse.Namespace) -> int:
+def run_binarization(arguments: argparse.Namespace) -> None:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
     check_outputs(arguments.json)
     path = binarization_path(
@@ -64,7 +63,6 @@ def run_binarization(arguments: argparse.Namespace) -> int:
     )
     table = path.table().drop(columns="q")
     write_result(arguments.json, path.to_dict, _table(table, words))
-    return 0
 
 
 def _table(table: pd.DataFrame, words: str) -> str:

@@ -97,7 +97,7 @@ def _add_run(parser: argparse.ArgumentParser) -> Callable[..., argparse.Action]:
     return parser.add_argument
 
 
-def run_predict(arguments: argparse.Namespace) -> int:
+def run_predict(arguments: argparse.Namespace) -> None:
     """Write the rows as they came and ``prediction``, after it shares of the classes if asked."""
     model = load_model(arguments.model)
     needed = [column.source for column in model.needed]
@@ -111,7 +111,6 @@ def run_predict(arguments: argparse.Namespace) -> int:
         for label, column in zip(model.classes, shares.T, strict=False):  # none asks a person
             table[fresh_name(f"probability of {label}", table.columns)] = scored.spread(column)
     write_text(arguments.output, frame_to_csv(table))
-    return 0
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
@@ -140,18 +139,16 @@ def _whole_run(arguments: argparse.Namespace) -> Run:
         return store.load(find_run(store, arguments.of).id)
 
 
-def run_model(arguments: argparse.Namespace) -> int:
+def run_model(arguments: argparse.Namespace) -> None:
     """Write the model of a run and say where."""
     for path in _whole_run(arguments).write_model(arguments.output):
         print(path)
-    return 0
 
 
-def run_make_report(arguments: argparse.Namespace) -> int:
+def run_make_report(arguments: argparse.Namespace) -> None:
     """Write the report of a run, as `octcore solve --report` does."""
     run = _whole_run(arguments)
     write_text(arguments.output, report_of(run if run.tree is None else run.needed))
-    return 0
 
 
 def run_prove(arguments: argparse.Namespace) -> int:
@@ -183,17 +180,12 @@ def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]
         events = [Event.from_dict(event) for event in record["events"]] if is_export else []
         if is_export:
             record = record["run"] or {}
-        elif record.get("format") == MODEL_FORMAT:
-            record = _claim_of_model(record)
+        elif record.get("format") == MODEL_FORMAT:  # what it claims, in the form of a run
+            kept = {name: record[name] for name in ("settings", "tree", "encoding", "classes")}
+            claimed = {"format": "octcore-run", "version": 1, "timings": {}, "model_size": {}}
+            record = {**record["summary"], **kept, **claimed}
         rows = _rows(arguments, record) if packed is None else unpack(base64.b64decode(packed))
         return read_back(record, rows, events), record
-
-
-def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Write what a model file claims in the form of a run."""
-    kept = {name: record[name] for name in ("settings", "tree", "encoding", "classes")}
-    claimed = {"format": "octcore-run", "version": 1, "timings": {}, "model_size": {}}
-    return {**record["summary"], **kept, **claimed}
 
 
 def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
@@ -228,7 +220,7 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
     return data
 
 
-def run_list(arguments: argparse.Namespace) -> int:
+def run_list(arguments: argparse.Namespace) -> None:
     """Print the history."""
     infos: tuple[RunInfo, ...] = ()
     if arguments.store or default_path().exists():
@@ -236,34 +228,30 @@ def run_list(arguments: argparse.Namespace) -> int:
             infos = store.list()
     lines = "\n".join(_line(info) for info in infos) or "There are no runs yet."
     write_result(arguments.json, lambda: jsonable(infos), lines)
-    return 0
 
 
-def run_show(arguments: argparse.Namespace) -> int:
+def run_show(arguments: argparse.Namespace) -> None:
     """Print one run as `octcore solve` would."""
     with history(arguments) as store:
         info = find_run(store, arguments.id)
         run = store.load(info.id)
     print(f"{_line(info)}\n\n{run_report(run)}")
-    return 0
 
 
-def run_export(arguments: argparse.Namespace) -> int:
+def run_export(arguments: argparse.Namespace) -> None:
     """Write one run with its events."""
     with history(arguments) as store:
         record = store.export(find_run(store, arguments.id).id, rows=arguments.rows)
     write_text(arguments.output, json_line(record))
-    return 0
 
 
-def run_delete(arguments: argparse.Namespace) -> int:
+def run_delete(arguments: argparse.Namespace) -> None:
     """Delete runs; all of them are looked up before the first one goes."""
     with history(arguments) as store:
         found = [find_run(store, text) for text in arguments.ids]
         for info in found:
             store.delete(info.id)
             print(f"deleted {info.id[:SHORT_ID]}  {info.name}")
-    return 0
 
 
 @contextlib.contextmanager

@@ -45,7 +45,7 @@ def add_commands(commands: Any) -> None:
     options.add_json(parser, "every fit")
 
 
-def run_tune(arguments: argparse.Namespace) -> int:
+def run_tune(arguments: argparse.Namespace) -> None:
     """Run the protocol and print one line per candidate."""
     check_outputs(arguments.json)
     settings = options.solve_settings(arguments)
@@ -90,7 +90,6 @@ def run_tune(arguments: argparse.Namespace) -> int:
             write_result(arguments.json, result.to_dict, f"{tune_report(result)}\n{words}")
         raise KeyboardInterrupt from ending
     write_result(arguments.json, result.to_dict, tune_report(result))
-    return 0
 
 
 def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:

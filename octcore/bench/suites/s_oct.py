@@ -56,6 +56,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         if row["experiment"] == "mip_comparison"
     }
     configurations = (BEST,) if study == "main" else CONFIGURATIONS
+    start = {} if study == "main" else {"start_seconds": 0.0}
+    params = {"s-oct": start, "oct-h": {"alpha": 0.0}}
     plans = [
         (key, name)
         for key in formulations
@@ -66,17 +68,10 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         for dataset in sorted((*FILES, *BUNDLED))
         for depth in (2, 3, 4)
         for key, name in plans
-        for settings in [{"params": _params(key, name, study)}]
+        for settings in [{"params": ({"cuts": name} if name else {}) | params.get(key, {})}]
         for model in [f"SOCT-{name}" if name else NAMES.get(key, key)]
         for known in [figures.get((dataset, depth, model), Published())]
     ]
-
-
-def _params(formulation: str, configuration: str, study: str) -> dict[str, object]:
-    if formulation == "s-oct":
-        start = {} if study == "main" else {"start_seconds": 0.0}
-        return {"cuts": configuration, **start}
-    return {"alpha": 0.0} if formulation == "oct-h" else {}
 
 
 SUITE = Suite(

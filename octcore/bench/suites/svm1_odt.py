@@ -10,7 +10,7 @@ selected rows of synthetic sets of growing size, up to that of the paper's large
 rows of those where that is possible; ``"proofs"`` takes whole sets, for the gap that is left.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -77,12 +77,7 @@ def loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every set and split by every formulation; or the synthetic sets with selected rows."""
     if study == "selection":
-        return [
-            make(n, key)
-            for key in formulations
-            for n in SIZES
-            for make in (_on_selected_rows, _on_all_rows)[: 1 + (n <= MOST_WHOLE)]
-        ]
+        return [one for key in formulations for n in SIZES for one in _on_three_regions(n, key)]
     if study == "proofs":
         load = {n: loader(folder, n) if n in FILES else four_parts for n in PROVEN}
         return [OfDepth(n, formulation=key, load=load[n]) for n in PROVEN for key in formulations]
@@ -118,22 +113,16 @@ def four_parts() -> Dataset:
     return Dataset.from_arrays(made.points, made.labels, name="4-partitions")
 
 
-def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
-    share = min(MOST_SHARE, MOST_SELECTED / n_samples)
-    settings = {**STARTS, "thresholds": Thresholds(beta2=share)}
-    whole = _on_three_regions(n_samples, formulation)
-    return replace(whole, settings=settings, label="select=hull", select="hull")
-
-
-def _on_all_rows(n_samples: int, formulation: str) -> Instance:
-    whole = _on_three_regions(n_samples, formulation)
-    train, test = _parts(whole.load(), SELECTION_TEST_SIZE, 0)
-    return replace(whole, settings=STARTS, label="all rows", rows=(train, (), test))
-
-
-def _on_three_regions(n: int, formulation: str) -> Instance:
-    name = f"three-regions-{n}x{COLUMNS}"
-    return OfDepth(name, formulation=formulation, load=partial(three_regions, n))
+def _on_three_regions(n: int, formulation: str) -> Iterator[Instance]:
+    """With selected rows, and with all where those are not too many."""
+    name, load = f"three-regions-{n}x{COLUMNS}", partial(three_regions, n)
+    whole = OfDepth(name, formulation=formulation, load=load, settings=STARTS)
+    thresholds = Thresholds(beta2=min(MOST_SHARE, MOST_SELECTED / n))
+    settings = {**STARTS, "thresholds": thresholds}
+    yield replace(whole, settings=settings, label="select=hull", select="hull")
+    if n <= MOST_WHOLE:
+        train, test = _parts(load(), SELECTION_TEST_SIZE, 0)
+        yield replace(whole, label="all rows", rows=(train, (), test))
 
 
 @cache
