@@ -12,7 +12,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.tasks import ASK
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, base_layout, curve, mark, silent
+from octcore.plotting.layout import BREAK, curve, framed, mark, silent
 from octcore.plotting.palette import Palette, ink_on
 from octcore.plotting.race import SHAPES
 from octcore.selection.tuning import Candidate, Fit
@@ -50,9 +50,11 @@ def spread_data(pairs: Iterable[tuple[float | None, float | None]], label: str) 
 
 def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     """Draw one line per run: open marks are training rows, filled ones held-out rows."""
-    height = 110 + 56 * len(records)
-    figure = go.Figure(layout=base_layout(palette, has_legend=True, height=height))
     names = text.unique_labels([record.label for record in records], 44)
+    values = [v for record in records for v in (*record.training, *record.held_out)] or [0.0, 1.0]
+    span = [max(0.0, min(values) - 0.03), min(1.005, max(values) + 0.03)]
+    across = {"title_text": "accuracy", "tickformat": ".0%", "range": span}
+    figure = framed(palette, 110 + 56 * len(records), x=across, y=_rows(names, 0.5))
     for index, (record, name) in enumerate(zip(records, names, strict=True)):
         shape, colour = SHAPES[index % 4], palette.class_colour(index)
         for values, suffix, shift, kind, edge in (
@@ -73,13 +75,13 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     for kind, suffix in (("training rows", "-open"), ("held-out rows", "")):
         look = {"symbol": f"circle{suffix}", "size": 11, "color": palette.text}
         curve(figure, [BREAK], kind, marker=look)
-    ends = [len(records) - 0.5, -0.5]
-    look = {"tickvals": [*range(len(records))], "ticktext": names, "showgrid": False, "ticks": ""}
-    figure.update_yaxes(range=ends, **look)
-    values = [v for record in records for v in (*record.training, *record.held_out)] or [0.0, 1.0]
-    span = [max(0.0, min(values) - 0.03), min(1.005, max(values) + 0.03)]
-    figure.update_xaxes(title_text="accuracy", tickformat=".0%", range=span)
     return figure
+
+
+def _rows(names: Sequence[str], room: float) -> dict[str, Any]:
+    """Axis with a line for each name, the first on top, and some room above and below."""
+    look = {"tickvals": [*range(len(names))], "ticktext": names, "showgrid": False, "ticks": ""}
+    return look | {"range": [len(names) - 1 + room, -room]}
 
 
 MOST_LINES = 6
@@ -167,7 +169,7 @@ def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
 def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
     lines = record.lines
     has_legend = len(lines) > 1
-    figure = go.Figure(layout=base_layout(palette, height=360, has_legend=has_legend))
+    figure = framed(palette, 360, has_legend, y=_validation(record))
     places = {value: index for index, value in enumerate(record.values)}
     constant = {
         name
@@ -212,16 +214,14 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
         range=[-0.5, len(record.values) - 0.5],
         showgrid=False,
     )
-    figure.update_yaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
     return figure
 
 
 def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
     best = sorted(record.scores, key=lambda s: -s.mean)[:MOST_MARKS]
-    figure = go.Figure(
-        layout=base_layout(palette, height=90 + 34 * max(2, len(best)), has_legend=False)
-    )
     names = text.unique_labels([candidate_words(s.candidate) for s in best], 48)
+    height = 90 + 34 * max(2, len(best))
+    figure = framed(palette, height, False, _validation(record), _rows(names, 0.6))
     for index, score in enumerate(best):
         look = {"symbol": "line-ns-open", "size": 11, "color": palette.muted}
         silent(figure, score.values, [index] * len(score.values), mode="markers", marker=look)
@@ -237,9 +237,6 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
         customdata=[[s.spread, len(s.values)] for s in best],
         text=names,
     )
-    look = {"tickvals": [*range(len(best))], "ticktext": names, "showgrid": False, "ticks": ""}
-    figure.update_yaxes(range=[len(best) - 0.4, -0.6], **look)
-    figure.update_xaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
     return figure
 
 
@@ -252,11 +249,13 @@ def _star(figure: go.Figure, x: float, y: float, palette: Palette) -> None:
     silent(figure, [x], [y], mode="markers", marker=look)
 
 
-def _span(record: TuningPlot) -> list[float]:
+def _validation(record: TuningPlot) -> dict[str, Any]:
+    """Axis of validation accuracies."""
     values = [value for score in record.scores for value in score.values] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = max(0.01, 0.08 * (high - low))
-    return [max(0.0, low - room), min(1.0 + room / 2, high + room)]
+    ends = [max(0.0, low - room), min(1.0 + room / 2, high + room)]
+    return {"title_text": "validation accuracy", "tickformat": ".0%", "range": ends}
 
 
 def candidate_words(candidate: Candidate) -> str:
@@ -307,22 +306,22 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
     labels = text.unique_labels(record.classes, 24)
     n, n_answers = counts.shape
     answers = [*labels, ASK][:n_answers]
-    figure = go.Figure(
-        go.Heatmap(
-            x=answers,
-            y=labels,
-            z=_signed(shares),
-            zmin=-1,
-            zmax=1,
-            colorscale=[[0, "#D55E00"], [0.5, palette.surface], [1, "#0072B2"]],
-            showscale=False,
-            xgap=3,
-            ygap=3,
-            customdata=shares,
-            hovertemplate="true %{y}, predicted %{x}<br>%{customdata:.1%} of the class"
-            "<extra></extra>",
-        ),
-        layout=base_layout(palette, has_legend=False, height=max(214, 104 + 40 * n)),
+    look = {"showgrid": False, "ticks": "", "type": "category"}
+    title = {"text": "true class", "standoff": 8}  # else it stands in long names
+    across, up = {"title_text": "predicted class"}, {"title": title, "autorange": "reversed"}
+    figure = framed(palette, max(214, 104 + 40 * n), False, across | look, up | look)
+    figure.add_heatmap(
+        x=answers,
+        y=labels,
+        z=_signed(shares),
+        zmin=-1,
+        zmax=1,
+        colorscale=[[0, "#D55E00"], [0.5, palette.surface], [1, "#0072B2"]],
+        showscale=False,
+        xgap=3,
+        ygap=3,
+        customdata=shares,
+        hovertemplate="true %{y}, predicted %{x}<br>%{customdata:.1%} of the class<extra></extra>",
     )
     size = 15 if n <= MOST_CLASSES / 2 else 11
     cells = []
@@ -332,10 +331,6 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         words, font = f"{value:,.0f}" if value else "·", {"size": size, "color": ink}
         cells.append(dict(x=predicted, y=true, text=words, showarrow=False, font=font))
     figure.layout.annotations = cells
-    look = {"showgrid": False, "ticks": "", "type": "category"}
-    figure.update_xaxes(title_text="predicted class", **look)
-    title = {"text": "true class", "standoff": 8}  # else it stands in long names
-    figure.update_yaxes(title=title, autorange="reversed", **look)
     return figure
 
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, curve
+from octcore.plotting.layout import curve, framed
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis
 from octcore.selection.alternatives import Alternative, Alternatives, FeatureUse
@@ -17,6 +17,8 @@ from octcore.tree.wording import split_words
 
 SHOWN_FEATURES = 14
 HEIGHT = 330
+COUNTED = {"title_text": "trees", "type": "log", "dtick": 1, "exponentformat": "power"}
+"""Axis of the number of trees."""
 LEVELS = 3
 """Rings of the sunburst: root, its children, their children."""
 SAME = 1e-12  # rounding of shares
@@ -47,7 +49,8 @@ def count_steps(record: Alternatives) -> list[tuple[float, dict[int, int]]]:
 def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the number of trees against the distance, and mark the chosen one."""
     losses, trees = zip(*count_steps(record), strict=True)
-    figure = go.Figure(layout=base_layout(palette, height=HEIGHT))
+    across = {"title_text": "points below the proven optimum", "tickformat": ".3~f"}
+    figure = framed(palette, HEIGHT, x=across, y=COUNTED)
     ends = [100 * loss for loss in (*losses, record.searched)]
     steps = list(zip(ends, (*trees, trees[-1]), strict=True))
     points = [(end, sum(by_leaves.values())) for end, by_leaves in steps]
@@ -61,8 +64,6 @@ def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
         words = text.count(size, LEAF_WORDS)
         curve(figure, points, words, f"%{{y:,}} with {words}", line=line)
     figure.add_vline(x=100 * record.tolerance, line={"color": palette.bound, "width": 1.6})
-    figure.update_xaxes(title_text="points below the proven optimum", tickformat=".3~f")
-    figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
     return figure
 
 
@@ -72,7 +73,7 @@ def leaves_figure(record: Alternatives, palette: Palette) -> go.Figure:
     for loss, leaves, n in record.steps:
         if loss <= record.tolerance + SAME:
             counts[leaves] = counts.get(leaves, 0) + n
-    figure = go.Figure(layout=base_layout(palette, height=HEIGHT, has_legend=False))
+    figure = framed(palette, HEIGHT, False, {"title_text": "leaves", "dtick": 1}, COUNTED)
     figure.add_bar(
         x=list(counts),
         y=list(counts.values()),
@@ -86,8 +87,6 @@ def leaves_figure(record: Alternatives, palette: Palette) -> go.Figure:
         ],
         hovertemplate="%{customdata}<extra></extra>",
     )
-    figure.update_xaxes(title_text="leaves", dtick=1)
-    figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
     return figure
 
 
@@ -138,7 +137,7 @@ def _feature_rows(
     shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
     names = text.unique_labels([feature.name for feature in shown], 26)
     height = 90 + 22 * max(4, len(shown))
-    return shown, names, go.Figure(layout=base_layout(palette, height=height))
+    return shown, names, framed(palette, height)
 
 
 def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
@@ -173,7 +172,7 @@ def sunburst_figure(
             parents[here], labels[here] = above, words
             values[here] = values.get(here, 0) + 1
             above = here
-    figure = go.Figure(layout=base_layout(palette, height=410, has_legend=False))
+    figure = framed(palette, 410, has_legend=False)
     figure.add_sunburst(
         ids=list(labels),
         labels=[text.plotly(words, 60) for words in labels.values()],
@@ -226,7 +225,7 @@ def disagreement_figure(
     record: Alternatives, data: Dataset, x: str, y: str, palette: Palette
 ) -> go.Figure:
     """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
-    figure = go.Figure(layout=base_layout(palette, height=350))
+    figure = framed(palette, 350)
     places = Places(make_axis([data], x), make_axis([data], y))
     across, upwards = places.across.dots(data.frame, 0), places.up.dots(data.frame, 1)
     largest = max(0.02, float(record.disagreement.max(initial=0.0)))

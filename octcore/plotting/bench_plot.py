@@ -25,7 +25,7 @@ from octcore.bench.profiles import (
 )
 from octcore.errors import DataError
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, curve, ruler
+from octcore.plotting.layout import base_layout, curve, framed, ruler
 from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.race import DASHES, SHAPES
 
@@ -184,15 +184,15 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
     kind = "log" if measure == "seconds" else "linear"
     words = MEASURES[measure][2]
     if rows > MOST_ROWS:
-        figure = go.Figure(layout=base_layout(palette, height=460))
+        axes = (
+            {"title_text": f"{words}, {whose}", "type": kind} for whose in ("published", "ours")
+        )
+        figure = framed(palette, 460, True, *axes)
         _add_against(figure, by_model, palette)
-        figure.update_xaxes(title_text=f"{words}, published", type=kind)
-        figure.update_yaxes(title_text=f"{words}, ours", type=kind)
         return figure
-    figure = go.Figure(layout=base_layout(palette, height=130 + 22 * rows))
+    up = {"autorange": "reversed", "type": "category"}
+    figure = framed(palette, 130 + 22 * rows, x={"title_text": words, "type": kind}, y=up)
     _add_rows(figure, by_model, palette)
-    figure.update_xaxes(title_text=words, type=kind)
-    figure.update_yaxes(autorange="reversed", type="category")
     return figure
 
 
@@ -297,25 +297,22 @@ def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:
 
 def root_bound_figure(record: RootBounds, palette: Palette) -> go.Figure:
     """Draw a table whose cells are the darker the farther the bound is from the optimum."""
-    figure = go.Figure(
-        go.Heatmap(
-            x=[name.replace(" ", "<br>", 1) for name in record.models],
-            y=record.instances,
-            z=record.gaps,
-            text=[["" if gap is None else text.percent(gap) for gap in row] for row in record.gaps],
-            texttemplate="%{text}",
-            textfont={"color": palette.text},  # the ink that plotly chooses is too faint half way
-            colorscale=[[0, palette.surface], [1, LIGHT.bound]],
-            zmin=0,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hoverongaps=False,
-            hovertemplate="%{y}, %{x}: %{z:.2%} from the optimum<extra></extra>",
-        )
+    across = {"type": "category", "side": "top", "showgrid": False}
+    up = {"type": "category", "autorange": "reversed", "showgrid": False}
+    figure = framed(palette, 150 + 24 * len(record.instances), False, across, up)
+    figure.add_heatmap(
+        x=[name.replace(" ", "<br>", 1) for name in record.models],
+        y=record.instances,
+        z=record.gaps,
+        text=[["" if gap is None else text.percent(gap) for gap in row] for row in record.gaps],
+        texttemplate="%{text}",
+        textfont={"color": palette.text},  # the ink that plotly chooses is too faint half way
+        colorscale=[[0, palette.surface], [1, LIGHT.bound]],
+        zmin=0,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        hoverongaps=False,
+        hovertemplate="%{y}, %{x}: %{z:.2%} from the optimum<extra></extra>",
     )
-    height = 150 + 24 * len(record.instances)
-    figure.update_layout(base_layout(palette, height=height, has_legend=False))
-    figure.update_xaxes(type="category", side="top", showgrid=False)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, curve, mark
+from octcore.plotting.layout import curve, framed, mark
 from octcore.plotting.palette import Palette, translucent
 
 SOLVE_PHASES = frozenset({"solve", "search"})
@@ -114,7 +114,8 @@ def convergence_figure(
     height: int = 340,
 ) -> go.Figure:
     """Draw gap (log) or incumbent and bound (absolute) over time, with a line `at` a moment."""
-    figure = go.Figure(layout=base_layout(palette, height))
+    across = {"title_text": TIME_TITLE, "range": [0, 1.04 * max(record.end, 1e-3)]}
+    figure = framed(palette, height, x=across)
     _shade_phases(figure, record, palette)
     if absolute:
         _absolute_lines(figure, record, palette)
@@ -124,7 +125,6 @@ def convergence_figure(
         gap_axis(figure, [height for height in gap_heights(record) if height is not None])
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(record.end, 1e-3)])
     return figure
 
 

@@ -58,6 +58,24 @@ def base_layout(
     )
 
 
+def framed(
+    palette: Palette,
+    height: int = 360,
+    has_legend: bool = True,
+    x: dict[str, Any] | str | None = None,
+    y: dict[str, Any] | str | None = None,
+    **extra: Any,
+) -> go.Figure:
+    """Make an empty figure in the common layout; its axes by their titles or what they have more.
+
+    `extra`: further parts of the layout.
+    """
+    figure = go.Figure(layout=base_layout(palette, height, has_legend, **extra))
+    for axis, look in (("xaxis", x), ("yaxis", y)):
+        figure.layout[axis].update({"title_text": look} if isinstance(look, str) else look or {})
+    return figure
+
+
 def mark(symbol: Any, size: Any, colour: Any, edge: Any = None, width: Any = 1) -> dict[str, Any]:
     """Look of marks, which have an edge where it has a colour; one of each for all or for each."""
     line = {"width": width} if edge is None else {"color": edge, "width": width}

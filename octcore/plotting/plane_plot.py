@@ -11,7 +11,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, area, base_layout, curve, mark
+from octcore.plotting.layout import BREAK, area, curve, framed, mark
 from octcore.plotting.palette import Palette, translucent
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis, plane_columns
 from octcore.tree.geometry import PlaneView, Polygon, Region, Segment, leaf_regions, node_cells
@@ -200,7 +200,7 @@ def plane_figure(
     `marked`: place of a row to point out.
     `equal_units`: whether both axes have one scale; None where that shows hyperplanes as they are.
     """
-    figure = go.Figure(layout=base_layout(palette, height=460))
+    figure = framed(palette, 460)
     for region in record.regions:
         area(figure, region.polygon, palette.class_tint(region.code))
     wanted = record.last_level | {selected}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from octcore.plotting import text
-from octcore.plotting.layout import base_layout, curve, mark, silent
+from octcore.plotting.layout import curve, framed, mark, silent
 from octcore.plotting.palette import ASK_COLOUR, CLASS_COLOURS, Palette
 from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath
 from octcore.selection.penalty_path import PenaltyPath
@@ -27,7 +27,9 @@ def penalty_path_figure(
     `paths`: by label (the encoding).
     `sizes`: of the first label over several splits of the rows, with their standard errors.
     """
-    figure = go.Figure(layout=base_layout(palette, height=400))
+    has_costs = any(p.mean_cost is not None for path in paths.values() for p in path.steps)
+    up = {"title_text": "1 - mean cost" if has_costs else "accuracy", "tickformat": ".0%"}
+    figure = framed(palette, 400, x={"title_text": "leaves", "dtick": 1}, y=up)
     for k, (label, path) in enumerate(paths.items()):
         points, colour, name = path.steps, palette.class_colour(k), text.plotly(label)
         fills = [colour if p.wins else palette.background for p in points]
@@ -68,9 +70,6 @@ def penalty_path_figure(
         height = next(p.worth for p in paths[label].steps if p.leaves == leaves)
         ring = mark("circle-open", 24, palette.text, width=2.5)
         silent(figure, [leaves], [height], mode="markers", marker=ring)
-    figure.update_xaxes(title_text="leaves", dtick=1)
-    has_costs = any(p.mean_cost is not None for path in paths.values() for p in path.steps)
-    figure.update_yaxes(title_text="1 - mean cost" if has_costs else "accuracy", tickformat=".0%")
     return figure
 
 
@@ -78,7 +77,8 @@ def refer_figure(
     points: Sequence[ReferPoint], palette: Palette, at: float | None = None
 ) -> go.Figure:
     """Draw the points; a filled one is proven optimal."""
-    figure = go.Figure(layout=base_layout(palette, height=300))
+    up = {"title_text": "share of rows", "tickformat": ".0%", "rangemode": "tozero"}
+    figure = framed(palette, 300, x="cost of asking a person", y=up)
     lines = (
         ("a person is asked", [p.referred for p in points], ASK_COLOUR, "circle", ".1%"),
         ("accuracy of the others", [p.accuracy for p in points], CLASS_COLOURS[0], "square", ".1%"),
@@ -97,13 +97,8 @@ def refer_figure(
         )
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.muted, "dash": "dot", "width": 1.5})
-    figure.update_xaxes(title_text="cost of asking a person")
     own = {"overlaying": "y", "side": "right", "rangemode": "tozero", "showgrid": False}
-    figure.update_layout(
-        margin={"r": 64},
-        yaxis={"title": {"text": "share of rows"}, "tickformat": ".0%", "rangemode": "tozero"},
-        yaxis2={"title": {"text": "mean cost"}, **own},
-    )
+    figure.update_layout(margin={"r": 64}, yaxis2={"title": {"text": "mean cost"}, **own})
     return figure
 
 
@@ -152,8 +147,10 @@ def binarization_data(path: BinarizationPath, measure: str = "objective") -> Bin
 
 def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figure:
     """Draw a measure against the number of parts; hollow markers are not proven."""
-    figure = go.Figure(layout=base_layout(palette, height=360))
     is_share = record.measure != "seconds"
+    up = {"tickformat": ".1%"} if is_share else {"type": "log", "dtick": 1}
+    up["title_text"] = MEASURES[record.measure]
+    figure = framed(palette, x={"title_text": "quantile parts of a column", "dtick": 2}, y=up)
     form = "%{y:.2%}" if is_share else "%{y:.2f} s"
     for k, (family, points) in enumerate(record.curves.items()):
         colour = palette.class_colour(k)
@@ -173,10 +170,4 @@ def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figu
         line = {"color": palette.class_colour(k), "width": 2.5, "dash": DASHES[key]}
         name, words = LEVELS[key] + ("" if proven else " (not proven)"), text.plotly(LEVELS[key])
         curve(figure, [(min(ends), value), (max(ends), value)], name, f"{words}: {form}", line=line)
-    figure.update_xaxes(title_text="quantile parts of a column", dtick=2)
-    figure.update_yaxes(title_text=MEASURES[record.measure])
-    if is_share:
-        figure.update_yaxes(tickformat=".1%")
-    else:
-        figure.update_yaxes(type="log", dtick=1)
     return figure

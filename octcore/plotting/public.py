@@ -13,7 +13,7 @@ from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.layout import base_layout, ruler
+from octcore.plotting.layout import framed, ruler
 from octcore.plotting.palette import Palette, ink_on, palette_for
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
@@ -46,8 +46,9 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
         X, y = run.encoding.transform(run.train.frame), run.train.y
     boxes = layout(node_records(found, run.encoding, X, y, MAX_NAME, MAX_TERMS))
     bottom = max(box.y + box.height for box in boxes.values())
-    figure = go.Figure(layout=base_layout(palette, height=int(bottom) + 40, has_legend=True))
-    figure.update_layout(title={"text": run.certificate.badge, "font": {"size": 13}})
+    title, up = {"text": run.certificate.badge, "font": {"size": 13}}, {"range": [bottom + 8, 0]}
+    idle = {"visible": False}
+    figure = framed(palette, int(bottom) + 40, x=idle, y=idle | up, title=title)
     for node, box in boxes.items():
         if node > 1:
             _edge(figure, boxes[node // 2], box, palette)
@@ -56,8 +57,6 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
         is_leaf = label is not None
         fill = palette.class_colour(found.class_of(label)) if is_leaf else palette.surface
         _box(figure, box, fill, palette)
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, range=[bottom + 8, 0])
     return figure
 
 

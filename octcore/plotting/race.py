@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import GAP_FLOOR, LEAST_OPEN, convergence_data, gap_axis, gap_heights
-from octcore.plotting.layout import base_layout, curve, mark
+from octcore.plotting.layout import curve, framed, mark
 from octcore.plotting.palette import Palette
 
 Scale = Literal["gap", "objective", "accuracy"]
@@ -159,14 +159,14 @@ def _groups(entrants: Sequence[Entrant]) -> list[list[str]]:
 
 def race_figure(race: Race, palette: Palette) -> go.Figure:
     """Draw a race, live or ended."""
-    figure = go.Figure(layout=base_layout(palette, height=360))
+    across = {"title_text": TIME_TITLE, "range": [0, 1.03 * max(race.end, 1e-3)]}
+    figure = framed(palette, x=across)
     for series in race.series:
         _line(figure, series, race, palette)
     if race.optimum is not None:
         ends = [(0, race.optimum), (1.03 * race.end, race.optimum)]
         words = text.plotly(f"optimum {race.optimum:.5g}, proven by {race.proven_by}", 90)
         curve(figure, ends, words, line={"color": palette.optimum, "width": 2, "dash": "dot"})
-    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])
     if race.scale == "gap":
         gap_axis(figure, [value for series in race.series for value in series.values])
     else:

@@ -13,7 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
-from octcore.plotting.layout import base_layout, curve, mark, ruler, silent
+from octcore.plotting.layout import curve, framed, mark, ruler, silent
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import PlaneRecord
 from octcore.tree import metrics, topology
@@ -87,7 +87,9 @@ def counts_figure(
     at: float | None = None,
 ) -> go.Figure:
     """Draw the running totals over time; `at` marks the cut that is shown."""
-    figure = go.Figure(layout=base_layout(palette, height=260))
+    across = {"title_text": TIME_TITLE, "range": [0, 1.04 * max(end, 1e-3)]}
+    up = {"title_text": "cuts added so far", "rangemode": "tozero"}
+    figure = framed(palette, 260, x=across, y=up, showlegend=True)
     for k, (family, (seconds, totals)) in enumerate(counts.items()):
         colour = palette.class_colour(k)
         curve(
@@ -100,9 +102,6 @@ def counts_figure(
         )
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(end, 1e-3)])
-    figure.update_yaxes(title_text="cuts added so far", rangemode="tozero")
-    figure.update_layout(showlegend=True)
     return figure
 
 
@@ -249,13 +248,15 @@ def place_of(node: int) -> tuple[float, float]:
 
 def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette) -> go.Figure:
     """Draw a cut that speaks of nodes, arcs or a path."""
-    figure = go.Figure(layout=base_layout(palette, height=120 + 90 * depth, has_legend=False))
+    across, up = (
+        {"visible": False, "range": ends, "fixedrange": True}
+        for ends in ([-0.02, 1.02], [-depth - 0.35, 0.35])
+    )
+    figure = framed(palette, 120 + 90 * depth, False, across, up)
     for node in topology.branch_nodes(depth):
         for child in topology.children(node):
             _arc(figure, (node, child), picture, palette)
     _nodes(figure, picture, depth, palette)
-    figure.update_xaxes(visible=False, range=[-0.02, 1.02], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[-depth - 0.35, 0.35], fixedrange=True)
     return figure
 
 

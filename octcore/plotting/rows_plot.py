@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, base_layout, curve, round_step
+from octcore.plotting.layout import BREAK, curve, framed, round_step
 from octcore.plotting.palette import Palette
 from octcore.tree.wording import format_number
 
@@ -104,7 +104,8 @@ def _add_others(figure: go.Figure, record: EncodingPlot, palette: Palette) -> No
 
 def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     """Draw stacked bars by class, a line at every threshold, and the other thresholds by name."""
-    figure = go.Figure(layout=base_layout(palette, height=300, barmode="stack", bargap=0.03))
+    across = text.plotly(record.column, 60)
+    figure = framed(palette, 300, x=across, y="rows", barmode="stack", bargap=0.03)
     names = text.unique_labels(record.classes, 24)
     edges = np.array(record.edges)
     middles = (edges[:-1] + edges[1:]) / 2
@@ -128,12 +129,10 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
             bgcolor=palette.background, borderpad=1,
         )  # fmt: skip
     _add_others(figure, record, palette)
-    figure.update_xaxes(title_text=text.plotly(record.column, 60))
     if record.levels:
         figure.update_xaxes(type="category")
     elif span := record.edges[-1] - record.edges[0]:  # else plotly writes the middles of the bars
         figure.update_xaxes(tick0=0, dtick=round_step(span / MOST_TICKS))
-    figure.update_yaxes(title_text="rows")
     return figure
 
 
@@ -168,23 +167,21 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
     total = max(1, sum(record.counts))
     colours = [palette.muted if k < 0 else palette.class_colour(k) for k in record.indices]
     words = [f"{n:,} ({text.percent(n / total, 0)})" for n in record.counts]
-    figure = go.Figure(
-        go.Bar(
-            x=record.counts,
-            y=labels,
-            orientation="h",
-            marker={"color": colours, "line": {"color": palette.outline, "width": 1}},
-            text=words,
-            textposition="outside",
-            cliponaxis=False,
-            textfont={"size": 13, "color": palette.text},
-            customdata=[text.count(n, "row") for n in record.counts],
-            hovertemplate="%{y}: %{customdata}<extra></extra>",
-        ),
-        layout=base_layout(palette, has_legend=False, height=max(120, 44 + 30 * len(labels))),
+    across = {"title_text": "rows", "range": [0, max(record.counts, default=1)]}
+    up = {"autorange": "reversed", "showgrid": False, "ticks": "", "type": "category"}
+    figure = framed(palette, max(120, 44 + 30 * len(labels)), False, across, up)
+    figure.add_bar(
+        x=record.counts,
+        y=labels,
+        orientation="h",
+        marker={"color": colours, "line": {"color": palette.outline, "width": 1}},
+        text=words,
+        textposition="outside",
+        cliponaxis=False,
+        textfont={"size": 13, "color": palette.text},
+        customdata=[text.count(n, "row") for n in record.counts],
+        hovertemplate="%{y}: %{customdata}<extra></extra>",
     )
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", type="category")
-    figure.update_xaxes(title_text="rows", range=[0, max(record.counts, default=1)])
     # Room for the longest words however narrow the chart is.
     figure.update_layout(margin_r=16 + 7 * max(map(len, words), default=0))
     return figure

@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, base_layout, curve, mark, ruler
+from octcore.plotting.layout import BREAK, curve, framed, mark, ruler
 from octcore.plotting.palette import Palette
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
@@ -104,7 +104,10 @@ def root_values_figure(
     """
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)
-    figure = go.Figure(layout=base_layout(palette, 105 + 30 * len(shown), has_legend=False))
+    measure = "1 - mean cost" if has_costs else "accuracy"
+    which = f" (the best {len(shown)} of {len(record)})" if len(record) > len(shown) else ""
+    words = f"{measure} less the price of leaves,<br>best with this feature at {place}{which}"
+    figure = framed(palette, 105 + 30 * len(shown), False, words, {"showgrid": False})
     best = max((entry.value for entry in shown), default=0.0)
     for entry, label in zip(shown, labels, strict=True):
         ruler(figure, [entry.value, best], [label, label], color=palette.muted, width=3)
@@ -125,11 +128,6 @@ def root_values_figure(
     if shown:
         room = max(best - shown[0].value, 0.02)
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
-    measure = "1 - mean cost" if has_costs else "accuracy"
-    which = f" (the best {len(shown)} of {len(record)})" if len(record) > len(shown) else ""
-    words = f"{measure} less the price of leaves,<br>best with this feature at {place}{which}"
-    figure.update_xaxes(title_text=words)
-    figure.update_yaxes(showgrid=False)
     return figure
 
 
@@ -145,7 +143,8 @@ def curve_figure(
 
     `chosen`, `span`: threshold of the current tree at a place, and how far it may be moved.
     """
-    figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
+    across = text.plotly(f"threshold of {column} at {place}")
+    figure = framed(palette, 300, False, across, "best objective")
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):
         here = [p for p in points if p.is_exact == is_exact and p.value is not None]
         pieces = [end for p in here for end in ((p.low, p.value), (p.high, p.value), BREAK)]
@@ -155,8 +154,6 @@ def curve_figure(
         figure.add_vrect(*span, fillcolor=palette.muted, opacity=0.2, line_width=0)
     if chosen is not None:
         figure.add_vline(x=chosen, line={"color": palette.optimum, "width": 2, "dash": "dash"})
-    figure.update_xaxes(title_text=text.plotly(f"threshold of {column} at {place}"))
-    figure.update_yaxes(title_text="best objective")
     return figure
 
 
@@ -225,9 +222,10 @@ def open_words(moment: Mapping[str, Any], record: Sequence[OpenColumn]) -> str:
 
 def open_figure(record: Sequence[OpenColumn], palette: Palette) -> go.Figure:
     """Draw a bar for every column, its open parts coloured, the root of the best tree a line."""
-    height = LINE_HEIGHT * len(record)
-    figure = go.Figure(layout=base_layout(palette, height, has_legend=False))
-    lines = list(enumerate(record))
+    lines, names = list(enumerate(record)), text.unique_labels([c.column for c in record])
+    across = {"visible": False, "range": [0, 1]}
+    up = {"tickvals": [k for k, _ in lines], "ticktext": names, "range": [len(record) - 0.5, -0.5]}
+    figure = framed(palette, LINE_HEIGHT * len(record), False, across, up)
     for spans, colour, width in (
         ([(0.0, 1.0, k, k) for k, _ in lines], palette.grid, 14),
         ([(a, max(z, a + LEAST_WIDTH), k, k) for k, c in lines for a, z in c.shares],
@@ -238,9 +236,4 @@ def open_figure(record: Sequence[OpenColumn], palette: Palette) -> go.Figure:
         x = [x for low, high, _, _ in spans for x in (low, high, None)]
         y = [y for _, _, low, high in spans for y in (low, high, None)]
         ruler(figure, x, y, color=colour, width=width)
-    names = text.unique_labels([column.column for column in record])
-    figure.update_xaxes(visible=False, range=[0, 1])
-    figure.update_yaxes(
-        tickvals=[k for k, _ in lines], ticktext=names, range=[len(record) - 0.5, -0.5]
-    )
     return figure
