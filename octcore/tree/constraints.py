@@ -8,7 +8,7 @@ incumbents go through.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -173,8 +173,10 @@ class Constraints:
     @property
     def active(self) -> frozenset[str]:
         """Names of the constraints that were asked for; a limit of 0 is one."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return frozenset(name for name, value in values.items() if _is_asked(value))
+        # 0 asks for something; None, False and no names at all do not.
+        return frozenset(
+            n for n, v in vars(self).items() if not (v is None or v is False or v == ())
+        )
 
     @property
     def fairness(self) -> tuple[tuple[str, Fairness], ...]:
@@ -210,11 +212,6 @@ class Constraints:
                 value = dict(value)
             record[name] = value
         return record
-
-
-def _is_asked(value: Any) -> bool:
-    """Whether a value asks for something: 0 does, None, False and no names at all do not."""
-    return value is not None and value is not False and value != ()
 
 
 @dataclass(frozen=True, eq=False)

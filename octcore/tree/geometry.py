@@ -7,7 +7,7 @@ a strip they are constant, so what remains of the split is again a line, or noth
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -55,29 +55,26 @@ def box(x: tuple[float, float], y: tuple[float, float]) -> Polygon:
 
 def clip(polygon: Polygon, line: Line) -> Polygon:
     """Keep the part of a convex polygon on the low side of a line; empty if there is none."""
-    kept: list[Point] = []
-    for start, end in zip(polygon, polygon[1:] + polygon[:1], strict=True):
-        here, there = line.excess(start), line.excess(end)
-        if here <= 0:
-            kept.append(start)
-        if (here < 0 < there) or (there < 0 < here):
-            kept.append(_between(start, end, here / (here - there)))
-    return tuple(kept) if len(kept) >= 3 else ()
+    kept = tuple(point for point, excess in _walked(polygon, line) if excess <= 0)
+    return kept if len(kept) >= 3 else ()
 
 
-def clip_segment(polygon: Polygon, line: Line) -> Segment | None:
-    """Return the part of a line inside a convex polygon, None if it misses it."""
-    touched: list[Point] = []
-    for start, end in zip(polygon, polygon[1:] + polygon[:1], strict=True):
-        here, there = line.excess(start), line.excess(end)
-        if here == 0:
-            touched.append(start)
-        if (here < 0 < there) or (there < 0 < here):
-            touched.append(_between(start, end, here / (here - there)))
-    if len(touched) < 2:
-        return None
+def clip_segment(polygon: Polygon, line: Line) -> tuple[Segment, ...]:
+    """Return the part of a line inside a convex polygon, nothing if it misses it."""
+    touched = [point for point, excess in _walked(polygon, line) if excess == 0]
     along = sorted(touched, key=lambda p: line.a * p[1] - line.b * p[0])
-    return None if along[0] == along[-1] else (along[0], along[-1])
+    return ((along[0], along[-1]),) if along and along[0] != along[-1] else ()
+
+
+def _walked(polygon: Polygon, line: Line) -> Iterator[tuple[Point, float]]:
+    """Corners and crossings of a line, around a polygon, with their excess over it."""
+    for start, end in zip(polygon, polygon[1:] + polygon[:1], strict=True):
+        here, there = line.excess(start), line.excess(end)
+        yield start, here
+        if (here < 0 < there) or (there < 0 < here):
+            share = here / (here - there)
+            (x, y), (to_x, to_y) = start, end
+            yield (x + share * (to_x - x), y + share * (to_y - y)), 0.0
 
 
 def area(polygon: Sequence[Point]) -> float:
@@ -95,10 +92,6 @@ def centre(polygon: Sequence[Point]) -> Point:
     """Mean of the corners: a point inside a convex polygon."""
     n = len(polygon)
     return math.fsum(p[0] for p in polygon) / n, math.fsum(p[1] for p in polygon) / n
-
-
-def _between(start: Point, end: Point, share: float) -> Point:
-    return (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))
 
 
 @dataclass(frozen=True)

@@ -74,20 +74,16 @@ def node_margins(
         split = tree.splits.get(node)
         if split is None or not split.weights or not len(rows):
             continue
+        projected = split.project(X[rows])
         if split.unit_margin:
-            signs = None if y is None else np.where(y[rows] == positive, 1.0, -1.0)
-            margins[node] = _unit_margin(split, rows, split.project(X[rows]), signs)
+            is_positive = projected > split.threshold if y is None else y[rows] == positive
+            distance = np.where(is_positive, 1.0, -1.0) * (projected + split.solved_offset)
+            support = distance <= 1 + SUPPORT_TOLERANCE
+            lines = _unit_lines(split)
+            margins[node] = NodeMargin("unit", *lines, 2 / split.norm, rows, support)
         else:
-            margins[node] = _geometric_margin(split, rows, split.project(X[rows]))
+            margins[node] = _geometric_margin(split, rows, projected)
     return margins
-
-
-def _unit_margin(
-    split: Split, rows: npt.NDArray[np.int64], projected: Floats, signs: Floats | None
-) -> NodeMargin:
-    side = np.where(projected > split.threshold, 1.0, -1.0) if signs is None else signs
-    support = side * (projected + split.solved_offset) <= 1 + SUPPORT_TOLERANCE
-    return NodeMargin("unit", *_unit_lines(split), 2 / split.norm, rows, support)
 
 
 def _geometric_margin(split: Split, rows: npt.NDArray[np.int64], projected: Floats) -> NodeMargin:
@@ -142,12 +138,12 @@ def _lines_of(
         middle = view.score_line(split, main, centre(piece))
         if middle.is_degenerate:
             continue
-        _append(line, clip_segment(piece, middle))
+        line += clip_segment(piece, middle)
         if levels is None:
             continue
         lower, upper = (view.score_line(split, level, centre(piece)) for level in levels)
-        _append(low, clip_segment(piece, lower))
-        _append(high, clip_segment(piece, upper))
+        low += clip_segment(piece, lower)
+        high += clip_segment(piece, upper)
         between = clip(clip(piece, upper), lower.flipped())
         if area(between) > 0:
             band.append(between)
@@ -164,9 +160,8 @@ def _condition_edges(
         across = ((), cuts[1]) if axis == 0 else (cuts[0], ())
         for piece in (part for polygon in cell for part in strips(polygon, across)):
             for value in values:
-                edge = clip_segment(piece, axis_line(axis, value))
-                if edge is not None and _changes_side(split, view, edge, axis, value):
-                    edges.append(edge)
+                found = clip_segment(piece, axis_line(axis, value))
+                edges += [e for e in found if _changes_side(split, view, e, axis, value)]
     return tuple(edges)
 
 
@@ -181,8 +176,3 @@ def _changes_side(split: Split, view: PlaneView, edge: Segment, axis: int, value
         for at in (value, float(np.nextafter(value, np.inf)))
     }
     return len(sides) == 2
-
-
-def _append(segments: list[Segment], segment: Segment | None) -> None:
-    if segment is not None:
-        segments.append(segment)

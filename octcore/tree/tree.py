@@ -152,16 +152,10 @@ class Tree:
     def __hash__(self) -> int:
         return hash((tuple(self.splits.items()), tuple(self.labels.items()), self.n_classes))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle plain dictionaries: mapping proxies cannot be pickled."""
-        state = dict(self.__dict__)
-        state["splits"], state["labels"] = dict(self.splits), dict(self.labels)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        object.__setattr__(self, "splits", MappingProxyType(state["splits"]))
-        object.__setattr__(self, "labels", MappingProxyType(state["labels"]))
+        parts = vars(self) | {"splits": dict(self.splits), "labels": dict(self.labels)}
+        return Tree, tuple(parts.values())
 
     @classmethod
     def leaf(cls, label: int, n_features: int, n_classes: int) -> Tree:

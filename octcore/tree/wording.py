@@ -97,7 +97,11 @@ def split_words(
         return _plane_words(raw_plane(split, encoding), names, max_name, max_terms)
     left = condition_words(condition, max_name, names)
     right = condition_words(condition.negated(), max_name, names)
-    return SplitWords(left, right, left if _reads_well(condition) else right)
+    if isinstance(condition, Levels):
+        is_better = condition.inside
+    else:
+        is_better = len(condition.intervals) <= len(condition.negated().intervals)
+    return SplitWords(left, right, left if is_better else right)
 
 
 def asks_for_right(split: Split, encoding: Encoding) -> bool:
@@ -117,13 +121,6 @@ def _plane_words(
     left, right = (">=", "<") if sign < 0 else ("<=", ">")
     test = f"{total} {left} {threshold}"
     return SplitWords(test, f"{total} {right} {threshold}", test)
-
-
-def _reads_well(condition: Condition) -> bool:
-    """Whether a condition is a better question than its negation."""
-    if isinstance(condition, Levels):
-        return condition.inside
-    return len(condition.intervals) <= len(condition.negated().intervals)
 
 
 def _sum_text(

@@ -325,7 +325,9 @@ class Writer:
         if self.dialect.folds_names:
             self._refuse_folded()
         expression = self._node(1)
-        unanswered = [self._gap(name) for name in self.columns if not self._has_gap_level(name)]
+        unanswered = [
+            self._gap(name) for name in self.columns if MISSING_LEVEL not in self._levels(name)
+        ]
         unanswered += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
         if unanswered:
             some = self._group(self.dialect.either, unanswered)
@@ -351,18 +353,13 @@ class Writer:
     def _of(self, name: str) -> list[EncodedColumn]:
         return [column for column in self.encoding.columns if column.raw == name]
 
-    def _has_gap_level(self, name: str) -> bool:
-        of = self._of(name)
-        return any(MISSING_LEVEL in (c.level, c.other, *c.levels) for c in of)
+    def _levels(self, name: str) -> set[Any]:
+        """All categories of a column that some part of it asks for."""
+        return {level for c in self._of(name) for level in (c.level, c.other, *c.levels)}
 
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
         return form.format(self._value(name))
-
-    def _is_truth(self, name: str) -> bool:
-        of = self._of(name)
-        levels = {level for c in of for level in (c.level, c.other, *c.levels)}
-        return levels - {None, MISSING_LEVEL} == {"True", "False"}
 
     def _unknown(self, name: str) -> str:
         """Whether a column holds none of its ordered categories."""
@@ -424,7 +421,8 @@ class Writer:
         if level == MISSING_LEVEL:
             return self._gap(name)
         if isinstance(level, str):
-            if level in self.dialect.truth and self._is_truth(name):
+            levels = self._levels(name) - {None, MISSING_LEVEL}
+            if level in self.dialect.truth and levels == {"True", "False"}:
                 return self.dialect.truth[level].format(self._value(name))
             return self.dialect.equal_text.format(self._value(name), self.dialect.text(level))
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))

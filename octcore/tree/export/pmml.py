@@ -43,7 +43,7 @@ class _Model(Writer):
 
     def text(self) -> str:
         self.derived: list[str] = []
-        filled = [name for name in self.columns if not self._has_gap_level(name)]
+        filled = [name for name in self.columns if MISSING_LEVEL not in self._levels(name)]
         answered = [_compared(name, "isNotMissing") for name in filled]
         known = {name: self._of(name)[0].levels for name in self.columns}
         answered += [

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree as SklearnTree
 
-from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
 from octcore.tree.raw_units import Numbers, left_condition
 from octcore.tree.tree import Tree, labels_array
@@ -78,9 +78,10 @@ def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Tes
         return _Test(j, split.threshold / weight, weight < 0)
     column = encoding.columns[j]
     place = encoding.raw_features.index(column.raw)
-    threshold = _level_threshold(column)
-    if threshold is not None:
-        return _Test(place, threshold, float(column.level) < float(column.other))
+    pair = (column.level, column.other)
+    if column.kind == "level" and all(isinstance(value, (int, float)) for value in pair):
+        level, other = map(float, pair)  # a column of two numbers
+        return _Test(place, (level + other) / 2, level < other)
     condition = left_condition(split, encoding, digits=17)
     if isinstance(condition, Numbers) and len(condition.intervals) == 1 and not column.levels:
         (low, _), (high, _) = condition.intervals[0]
@@ -92,14 +93,6 @@ def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Tes
         f"Node {node} asks whether {shown}, which is no single threshold on a column of numbers; "
         "convert the tree on encoded rows.",
     )
-
-
-def _level_threshold(column: EncodedColumn) -> float | None:
-    """Middle between the two numbers of a two-valued column, None for other columns."""
-    pair = (column.level, column.other)
-    if column.kind != "level" or not all(isinstance(value, (int, float)) for value in pair):
-        return None
-    return (float(column.level) + float(column.other)) / 2
 
 
 def _repaired(test: _Test, rows: Floats) -> _Test:

@@ -42,10 +42,9 @@ def test_clipping_a_square() -> None:
     assert area(half) == 0.5
     assert clip(SQUARE, Line(1.0, 0.0, -1.0)) == ()
     assert clip(SQUARE, Line(1.0, 0.0, 2.0)) == SQUARE
-    segment = clip_segment(SQUARE, Line(1.0, 1.0, 1.0))
-    assert segment is not None
+    (segment,) = clip_segment(SQUARE, Line(1.0, 1.0, 1.0))
     assert {segment[0], segment[1]} == {(0.0, 1.0), (1.0, 0.0)}
-    assert clip_segment(SQUARE, Line(1.0, 1.0, 3.0)) is None
+    assert clip_segment(SQUARE, Line(1.0, 1.0, 3.0)) == ()
     assert contains(half, (0.2, 0.2))
     assert not contains(half, (0.9, 0.9))
 
