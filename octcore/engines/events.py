@@ -202,8 +202,6 @@ class Recorder:
         best = self.state.bound
         if best is not None and not self.sense.better(best, value):
             return
-        if best is not None and best == value:
-            return
         self.state = replace(self.state, bound=value)
         self._count(nodes, None)
         self._send("bound")

@@ -461,13 +461,6 @@ def solve_selected(
     return replace(best, rounds=tuple(history), seconds=seconds, select_seconds=select_seconds)
 
 
-def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None) -> SelectedRun:
-    tree, accuracy, held_out = run.final_tree, run.accuracy_on(train), run.accuracy_on(test)
-    assert accuracy is not None
-    claimed = _with_claim(run, selection)
-    return SelectedRun(claimed, tree, accuracy, selection, (), 0.0, test_accuracy=held_out)
-
-
 def check_formulation(key: str) -> None:
     """Refuse formulations whose splits are no hyperplanes, but test one column at a time."""
     if get_formulation(key).info.split_kind != "oblique":
@@ -479,7 +472,9 @@ def check_formulation(key: str) -> None:
         )
 
 
-def _with_claim(run: Run, selection: Selection) -> Run:
+def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None) -> SelectedRun:
+    tree, accuracy, held_out = run.final_tree, run.accuracy_on(train), run.accuracy_on(test)
+    assert accuracy is not None
     notes = [
         f"Trained on {len(selection.rows)} selected rows of {selection.n_samples}; objective, "
         "bound and gap are about those."
@@ -490,4 +485,5 @@ def _with_claim(run: Run, selection: Selection) -> Run:
             f"{len(selection.clusters)} clusters; of those the rows nearest to a plane were kept."
         )
     certificate = replace(run.certificate, statements=(*run.certificate.statements, CLAIM))
-    return replace(run, certificate=certificate, findings=(*run.findings, *notes))
+    claimed = replace(run, certificate=certificate, findings=(*run.findings, *notes))
+    return SelectedRun(claimed, tree, accuracy, selection, (), 0.0, test_accuracy=held_out)

@@ -189,20 +189,9 @@ def _told_plainly(task: Task) -> Task:
     return plain
 
 
-_ALL: dict[str, Task] = {
-    "alternatives": run_alternatives,
-    "binarization": run_binarization,
-    "curve": run_curve,
-    "excluded": run_excluded,
-    "path": run_path,
-    "prove": run_prove,
-    "refer": run_refer,
-    "repeats": run_repeats,
-    "select": run_select,
-    "shapes": run_shapes,
-    "splits": run_splits,
-    "tune": run_tune,
-    "values": run_values,
-    "verify": run_verify,
+TASKS: dict[str, Task] = {
+    name.removeprefix("run_"): _told_plainly(task)
+    for name, task in list(globals().items())
+    if name.startswith("run_")
 }
-TASKS = {key: _told_plainly(task) for key, task in _ALL.items()}
+"""All functions above that are called ``run_`` something, by that."""

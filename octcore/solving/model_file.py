@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from octcore.data.serial import in_words, write_file
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
-from octcore.program import Capability, Program, PyomoModel
+from octcore.program import Capability, Program
 from octcore.solving.prepare import problem_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,11 @@ def model_files(
 ) -> dict[str, str]:
     """Texts of the model, by these suffixes, and of the start; see `write_model`."""
     program = whole_program(run, most_nonzeros)
-    built = _built(run, program)
+    if program.big_m is not None:
+        built = program.big_m.build(lambda: None, program.big_m.choose(run.objective))
+    else:
+        assert program.build is not None
+        built = program.build(lambda: None)
     texts: dict[str, str] = {}
     names: Mapping[int, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -98,10 +102,3 @@ def model_files(
     for suffix, text in texts.items():
         texts[suffix] = "".join(f"{FORMATS[suffix]} {line}\n" for line in head) + text
     return texts | {".mst": "\n".join(start) + "\n"}
-
-
-def _built(run: "Run", program: Program) -> PyomoModel:
-    if program.big_m is not None:
-        return program.big_m.build(lambda: None, program.big_m.choose(run.objective))
-    assert program.build is not None
-    return program.build(lambda: None)

@@ -189,42 +189,25 @@ def load_model(source: str | Path | Mapping[str, Any]) -> StoredModel:
             f"version {VERSION}; train it again or install the program that wrote it.",
         )
     with read_in_words("BROKEN_MODEL", "The stored model"):
-        model = _model_of(record)
+        target, shares = record.get("target"), record.get("shares")
+        model = StoredModel(
+            tuple(Column.from_dict(entry) for entry in record["columns"]),
+            Encoding.from_dict(record["encoding"]),
+            Tree.from_dict(record["tree"]),
+            tuple(record["classes"]),
+            None if target is None else str(target),
+            None if shares is None else {int(m): np.array(s, float) for m, s in shares.items()},
+            dict(record.get("settings") or {}),
+            dict(record.get("summary") or {}),
+        )
         _check(model)
     return model
-
-
-def _model_of(record: Mapping[str, Any]) -> StoredModel:
-    target = record.get("target")
-    return StoredModel(
-        tuple(Column.from_dict(entry) for entry in record["columns"]),
-        Encoding.from_dict(record["encoding"]),
-        Tree.from_dict(record["tree"]),
-        tuple(record["classes"]),
-        None if target is None else str(target),
-        _shares(record.get("shares")),
-        dict(record.get("settings") or {}),
-        dict(record.get("summary") or {}),
-    )
-
-
-def _shares(record: Mapping[str, Any] | None) -> Mapping[int, npt.NDArray[np.float64]] | None:
-    if record is None:
-        return None
-    return {int(leaf): np.array(given, dtype=np.float64) for leaf, given in record.items()}
-
-
-def _are_shares(given: Mapping[int, npt.NDArray[np.float64]], tree: Tree) -> bool:
-    return all(
-        shares.shape == (tree.n_targets,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6
-        for shares in given.values()
-    )
 
 
 def _check(model: StoredModel) -> None:
     """Refuse a model whose parts name columns or classes that are not there."""
     tree, n_columns = model.tree, len(model.encoding.columns)
-    names = {column.name for column in model.columns}
+    names, shares = {column.name for column in model.columns}, model.shares
     problems = {
         "a column has an unknown kind": any(c.kind not in KINDS for c in model.columns),
         "two columns have the same name": len(names) != len(model.columns),
@@ -238,8 +221,12 @@ def _check(model: StoredModel) -> None:
         ),
         "a leaf predicts a class that is not there": tree.n_classes != len(model.classes)
         or any(not 0 <= k < len(model.classes) for k in tree.labels.values()),
-        "its shares of classes are not those of its leaves": model.shares is not None
-        and (set(model.shares) != set(tree.labels) or not _are_shares(model.shares, tree)),
+        "its shares of classes are not those of its leaves": shares is not None
+        and not (
+            set(shares) == set(tree.labels)
+            and all(own.shape == (tree.n_targets,) and (own >= 0).all() for own in shares.values())
+            and all(abs(own.sum() - 1) < 1e-6 for own in shares.values())
+        ),
         "a class is not a plain value": any(
             not isinstance(c, (str, int, float, bool)) for c in model.classes
         ),

@@ -116,13 +116,6 @@ def _host() -> str:
         return f"{os.uname().nodename if hasattr(os, 'uname') else 'host'} {psutil.boot_time():.0f}"
 
 
-def this_process() -> str:
-    """Describe this process; equal texts mean the same process."""
-    own = psutil.Process()
-    record = {"host": _host(), "pid": own.pid, "start": round(own.create_time(), 2)}
-    return json.dumps(record, sort_keys=True)
-
-
 class RunStore:
     """The history of runs; every method may be called from any thread.
 
@@ -134,7 +127,9 @@ class RunStore:
 
     def __init__(self, path: Path | str | None = None) -> None:
         self._database = Database(default_path() if path is None else Path(path))
-        self._owner = this_process()
+        own = psutil.Process()
+        process = {"host": _host(), "pid": own.pid, "start": round(own.create_time(), 2)}
+        self._owner = json.dumps(process, sort_keys=True)
         self._lock = threading.Lock()
         self._next: dict[str, int] = {}
         self.sweep()
