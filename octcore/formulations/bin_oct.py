@@ -150,10 +150,11 @@ class BinOCT:
     @property
     def size(self) -> ModelSize:
         """Estimate from the blocks."""
-        sets, blocks, bits = self.sets, len(self.blocks), len(self.bits)
+        sets, bits = self.sets, len(self.bits)
         n, classes, leaves, branch = len(sets.I), len(sets.K), len(sets.L), len(sets.B)
         per_depth = leaves // 2 * sets.depth  # terminals below one side, over all nodes
-        members = sum(len(block.members) for block in self.blocks)
+        held = [stop - start for j in self.thresholds for *_, start, stop in self._ranges(j)]
+        blocks, members = sum(map(np.count_nonzero, held)), sum(int(each.sum()) for each in held)
         splits, tests = branch * (len(sets.columns) + bits), blocks * branch
         return ModelSize(
             rows=tests + n + leaves * (classes + 1) + branch,
@@ -162,36 +163,35 @@ class BinOCT:
             nonzeros=members * per_depth + tests * (1 + bits) + leaves * (2 * n + 3 * classes),
         )
 
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """All blocks that are not empty."""
-        return tuple(
-            block for j in self.thresholds for block in self._blocks_of(j) if len(block.members)
-        )
+    def _ranges(self, j: int) -> Iterator[tuple[int, bool, np.ndarray, np.ndarray]]:
+        """Blocks of one column as ranges of its rows in order, by bit and side.
 
-    def _blocks_of(self, j: int) -> Iterator[Block]:
-        """Blocks of one column: beyond the outer candidates, then by prefix of bits."""
+        Those of bit k come by the prefix of bits before it; those of bit -1 lie beyond the outer
+        candidates.
+        """
         x, candidates = self.rows.X[:, j].astype(np.float64), self.thresholds[j]
-        yield Block(j, np.flatnonzero(x > candidates[-1]), leaves_left=True)
-        yield Block(j, np.flatnonzero(x <= candidates[0]), leaves_left=False)
+        ends = np.searchsorted(np.sort(x), candidates, side="right")
+        yield -1, True, ends[-1:], np.array([len(x)])
+        yield -1, False, np.array([0]), ends[:1]
         n_bits = len(self.bits)
-
-        def threshold(index: int) -> float:
-            return float(candidates[min(index, len(candidates) - 1)])
-
+        ends = np.append(ends, np.repeat(ends[-1], 2**n_bits - len(ends)))
         for k in self.bits:
             half = 2 ** (n_bits - k - 1)
-            for prefix in range(2**k):
-                base = prefix * 2 * half
-                if base >= len(candidates):
-                    break
+            base = np.arange(0, len(candidates), 2 * half)
+            yield k, True, ends[base + half - 1], ends[base + 2 * half - 1]
+            yield k, False, ends[base], ends[base + half]
+
+    def _blocks_of(self, j: int) -> Iterator[Block]:
+        """Blocks of one column that are not empty."""
+        order = np.argsort(self.rows.X[:, j].astype(np.float64), kind="stable")
+        for k, leaves_left, starts, stops in self._ranges(j):
+            for prefix in np.flatnonzero(stops > starts).tolist():
                 digits = [(prefix >> (k - 1 - u)) & 1 for u in range(k)]
-                zeros = tuple(u for u in range(k) if digits[u] == 0)
-                ones = tuple(u for u in range(k) if digits[u] == 1)
-                above = (x > threshold(base + half - 1)) & (x <= threshold(base + 2 * half - 1))
-                below = (x > threshold(base)) & (x <= threshold(base + half))
-                yield Block(j, np.flatnonzero(above), True, (*zeros, k))
-                yield Block(j, np.flatnonzero(below), False, (), (*ones, k))
+                bits = tuple(u for u in range(k) if digits[u] != leaves_left)
+                bits += () if k < 0 else (k,)
+                members = order[starts[prefix] : stops[prefix]]
+                zeros, ones = (bits, ()) if leaves_left else ((), bits)
+                yield Block(j, members, leaves_left, zeros, ones)
 
     def evaluate(self, tree: Tree) -> float | None:
         """Weight misclassified, by routing; None for a tree that breaks a side constraint."""
@@ -241,11 +241,15 @@ class BinOCT:
 
     def _routing(self, model: Any, guard: Callable[[], None]) -> None:
         doc = "rows of a block leave the side that the prefix of threshold bits denies them"
+        blocks: list[Block] = []
+        for j in self.thresholds:
+            guard()
+            blocks += self._blocks_of(j)
 
-        @model.Constraint(self.sets.B, range(len(self.blocks)), doc=doc)
+        @model.Constraint(self.sets.B, range(len(blocks)), doc=doc)
         def follows_threshold(_, m, r):
             guard()
-            block = self.blocks[r]
+            block = blocks[r]
             below = self.sets.terminals_below(m, 0 if block.leaves_left else 1)
             gone = [model.z[int(i), q] for i in block.members for q in below]
             big_m = float(len(block.members))  # the rows of the block are all that can be there

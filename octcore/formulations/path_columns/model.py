@@ -35,7 +35,7 @@ from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.side_constraints import limit_features, structural_start_values
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode
-from octcore.program import Capability, Point, Problem, Program, PyomoModel
+from octcore.program import Capability, Patience, Point, Problem, Program, PyomoModel
 from octcore.search.univariate.columns import ColumnTable, TooManyColumnsError, make_table
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import drop_idle_splits
@@ -100,7 +100,7 @@ def build(problem: Problem) -> Program:
     assembly = _Assembly(problem, objective)
     return objective.program(
         build=assembly.build,
-        starts=lambda patience: assembly.search.trees(patience=patience),
+        starts=lambda patience: assembly.search.trees(patience),
         describe=assembly.describe,
         method="mip+path-search",
     )
@@ -119,9 +119,18 @@ class _Assembly:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         search = self.search
-        if search.best is None:
-            for _ in search.trees(guard):
+
+        def stopped() -> bool:
+            try:
                 guard()
+            except Exception:  # raised again once the search has ended
+                return True
+            return False
+
+        if search.best is None:
+            for _ in search.trees(Patience(cancel=stopped)):
+                guard()
+            guard()
         built = ColumnsModel(search.columns, self._table(guard), guard)
         best = search.best
         return PyomoModel(
@@ -151,8 +160,9 @@ class _Assembly:
 
     def describe(self, tree: Tree) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Price of the side constraints: what the objective loses against the free optimum."""
-        free, mine = self.search.unconstrained_objective, self.objective.evaluate(tree)
-        if free is None or mine is None or not self.problem.constraints.active:
+        free = self.search.unconstrained_objective if self.problem.constraints.active else None
+        mine = self.objective.evaluate(tree)
+        if free is None or mine is None:
             return {}, ()
         price = free - mine if free - mine > ROUNDING else 0.0
         sentence = (

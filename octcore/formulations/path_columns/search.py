@@ -7,7 +7,7 @@ optimal when the rows about predictions are priced; the same prices give bounds 
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,7 +26,7 @@ from octcore.search.univariate.columns import (
     root_scores,
     whole_leaf,
 )
-from octcore.search.univariate.question import Answer
+from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap, map_features
 from octcore.tree.constraints import TOLERANCE
@@ -203,6 +203,8 @@ class ColumnsSearch:
     """Prices of the linear rows."""
     root_bounds: np.ndarray = field(init=False)
     """Bound on the count value of feasible trees by root column of the space."""
+    patience: Patience = ENDLESS
+    """Of the searches."""
     _value: float = -np.inf
     _excess: np.ndarray = field(init=False)
 
@@ -243,29 +245,33 @@ class ColumnsSearch:
     def unconstrained(self) -> Answer:
         """Optimum without side constraints, and the value of every root feature."""
         free = question_of(self.problem, self.columns.objective, bare=True, all_roots=True)
-        return answer(free, time_limit=SEARCH_SECONDS)
+        return self._answer(free)
+
+    def _answer(self, asked: Question) -> Answer:
+        return answer(asked, cancel=self.patience, time_limit=SEARCH_SECONDS)
 
     @property
     def unconstrained_objective(self) -> float | None:
-        """Objective of the unconstrained optimum, None unless it is proven."""
-        found = self.unconstrained
-        if found.status != "optimal" or found.objective is None:
+        """Objective of the unconstrained optimum, None unless it was searched for and is proven."""
+        found = vars(self).get("unconstrained")
+        if found is None or found.status != "optimal" or found.objective is None:
             return None
         objective = self.columns.objective
         return objective.from_count(found.objective * objective.weight_right)
 
-    def trees(
-        self, guard: Callable[[], None] = lambda: None, patience: Patience = ENDLESS
-    ) -> Iterator[tuple[str, Tree]]:
+    def trees(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield feasible trees, each better than the one before, and sharpen the bounds."""
+        self.patience = patience
         for source, tree in first_trees(self.problem, self.columns.objective.penalty, patience):
             if self.offer(tree):
                 yield source, tree
-        guard()
+        if patience():
+            return
         for tree in self._searched():
-            guard()
             if self.offer(tree):
                 yield "search", tree
+            if patience():
+                return
 
     def _searched(self) -> Iterator[Tree]:
         found = self.unconstrained
@@ -279,7 +285,7 @@ class ColumnsSearch:
             limited = question_of(
                 self.problem, self.columns.objective, bare=True, max_leaves=limit, forbidden=others
             )
-            found = answer(limited, time_limit=SEARCH_SECONDS)
+            found = self._answer(limited)
             if found.tree is not None:
                 yield found.tree
         if not len(self.columns.kept):

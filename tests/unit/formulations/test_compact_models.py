@@ -10,7 +10,9 @@ from octcore.engines.base import StopReason, TimeUpError
 from octcore.engines.highs import compile_model
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
+from octcore.formulations.bin_oct import BinOCT
 from octcore.formulations.flow_oct import ClassCuts, FlowOCT
+from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared.tree_model import merge_rows
 from octcore.formulations.shared.univariate import (
     UnivariateObjective,
@@ -18,7 +20,7 @@ from octcore.formulations.shared.univariate import (
     smallest_step,
     weight_unit,
 )
-from octcore.program import ENDLESS, Point, SearchState
+from octcore.program import ENDLESS, Patience, Point, SearchState
 from octcore.solving.settings import check_settings
 from octcore.tree.tree import Split, Tree, join_equal_leaves
 from octcore.warmstart.amending import drop_idle_splits
@@ -316,3 +318,27 @@ def test_flow_rows_are_left_off_as_soon_as_the_guard_says_so(monkeypatch):
     with pytest.raises(TimeUpError):
         FlowOCT(problem, UnivariateObjective(problem)).build(guard)
     assert "flow_direction" not in made
+
+
+def test_first_trees_of_exact_columns_end_with_the_time():
+    """The search without side constraints went on for up to ten seconds beyond every limit."""
+    X, y = random_rows(np.random.default_rng(SEED), 20, 4, 2)
+    problem = make_problem(X, y, 2, 2, formulation="path-columns")
+    search = ColumnsSearch(ColumnsProblem(problem, UnivariateObjective(problem)))
+    assert all(source != "search" for source, _ in search.trees(Patience(left=lambda: 0.0)))
+    assert search.unconstrained_objective is None
+    assert "unconstrained" not in vars(search)
+
+
+def test_bin_oct_knows_its_size_without_its_blocks(monkeypatch):
+    """Blocks of 5,000 columns took a minute before a model was refused, whatever the limit."""
+    X = np.random.default_rng(SEED).random((40, 3))
+    model = BinOCT(make_problem(X, np.arange(40) % 2, 2, 2, formulation="bin-oct"))
+    blocks = [block for j in model.thresholds for block in model._blocks_of(j)]
+    monkeypatch.setattr(BinOCT, "_blocks_of", None)
+    with_blocks, size = len(blocks), model.size
+    n, leaves, branch = 40, 4, 3
+    assert size.rows == with_blocks * branch + n + leaves * 3 + branch
+    members = sum(len(block.members) for block in blocks)
+    tests = with_blocks * branch * (1 + len(model.bits))
+    assert size.nonzeros == members * 4 + tests + leaves * (2 * n + 6)
