@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,13 @@ import pandas as pd
 from octcore.data.serial import versions
 from octcore.formulations.base import Reference, get_formulation
 from octcore.solving.report import cut_families
-from octcore.solving.run import Run
+from octcore.solving.run import COST_FIELDS, Run
+
+
+def _with_task(name: str, run: Run) -> float | None:
+    """A score where answers have costs; elsewhere the accuracy says it."""
+    return getattr(run, name) if run.asked.has_task else None
+
 
 COLUMNS = {
     "formulation": lambda run: run.formulation,
@@ -21,6 +28,7 @@ COLUMNS = {
     "root_bound": lambda run: run.root_bound,
     "accuracy": lambda run: run.accuracy,
     "test_accuracy": lambda run: run.test_accuracy,
+    **{name: partial(_with_task, name) for name in COST_FIELDS},
     "leaves": lambda run: None if run.tree is None else run.tree.n_leaves,
     "features": lambda run: None if run.tree is None else n_raw_features(run),
     "seconds": lambda run: round(run.timings["total"], 3),
@@ -39,25 +47,31 @@ def comparison_table(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def repeats_table(runs: Sequence[Sequence[Run]]) -> pd.DataFrame:
-    """One line per training: means over its repetitions, and the spread of the test accuracy."""
+    """One line per training: means over its repetitions, and the spread of the test accuracy.
+
+    With costs, accuracies are those of the rows that get a class, so mean costs stand beside them.
+    """
     lines = []
     for group in runs:
-        tests = [run.test_accuracy for run in group if run.test_accuracy is not None]
-        trained = [run.accuracy for run in group if run.accuracy is not None]
-        leaves = [run.tree.n_leaves for run in group if run.tree is not None]
+        found = {
+            name: [value for run in group if (value := COLUMNS[name](run)) is not None]
+            for name in ("accuracy", "test_accuracy", *COST_FIELDS, "leaves")
+        }
+        means = {name: float(np.mean(values)) if values else None for name, values in found.items()}
+        tests = found["test_accuracy"]
         lines.append(
             {
                 "formulation": group[0].formulation,
                 "splits": len(group),
                 "proven": sum(run.is_optimal for run in group),
-                "accuracy": float(np.mean(trained)) if trained else None,
-                "test_accuracy": float(np.mean(tests)) if tests else None,
+                "accuracy": means.pop("accuracy"),
+                "test_accuracy": means.pop("test_accuracy"),
                 "spread": float(np.std(tests)) if tests else None,
-                "leaves": float(np.mean(leaves)) if leaves else None,
+                **means,
                 "seconds": round(sum(run.timings["total"] for run in group), 3),
             }
         )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines).dropna(axis="columns", how="all")
 
 
 def n_raw_features(run: Run) -> int:

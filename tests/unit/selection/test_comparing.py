@@ -6,7 +6,7 @@ import pytest
 
 import octcore
 from octcore.errors import SettingsError
-from octcore.reports.tables import repeats_table
+from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.fits import compare
 from octcore.solving.run import Run
 
@@ -34,6 +34,19 @@ def test_all_plans_see_the_same_splits_and_the_first_is_that_of_the_seed() -> No
     assert list(table["proven"]) == [0, 3]
     mean = sum(run.test_accuracy or 0.0 for run in groups[1]) / 3
     assert list(table["test_accuracy"])[1] == pytest.approx(mean)
+    assert not {"mean_cost", "referred"} & {*table, *comparison_table(groups[0])}
+
+
+def test_tables_say_what_answers_cost_beside_the_accuracy_of_those_that_are_given() -> None:
+    """A tree that leaves most rows to a person was shown as right on all of them, no more."""
+    asked = {"formulation": "path-search", "depth": 1, "refer": 0.1, "test_size": 0.3}
+    (runs,) = compare(octcore.load_sample("iris"), [asked], 2)
+    table, means = comparison_table(runs), repeats_table([runs])
+    for name in ("mean_cost", "referred", "test_mean_cost", "test_referred"):
+        said = [getattr(run, name) for run in runs]
+        assert list(table[name]) == said
+        assert means[name][0] == pytest.approx(sum(said) / 2)
+    assert runs[0].referred
 
 
 def _rows(run: Run) -> bytes:
