@@ -277,7 +277,10 @@ def find_run(store: RunStore, text: str) -> RunInfo:
 
 
 def _line(info: RunInfo) -> str:
-    when = datetime.fromtimestamp(info.created).strftime("%Y-%m-%d %H:%M")
+    try:
+        when = datetime.fromtimestamp(info.created).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):  # no date: a damaged file still tells its runs
+        when = f"{'no date':<16}"
     accuracy = info.summary.get("accuracy")
     shown = "-" if accuracy is None else percent(accuracy, 2).replace(" ", "")
     return f"{info.id[:SHORT_ID]}  {when}  {info.state.value:<11}  {shown:>7}  {info.name}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -230,6 +232,10 @@ def test_runs_are_listed_shown_exported_and_deleted(
     assert main([*history, "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines] == ["second", "first"]
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as damaged:
+        damaged.execute("UPDATE run SET created = 9e999 WHERE name = 'second'")
+    assert main([*history, "list"]) == 0
+    assert "  no date  " in capsys.readouterr().out
     assert main([*history, "show", ids[0][:8]]) == 0
     assert "petal" in capsys.readouterr().out
     assert main([*history, "export", ids[0], "--rows", "--output", str(tmp_path / "r.json")]) == 0
