@@ -72,7 +72,7 @@ def node_margins(
     margins = {}
     for node, rows in tree.node_rows(X).items():
         split = tree.splits.get(node)
-        if split is None or not split.weights or not len(rows):
+        if split is None or not split.norm or not len(rows):
             continue
         projected = split.project(X[rows])
         if split.unit_margin:

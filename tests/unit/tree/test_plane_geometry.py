@@ -182,3 +182,10 @@ def test_geometric_margin_reaches_the_nearest_rows() -> None:
     one_side = node_margins(tree, X[:2])[1]
     assert one_side.high == np.inf
     assert split_lines(tree, unit_view(), {1: one_side})[1].kind == "none"
+
+
+@pytest.mark.parametrize("unit_margin", [False, True])
+def test_a_plane_whose_weights_are_zero_has_no_margin(unit_margin: bool) -> None:
+    """A file may hold one; its report ended in a division by zero."""
+    split = Split(((0, 0.0),), 0.0, 0.0, unit_margin)
+    assert node_margins(Tree({1: split}, {2: 0, 3: 1}, 1, 2), np.zeros((3, 1))) == {}
