@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from octcore.data.findings import count
 from octcore.errors import SettingsError
 from octcore.parameters import unknown_name
 
@@ -44,8 +45,8 @@ def folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Row
     if smallest < k:
         raise SettingsError(
             "CLASS_TOO_SMALL",
-            f"The smallest class has {smallest} rows, too few for {k} stratified folds; group "
-            "classes or take another protocol.",
+            f"The smallest class has {count(smallest, 'row')}, too few for {k} stratified folds; "
+            "group classes or take another protocol.",
             "protocol",
         )
     pairs = StratifiedKFold(k, shuffle=True, random_state=seed).split(rows, y[rows])

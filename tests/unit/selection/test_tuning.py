@@ -46,7 +46,7 @@ def test_published_shares() -> None:
 def test_unknown_protocols_and_small_classes_are_refused() -> None:
     with pytest.raises(SettingsError, match="did you mean nested"):
         get_protocol("nestd")
-    with pytest.raises(SettingsError, match="too few for 5 stratified folds"):
+    with pytest.raises(SettingsError, match="has 1 row, too few for 5 stratified folds"):
         get_protocol("k-fold").make(np.array([0] * 9 + [1]), 0)
 
 
