@@ -19,45 +19,32 @@ FACTOR = 0x1E3779B97F4A7C15
 
 
 class Terms(NamedTuple):
-    """What trees cost, and how they are counted.
-
-    width : bytes of the integers of a pass
-    numbers, place : threshold numbers by column and rank, column by threshold; see `Thresholds`
-    values, of_errors : errors by number, and number by errors
-    share : (n_thresholds, n_variants) 1 where a variant may use a threshold
-    stop : (1,) uint8; soon after it becomes 1 the kernels return, with nothing of use
-    """
+    """What trees cost, and how they are counted."""
 
     n_classes: int
     depth: int
     smallest: int
     unit: int
     price: int
-    width: int
+    width: int  # bytes of the integers of a pass
     gain: bool
-    numbers: np.ndarray
-    place: np.ndarray
-    values: np.ndarray
-    of_errors: np.ndarray
-    share: np.ndarray
-    stop: np.ndarray
+    numbers: np.ndarray  # threshold numbers by column and rank, see `Thresholds`
+    place: np.ndarray  # column by threshold
+    values: np.ndarray  # errors by number
+    of_errors: np.ndarray  # number by errors
+    share: np.ndarray  # (n_thresholds, n_variants) 1 where a variant may use a threshold
+    stop: np.ndarray  # (1,) uint8; soon after it becomes 1 the kernels return, with nothing of use
 
 
 class Cells(NamedTuple):
-    """Trees of some nodes, by errors and leaves, or by errors and shape.
+    """Trees of some nodes, by errors and leaves, or by errors and shape."""
 
-    start : (n_nodes + 1,) first cell of every node; the cells of a node ascend in cost
-    errors, leaves, costs : (n_cells,) number of the errors, leaves and scaled cost
-    shape : (n_cells,) the shape where trees are told apart by it, else of no interest
-    counts : (n_cells, n_variants) trees by variant; objects where doubles are not exact
-    """
-
-    start: np.ndarray
-    errors: np.ndarray
-    leaves: np.ndarray
-    costs: np.ndarray
-    shape: np.ndarray
-    counts: np.ndarray
+    start: np.ndarray  # (n_nodes + 1,) first cell of every node; the cells of a node ascend in cost
+    errors: np.ndarray  # (n_cells,) number of the errors
+    leaves: np.ndarray  # (n_cells,)
+    costs: np.ndarray  # (n_cells,) scaled
+    shape: np.ndarray  # (n_cells,) where trees are told apart by it, else of no interest
+    counts: np.ndarray  # (n_cells, n_variants) trees; objects where doubles are not exact
 
     def of(self, node: int) -> slice:
         """Cells of a node."""
@@ -65,16 +52,11 @@ class Cells(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Amounts by key, found by the key's hash.
+    """Amounts by key, found by the key's hash."""
 
-    key : (2^k,) int64, -1 where the place is free
-    amount : (2^k,) float64
-    used : (1,) int64, how many places are taken
-    """
-
-    key: np.ndarray
-    amount: np.ndarray
-    used: np.ndarray
+    key: np.ndarray  # (2^k,) int64, -1 where the place is free
+    amount: np.ndarray  # (2^k,) float64
+    used: np.ndarray  # (1,) int64, how many places are taken
 
 
 def make_cells(n_nodes: int, n_variants: int) -> Cells:

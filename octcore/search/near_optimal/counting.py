@@ -37,21 +37,15 @@ NO_OUTSIDE, NO_TALLY = np.zeros(0), make_tally()
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Subsets at which subtrees of one depth start.
+    """Subsets at which subtrees of one depth start."""
 
-    `depth`: largest depth of the subtrees.
-    `nodes`: with the largest scaled cost of a subtree as budget.
-    `leaf_errors`: errors of a leaf, shape ``(n_nodes,)``; -1 if it has too few rows.
-    `edges`: first threshold, number of thresholds, left and right node of the next level, shape
-        ``(n_edges, 4)``; empty at the bottom.
-    `first_edge`: first edge of every node, shape ``(n_nodes + 1,)``.
-    """
-
-    depth: int
-    nodes: tuple[Node, ...]
-    leaf_errors: np.ndarray
+    depth: int  # largest depth of the subtrees
+    nodes: tuple[Node, ...]  # with the largest scaled cost of a subtree as budget
+    leaf_errors: np.ndarray  # (n_nodes,) errors of a leaf; -1 if it has too few rows
     edges: np.ndarray
-    first_edge: np.ndarray
+    """(n_edges, 4) first threshold, number of thresholds, left and right node of the next level;
+    none at the bottom."""
+    first_edge: np.ndarray  # (n_nodes + 1,) first edge of every node
 
     def edges_of(self, node: int) -> np.ndarray:
         """Edges of a node, thresholds ascending."""
@@ -99,17 +93,13 @@ def build_levels(ground: Ground) -> list[Level]:
 
 
 class Counted(NamedTuple):
-    """A counted graph.
+    """A counted graph."""
 
-    allow : (n_thresholds, n_variants) whether a variant may use a threshold
-    gain : whether only trees count in which every split lowers the errors
-    cells : by level, the root first; at the root, the first cells are those of the single leaf,
-        the others those of the trees with a column of the table at the root
-    """
-
-    allow: np.ndarray
-    gain: bool
+    allow: np.ndarray  # (n_thresholds, n_variants) whether a variant may use a threshold
+    gain: bool  # whether only trees count in which every split lowers the errors
     cells: tuple[Cells, ...]
+    """By level, the root first; at the root, the first cells are those of the single leaf, the
+    others those of the trees with a column of the table at the root."""
 
 
 class TreeGraph:

@@ -58,16 +58,13 @@ NO_TABLE = np.zeros((2, 1, 1), np.int64)
 
 
 class Node(NamedTuple):
-    """A subset at which subtrees of a largest depth and scaled cost start.
-
-    `hint` are the first thresholds of what may be at its top, None where that is not known.
-    """
+    """A subset at which subtrees of a largest depth and scaled cost start."""
 
     rows: bytes
     depth: int
     budget: int
     is_root: bool = False
-    hint: np.ndarray | None = None
+    hint: np.ndarray | None = None  # first thresholds of what may be at its top, if that is known
 
 
 class _Found(NamedTuple):

@@ -28,16 +28,11 @@ MOST_VARIANTS = 20_000
 
 @dataclass(frozen=True)
 class Stage:
-    """What is known at a moment.
+    """What is known at a moment."""
 
-    `lower`: no accepted tree costs less, in units of `Instance`.
-    `tree`: a new best accepted tree.
-    `is_complete`: whether the best tree so far is optimal, or none is accepted at all.
-    """
-
-    lower: Fraction
-    tree: Tree | None = None
-    is_complete: bool = False
+    lower: Fraction  # no accepted tree costs less, in units of `Instance`
+    tree: Tree | None = None  # a new best accepted tree
+    is_complete: bool = False  # whether the best tree so far is optimal, or none is accepted at all
 
 
 class TooManyVariantsError(Exception):

@@ -44,49 +44,33 @@ class Thresholds:
 
     One that parts the rows like an earlier one, or the other way round, is none; of equal ones that
     of a column which the root may test stays.
-
-    `column`, `value`: (n_thresholds,) column of the question, and the number up to which rows go
-        left.
-    `place`, `rank`: (n_thresholds,) column of the table, and the last rank on the left.
-    `number`: (n_columns, largest rank + 2) int64, first threshold at or above a rank of a column:
-        from rank a up to b, these are those from ``number[h, a]`` to before ``number[h, b]``.
     """
 
-    column: np.ndarray
-    value: np.ndarray
-    place: np.ndarray
-    rank: np.ndarray
+    column: np.ndarray  # (n_thresholds,) column of the question
+    value: np.ndarray  # (n_thresholds,) number up to which rows go left
+    place: np.ndarray  # (n_thresholds,) column of the table
+    rank: np.ndarray  # (n_thresholds,) the last rank on the left
     number: np.ndarray
+    """(n_columns, largest rank + 2) int64, first threshold at or above a rank of a column: from
+    rank a up to b, these are those from ``number[h, a]`` to before ``number[h, b]``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Rows by rank, and what a tree costs.
+    """Rows by rank, and what a tree costs."""
 
-    `inquiry`: the question as it was asked, with whole-number weights, and its distinct rows.
-    `table`: the same with weights in integer units.
-    `by_bits`: whether columns have so few thresholds that least costs are found on rows as bits.
-    `least`: rows a leaf needs, as the table counts them.
-    `roots`: (n_thresholds,) bool, which thresholds may be the root.
-    `penalty`, `tolerance`: per leaf, and beyond the optimum, in integer weight units.
-    `weight_unit`: weight of one integer unit.
-    `unit`, `price`: scaled cost of one error unit and of one leaf.
-    `lost`: (n_samples,) parts of a unit that the weights of rows were rounded down by; None where
-        no weight was rounded.
-    """
-
-    inquiry: Inquiry
-    table: Table
+    inquiry: Inquiry  # the question as asked, with whole-number weights, and its distinct rows
+    table: Table  # the same with weights in integer units
     thresholds: Thresholds
-    by_bits: bool
-    least: int
-    roots: np.ndarray
-    penalty: Fraction
-    tolerance: Fraction
-    weight_unit: Fraction
-    unit: int
-    price: int
-    lost: np.ndarray | None
+    by_bits: bool  # whether thresholds are so few that least costs are found on rows as bits
+    least: int  # rows a leaf needs, as the table counts them
+    roots: np.ndarray  # (n_thresholds,) bool, which thresholds may be the root
+    penalty: Fraction  # per leaf, in integer weight units
+    tolerance: Fraction  # beyond the optimum, in integer weight units
+    weight_unit: Fraction  # weight of one integer unit
+    unit: int  # scaled cost of one error unit
+    price: int  # scaled cost of a leaf
+    lost: np.ndarray | None  # (n_samples,) parts of a unit that weights were rounded by, if any
 
     @property
     def question(self) -> Question:

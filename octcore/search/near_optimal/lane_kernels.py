@@ -44,53 +44,34 @@ CLOSED, OPEN, SOLVED = range(3)
 
 
 class Splits(NamedTuple):
-    """Thresholds that part a subset, column after column; neighbours that part it alike are one.
+    """Thresholds that part a subset, column after column; neighbours that part it alike are one."""
 
-    first : (n_columns + 1,) first split of every column; the rest has room for more than there are
-    column, low, high : (n,) column of the table, the last rank on the left, the first on the right
-    number, many : (n,) first threshold of the table, and how many the split stands for
-    passed : (n,) scaled weight on the left
-    leaf : (2, n) errors of a leaf on both sides
-    cost : (2, n) lower bounds on the scaled cost of both sides
-    open : (n,) uint8, `OPEN` if it is to be solved where its bounds allow
-    """
-
-    first: np.ndarray
-    column: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    number: np.ndarray
-    many: np.ndarray
-    passed: np.ndarray
-    leaf: np.ndarray
-    cost: np.ndarray
-    open: np.ndarray
+    first: np.ndarray  # (n_columns + 1,) first split of every column; the rest has room for more
+    column: np.ndarray  # (n,) column of the table
+    low: np.ndarray  # (n,) the last rank on the left
+    high: np.ndarray  # (n,) the first rank on the right
+    number: np.ndarray  # (n,) first threshold of the table
+    many: np.ndarray  # (n,) thresholds that the split stands for
+    passed: np.ndarray  # (n,) scaled weight on the left
+    leaf: np.ndarray  # (2, n) errors of a leaf on both sides
+    cost: np.ndarray  # (2, n) lower bounds on the scaled cost of both sides
+    open: np.ndarray  # (n,) uint8, `OPEN` if it is to be solved where its bounds allow
 
 
 class Pack(NamedTuple):
-    """A pack of thresholds, and what is known of its sides.
+    """A pack of thresholds, and what is known of its sides."""
 
-    score : (n_columns,) errors of the best single split of a column that waits, `FAR` of others
-    n_waiting : (1,) how many wait
-    active : (places,) columns at work, -1 for an empty place
-    pick, waiting : lanes and open splits of a column
-    masks : (n_rows,) which lanes have a row on the left
-    totals, weight, sizes : (lanes, 2, n_classes), (lanes, 2) weights and rows of both sides
-    errors : (2, lanes, n_columns) least errors of a split on both sides
-    within : (n_columns,) room for columns
-    """
-
-    score: np.ndarray
-    n_waiting: np.ndarray
-    active: np.ndarray
-    pick: np.ndarray
-    waiting: np.ndarray
-    masks: np.ndarray
-    totals: np.ndarray
-    weight: np.ndarray
-    sizes: np.ndarray
-    errors: np.ndarray
-    within: np.ndarray
+    score: np.ndarray  # (n_columns,) errors of the best split of a column that waits, else `FAR`
+    n_waiting: np.ndarray  # (1,) how many wait
+    active: np.ndarray  # (places,) columns at work, -1 for an empty place
+    pick: np.ndarray  # lanes
+    waiting: np.ndarray  # open splits of a column
+    masks: np.ndarray  # (n_rows,) which lanes have a row on the left
+    totals: np.ndarray  # (lanes, 2, n_classes) weights of both sides
+    weight: np.ndarray  # (lanes, 2)
+    sizes: np.ndarray  # (lanes, 2) rows
+    errors: np.ndarray  # (2, lanes, n_columns) least errors of a split on both sides
+    within: np.ndarray  # (n_columns,) room for columns
 
 
 class Narrow(NamedTuple):
@@ -106,19 +87,14 @@ class Narrow(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """What stands on both sides of one threshold.
+    """What stands on both sides of one threshold."""
 
-    most, high : (2,) most errors of a split, and how many numbers of errors that are, -1 and 0
-        where none stands
-    found : (2, n_errors, n_variants) splits by errors, or (2, n_errors, n_columns)
-    stump : (2 * n_rows, 7) splits of one column: side, number of the errors, first threshold,
-        number of thresholds, row in the order of the column, classes on the left and right
-    """
-
-    most: np.ndarray
-    high: np.ndarray
-    found: np.ndarray
+    most: np.ndarray  # (2,) most errors of a split, -1 where none stands
+    high: np.ndarray  # (2,) how many numbers of errors that are
+    found: np.ndarray  # (2, n_errors, n_variants) splits by errors, or (2, n_errors, n_columns)
     stump: np.ndarray
+    """(2 * n_rows, 7) splits of one column: side, number of the errors, first threshold, number of
+    thresholds, row in the order of the column, classes on the left and right."""
 
 
 @inner()

@@ -27,15 +27,12 @@ LARGEST_KEY = 1 << 62  # of a shape and its errors, in 63 bits
 
 @dataclass(frozen=True)
 class Shape:
-    """Trees that ask the same columns at the same places.
-
-    `chain`: columns of the table that are asked one after the other, each but the last with a leaf
-        beside it, ascending; empty for a leaf.
-    `below`: what follows on the left and on the right of the last of them; empty where leaves do.
-    """
+    """Trees that ask the same columns at the same places."""
 
     chain: tuple[int, ...] = ()
-    below: "tuple[Shape, ...]" = ()
+    """Columns of the table that are asked one after the other, each but the last with a leaf beside
+    it, ascending; empty for a leaf."""
+    below: "tuple[Shape, ...]" = ()  # what follows left and right of the last; empty: leaves
 
     @property
     def columns(self) -> frozenset[int]:
@@ -59,18 +56,14 @@ class Group(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The shapes of the nodes of a level, by number.
+    """The shapes of the nodes of a level, by number."""
 
-    base : how many things can stand on a side of a split
-    codes : ``(column at the top * base + left) * base + right``, ascending; that of a leaf has the
-        number of columns as its column
-    cells : of the nodes
-    """
-
-    base: int
+    base: int  # how many things can stand on a side of a split
     codes: np.ndarray
+    """``(column at the top * base + left) * base + right``, ascending; that of a leaf has the
+    number of columns as its column."""
     leaves: np.ndarray
-    cells: Cells
+    cells: Cells  # of the nodes
 
 
 class Shapes(Listing):

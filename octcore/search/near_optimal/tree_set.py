@@ -50,18 +50,13 @@ def find_trees(
 
 @dataclass(frozen=True)
 class Conditions:
-    """Which of the trees of a graph are asked for.
+    """Which of the trees of a graph are asked for."""
 
-    `margin`: largest cost beyond the optimum.
-    `required`, `banned`: features that every tree tests; features that none tests.
-    `gain`: whether every split lowers the errors.
-    """
-
-    margin: Fraction
+    margin: Fraction  # largest cost beyond the optimum
     max_leaves: int | None = None
-    required: tuple[int, ...] = ()
-    banned: tuple[int, ...] = ()
-    gain: bool = False
+    required: tuple[int, ...] = ()  # features that every tree tests
+    banned: tuple[int, ...] = ()  # features that none tests
+    gain: bool = False  # whether every split lowers the errors
 
 
 class TreeQuery:

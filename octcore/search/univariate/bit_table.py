@@ -17,17 +17,12 @@ COUNTER_LIMIT = 2**28
 
 @dataclass(frozen=True, eq=False)
 class BitTable:
-    """Rows on 0/1 columns, and the thresholds that the columns stand for.
+    """Rows on 0/1 columns, and the thresholds that the columns stand for."""
 
-    `rows`: kernel data.
-    `kept`: (n_bits,) the threshold of every 0/1 column.
-    `position`: (n_thresholds,) the 0/1 column of every threshold.
-    """
-
-    rows: Rows
+    rows: Rows  # kernel data
     table: Table
-    kept: np.ndarray
-    position: np.ndarray
+    kept: np.ndarray  # (n_bits,) the threshold of every 0/1 column
+    position: np.ndarray  # (n_thresholds,) the 0/1 column of every threshold
 
     @property
     def column(self) -> np.ndarray:

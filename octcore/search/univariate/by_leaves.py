@@ -19,15 +19,11 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True)
 class LeavesOptimum:
-    """The most accurate tree with at most ``max_leaves`` leaves.
-
-    `accuracy`: weighted share of correctly classified rows, without penalty.
-    `tree`: it may have fewer leaves than allowed, when more would not help.
-    """
+    """The most accurate tree with at most ``max_leaves`` leaves."""
 
     max_leaves: int
-    accuracy: float
-    tree: Tree
+    accuracy: float  # weighted share of correctly classified rows, without penalty
+    tree: Tree  # it may have fewer leaves than allowed, when more would not help
 
     @property
     def leaves(self) -> int:

@@ -25,16 +25,11 @@ from octcore.search.univariate.tree import Branch, Leaf, PathTree, map_features,
 
 @dataclass(frozen=True, eq=False)
 class BestSubtree:
-    """The canonical optimum on a set of rows.
+    """The canonical optimum on a set of rows."""
 
-    `value`: weight classified correctly minus ``leaf_penalty`` per leaf.
-    `tree`: in the features of the caller.
-    `wrong`: rows of the set that the tree misclassifies (J-), those without weight left out.
-    """
-
-    value: float
-    tree: PathTree
-    wrong: np.ndarray
+    value: float  # weight classified correctly minus ``leaf_penalty`` per leaf
+    tree: PathTree  # in the features of the caller
+    wrong: np.ndarray  # rows of the set that it misclassifies (J-), those without weight left out
 
 
 class DepthTwo:

@@ -26,14 +26,10 @@ EXACT_IN_SINGLE = 2.0**24
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """Distinct rows of one kind and how much each counts.
+    """Distinct rows of one kind and how much each counts."""
 
-    `X`: shape ``(n_rows, n_features)``, values 0 and 1 as floats.
-    `weights`: shape ``(n_rows,)``.
-    """
-
-    X: np.ndarray
-    weights: np.ndarray
+    X: np.ndarray  # (n_rows, n_features), values 0 and 1 as floats
+    weights: np.ndarray  # (n_rows,)
 
     @classmethod
     def of(cls, X: np.ndarray, weights: np.ndarray) -> "Channel":
@@ -58,14 +54,10 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weight of every channel in a set of rows.
+    """Weight of every channel in a set of rows."""
 
-    `total`: shape ``(n_channels,)``.
-    `pairs`: shape ``(n_channels, n_features, n_features)``.
-    """
-
-    total: np.ndarray
-    pairs: np.ndarray
+    total: np.ndarray  # (n_channels,)
+    pairs: np.ndarray  # (n_channels, n_features, n_features)
 
     @cached_property
     def sides(self) -> np.ndarray:
@@ -84,34 +76,21 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSpace:
-    """What determines the columns of a problem.
+    """What determines the columns of a problem."""
 
-    `channels`: kinds of rows.
-    `gains`: shape ``(1 + n_rows, n_classes, n_channels)``: what a unit of a channel adds when its
-        leaf predicts a class, first to the value, then to the left side of every linear row ``>=
-        rhs``.
-    `rhs`: shape ``(n_rows,)``.
-    `sizes`: number of samples that a unit of a channel stands for, shape ``(n_channels,)``.
-    `groups`: raw feature of every column, shape ``(n_features,)``.
-    `roots`: columns that the root may test, shape ``(n_features,)``, bool.
-    `penalty`: price of a leaf.
-    `depth`: 1, 2 or 3.
-    `smallest`: fewest samples of a leaf; 0 allows empty leaves.
-    `once_per_path`: whether a raw feature is tested once at most on every path.
-    `may_be_leaf`: whether the whole tree may be one leaf.
-    """
-
-    channels: tuple[Channel, ...]
+    channels: tuple[Channel, ...]  # kinds of rows
     gains: np.ndarray
-    rhs: np.ndarray
-    sizes: np.ndarray
-    groups: np.ndarray
-    roots: np.ndarray
-    penalty: float
-    depth: int
-    smallest: int = 0
-    once_per_path: bool = False
-    may_be_leaf: bool = True
+    """``(1 + n_rows, n_classes, n_channels)``: what a unit of a channel adds when its leaf predicts
+    a class, first to the value, then to the left side of every linear row ``>= rhs``."""
+    rhs: np.ndarray  # (n_rows,)
+    sizes: np.ndarray  # (n_channels,) samples that a unit of a channel stands for
+    groups: np.ndarray  # (n_features,) raw feature of every column
+    roots: np.ndarray  # (n_features,) bool, columns that the root may test
+    penalty: float  # price of a leaf
+    depth: int  # 1, 2 or 3
+    smallest: int = 0  # fewest samples of a leaf; 0 allows empty leaves
+    once_per_path: bool = False  # whether a raw feature is tested once at most on every path
+    may_be_leaf: bool = True  # whether the whole tree may be one leaf
 
     @cached_property
     def whole(self) -> Counts:
@@ -150,23 +129,14 @@ class ColumnSpace:
 
 @dataclass(frozen=True, eq=False)
 class PairScores:
-    """Best values of the trees of depth two on a set of rows, by what they test.
+    """Best values of the trees of depth two on a set of rows, by what they test."""
 
-    `counts`: the rows.
-    `leaf`: value of a single leaf.
-    `side_leaf`: value of a leaf on each side of g, shape ``(2, n_features)``.
-    `stump`: value of a split on h on each side of g, shape ``(2, g, h)``; None if there is no depth
-        left.
-    `side`: the better of both on each side of g, shape ``(2, n_features)``.
-    `split`: value with g on top, shape ``(n_features,)``.
-    """
-
-    counts: Counts
-    leaf: float
-    side_leaf: np.ndarray
-    stump: np.ndarray | None
-    side: np.ndarray
-    split: np.ndarray
+    counts: Counts  # the rows
+    leaf: float  # value of a single leaf
+    side_leaf: np.ndarray  # (2, n_features) value of a leaf on each side of g
+    stump: np.ndarray | None  # (2, g, h) of a split on h on each side of g, if there is depth left
+    side: np.ndarray  # (2, n_features) the better of both on each side of g
+    split: np.ndarray  # (n_features,) value with g on top
 
     @cached_property
     def best(self) -> float:
@@ -222,14 +192,10 @@ def _stumps(space: ColumnSpace, counts: Counts, payoff: np.ndarray, t: int) -> n
 
 @dataclass(frozen=True, eq=False)
 class RootScores:
-    """Values of the trees with one root.
+    """Values of the trees with one root."""
 
-    `root`: column of the root at depth three; None where one `PairScores` covers the whole tree.
-    `parts`: both sides of the root, or the whole.
-    """
-
-    root: int | None
-    parts: tuple[PairScores, ...]
+    root: int | None  # of depth three; None where one `PairScores` covers the whole tree
+    parts: tuple[PairScores, ...]  # both sides of the root, or the whole
 
     @property
     def best(self) -> float:
@@ -310,37 +276,25 @@ class TooManyColumnsError(Exception):
 
 
 class Column(NamedTuple):
-    """A split, a leaf with its label, or a stump with two labels, at one place of the tree.
+    """A split, a leaf with its label, or a stump with two labels, at one place of the tree."""
 
-    `node`, `feature`: number of the place in a heap; column of the space, -1 for a leaf.
-    `labels`: of the leaves below, -1 where there is none.
-    `row`, `below`: flow row that it is in, and those that a split opens on both sides, else -1.
-    `gains`: value, and left sides of the linear rows.
-    """
-
-    node: int
-    feature: int
-    labels: tuple[int, int]
-    row: int
-    below: tuple[int, int]
-    gains: np.ndarray
+    node: int  # number of the place in a heap
+    feature: int  # column of the space, -1 for a leaf
+    labels: tuple[int, int]  # of the leaves below, -1 where there is none
+    row: int  # flow row that it is in
+    below: tuple[int, int]  # flow rows that a split opens on both sides, else -1
+    gains: np.ndarray  # value, and left sides of the linear rows
 
 
 @dataclass(eq=False)
 class ColumnTable:
-    """Columns in a growing list.
-
-    `payoff`: payoff under the multipliers, see `ColumnSpace.payoff`.
-    `threshold`: smallest through-value on the scale of `payoff`.
-    `by_raw`: whether a constraint counts raw features, so that stumps on different ones differ.
-    `most`: largest number of columns.
-    """
+    """Columns in a growing list."""
 
     space: ColumnSpace
-    payoff: np.ndarray
-    threshold: float
-    by_raw: bool
-    most: int
+    payoff: np.ndarray  # payoff under the multipliers, see `ColumnSpace.payoff`
+    threshold: float  # smallest through-value on the scale of `payoff`
+    by_raw: bool  # whether raw features are counted, so that stumps on different ones differ
+    most: int  # largest number of columns
     columns: list[Column] = field(default_factory=list)
     n_rows: int = 1
 

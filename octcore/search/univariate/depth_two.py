@@ -38,43 +38,29 @@ class Columns(NamedTuple):
     """The thresholds of a few columns that are solved together, each in a place of its own.
 
     Only thresholds that leave enough rows on both sides are there.
-
-    rank, passed, zeros, size : (places, .) rank of the last value left, weight, weight of class 0
-        and rows left
-    leaf : (places, 2, .) errors of a leaf on either side
-    left, right : (places, .) lower bounds on the cost of the sides, in any limit on leaves
-    own : (places, .) cost of the best tree with the threshold at the root, -1 while not known
-    open : (places, .) thresholds that are not solved and may cost less than the target
-    g, n, n_open : (places,) the column, -1 in an empty place; how many thresholds; how many open
     """
 
-    rank: np.ndarray
-    passed: np.ndarray
-    zeros: np.ndarray
-    size: np.ndarray
-    leaf: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    own: np.ndarray
-    open: np.ndarray
-    g: np.ndarray
-    n: np.ndarray
-    n_open: np.ndarray
+    rank: np.ndarray  # (places, .) rank of the last value left
+    passed: np.ndarray  # (places, .) weight left
+    zeros: np.ndarray  # (places, .) weight of class 0 left
+    size: np.ndarray  # (places, .) rows left
+    leaf: np.ndarray  # (places, 2, .) errors of a leaf on either side
+    left: np.ndarray  # (places, .) lower bound on the cost of the side, in any limit on leaves
+    right: np.ndarray  # (places, .) the same
+    own: np.ndarray  # (places, .) cost of the best tree with it at the root, -1 while not known
+    open: np.ndarray  # (places, .) thresholds that are not solved and may cost less than the target
+    g: np.ndarray  # (places,) the column, -1 in an empty place
+    n: np.ndarray  # (places,) how many thresholds
+    n_open: np.ndarray  # (places,) how many are open
 
 
 class Lanes(NamedTuple):
-    """Room for one pack of thresholds; see `octcore.search.univariate.lanes`.
+    """Room for one pack of thresholds; see `octcore.search.univariate.lanes`."""
 
-    first : (places + 1,) first lane of every place
-    pick : (lanes,) the threshold of every lane
-    masks : (n_rows,) which lanes have a row on the left
-    signed : (n_columns, n_rows) of two classes, the signed weights in the order of every column
-    """
-
-    first: np.ndarray
-    pick: np.ndarray
-    masks: np.ndarray
-    signed: np.ndarray
+    first: np.ndarray  # (places + 1,) first lane of every place
+    pick: np.ndarray  # (lanes,) the threshold of every lane
+    masks: np.ndarray  # (n_rows,) which lanes have a row on the left
+    signed: np.ndarray  # (n_columns, n_rows) of two classes, signed weights in every column's order
     sizes: np.ndarray
     out: np.ndarray
     counters: np.ndarray
@@ -82,19 +68,13 @@ class Lanes(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the search minimises, and when it stops.
-
-    n_classes : int
-    price, slack : float; a difference below `slack` is none
-    stop : (1,) uint8; soon after it becomes 1 the kernels return what they have
-    work : (2,) int64: subtrees solved, row visits
-    """
+    """What the search minimises, and when it stops."""
 
     n_classes: int
     price: float
-    slack: float
-    stop: np.ndarray
-    work: np.ndarray
+    slack: float  # a difference below it is none
+    stop: np.ndarray  # (1,) uint8; soon after it becomes 1 the kernels return what they have
+    work: np.ndarray  # (2,) int64: subtrees solved, row visits
 
 
 @inner(owns=True)

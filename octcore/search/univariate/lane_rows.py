@@ -8,21 +8,14 @@ from octcore.numerics.kernels import inner, kernel
 
 
 class Rows(NamedTuple):
-    """Rows of a subset, renumbered; all but the sequences and classes share one integer type.
+    """Rows of a subset, renumbered; all but the sequences and classes share one integer type."""
 
-    sequence : (n_columns, n_rows) int32, ``row << 1 | last``: rows by ascending value
-    rank : (n_columns, n_rows), rank of the value in the whole table
-    y : (n_rows,) int32
-    weight, signed, copies : (n_rows,); signed is the weight, negative unless the class is 0;
-        copies are the original rows merged into one
-    """
-
-    sequence: np.ndarray
-    rank: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    signed: np.ndarray
-    copies: np.ndarray
+    sequence: np.ndarray  # (n_columns, n_rows) int32, ``row << 1 | last``: rows by ascending value
+    rank: np.ndarray  # (n_columns, n_rows), rank of the value in the whole table
+    y: np.ndarray  # (n_rows,) int32
+    weight: np.ndarray  # (n_rows,)
+    signed: np.ndarray  # (n_rows,) the weight, negative unless the class is 0
+    copies: np.ndarray  # (n_rows,) original rows merged into one
 
 
 @inner(owns=True)

@@ -24,40 +24,27 @@ WIDTH = 4
 
 
 class Terms(NamedTuple):
-    """What is minimised, and when to stop.
-
-    penalty, slack : float; costs closer than `slack` tie
-    step : int; 1 by number of leaves: sides of i + 1 and j + 1 leaves make entry i + j + 1; else 0
-    stop : (1,) uint8; runs : (1,) int64, passes over pairs so far
-    """
+    """What is minimised, and when to stop."""
 
     penalty: float
-    slack: float
-    step: int
-    stop: np.ndarray
-    runs: np.ndarray
+    slack: float  # costs closer than that tie
+    step: int  # 1 by number of leaves: sides of i + 1 and j + 1 leaves make entry i + j + 1; else 0
+    stop: np.ndarray  # (1,) uint8
+    runs: np.ndarray  # (1,) int64, passes over pairs so far
 
 
 class Literals(NamedTuple):
-    """What one D2S per literal tells about the rows of a node.
-
-    `side_cost`: (n_literals, 2, n_features, 1 or 2) costs of the best depth-one tree on either side
-        of a feature, below the literal; `INFINITE` for features that do not split these rows.
-    `ones`: (n_literals, n_features) int64, weight of the literal's rows with the feature at 1.
-    `depth_two`: (n_literals, 1 or 4) best costs at depth two.
-    `outvoted`, `weight`: (n_literals,) equivalent-point errors, and weight of the rows.
-    `order`: (n_literals, n_features) int32, features by increasing cost as the root of a depth-two
-        tree.
-    `usable`: (n_literals,) int64, how many features at the front of ``order`` split the rows.
-    """
+    """What one D2S per literal tells about the rows of a node."""
 
     side_cost: np.ndarray
-    ones: np.ndarray
-    depth_two: np.ndarray
-    outvoted: np.ndarray
-    weight: np.ndarray
-    order: np.ndarray
-    usable: np.ndarray
+    """(n_literals, 2, n_features, 1 or 2) costs of the best depth-one tree on either side of a
+    feature, below the literal; `INFINITE` for features that do not split these rows."""
+    ones: np.ndarray  # (n_literals, n_features) int64, weight of its rows with the feature at 1
+    depth_two: np.ndarray  # (n_literals, 1 or 4) best costs at depth two
+    outvoted: np.ndarray  # (n_literals,) equivalent-point errors
+    weight: np.ndarray  # (n_literals,) weight of the rows
+    order: np.ndarray  # (n_literals, n_features) int32, roots of depth two, cheapest first
+    usable: np.ndarray  # (n_literals,) int64, how many features at the front of ``order`` split
 
 
 def make_literals(n_features: int, step: int) -> Literals:

@@ -25,24 +25,16 @@ SLACK_SHARE = 0.5
 
 
 class Node(NamedTuple):
-    """State of the search below one set of rows.
+    """State of the search below one set of rows."""
 
-    start : (ways + 1,) first threshold of every way
-    column, leaves : (ways,), (ways, 2) root column; most leaves left and right
-    bound : (ways,) lower bound on every tree of the way
-    reached : (ways,) least cost of a tree found
-    sides : (1 or 2, 2, thresholds) lower bounds left and right, without and with a smallest leaf
-    passed, rank : (thresholds,) weight and last rank on the left
-    """
-
-    start: np.ndarray
-    column: np.ndarray
-    leaves: np.ndarray
-    bound: np.ndarray
-    reached: np.ndarray
-    sides: np.ndarray
-    passed: np.ndarray
-    rank: np.ndarray
+    start: np.ndarray  # (ways + 1,) first threshold of every way
+    column: np.ndarray  # (ways,) root column
+    leaves: np.ndarray  # (ways, 2) most leaves left and right
+    bound: np.ndarray  # (ways,) lower bound on every tree of the way
+    reached: np.ndarray  # (ways,) least cost of a tree found
+    sides: np.ndarray  # (1 or 2, 2, thresholds) bounds left and right, without and with a leaf size
+    passed: np.ndarray  # (thresholds,) weight on the left
+    rank: np.ndarray  # (thresholds,) last rank on the left
 
 
 @kernel()

@@ -26,26 +26,17 @@ from octcore.search.univariate.intrinsics import count_lanes, plus, shared_bits,
 
 
 class Rows(NamedTuple):
-    """The constant data of a search.
-
-    `bits`: (n_rows, width) word type, feature values 0/1, one word per value: packing needs no
-        conversion; padded with zeros to whole vectors, see `bit_lanes`.
-    `columns`: (n_features, n_rows) uint8, the same values column by column, for row filtering.
-    `block`: (n_rows,) int32, block of every row; rows are sorted by block.
-    `block_channel`, `block_scale`: (n_blocks,) channel (class, or ``n_classes`` for the sample
-        counter) and weight of a block's rows.
-    `minority`: (n_rows,) int64, weight of the row if it is outvoted among rows with equal features,
-        else 0.
-    `shape`: (2,) int64, number of classes; minimum number of samples per leaf.
-    """
+    """The constant data of a search."""
 
     bits: np.ndarray
-    columns: np.ndarray
-    block: np.ndarray
-    block_channel: np.ndarray
-    block_scale: np.ndarray
-    minority: np.ndarray
-    shape: np.ndarray
+    """(n_rows, width) word type, feature values 0/1, one word per value: packing needs no
+    conversion; padded with zeros to whole vectors, see `bit_lanes`."""
+    columns: np.ndarray  # (n_features, n_rows) uint8, the same column by column, for row filtering
+    block: np.ndarray  # (n_rows,) int32, block of every row; rows are sorted by block
+    block_channel: np.ndarray  # (n_blocks,) class, or ``n_classes`` for the sample counter
+    block_scale: np.ndarray  # (n_blocks,) weight of its rows
+    minority: np.ndarray  # (n_rows,) int64, weight of rows outvoted by their equals, else 0
+    shape: np.ndarray  # (2,) int64, number of classes; minimum number of samples per leaf
 
 
 class Pairs(NamedTuple):

@@ -19,39 +19,28 @@ class Question:
 
     Every split parts the rows that arrive at a threshold of one column; a column of 0 and 1 is one
     with a single threshold.
-
-    `X`: (n_samples, n_features) finite numbers.
-    `y`: (n_samples,) class indices below ``n_classes``.
-    `n_classes`, `depth`: number of classes; most splits on a path, 0 or more.
-    `leaf_penalty`: on the accuracy scale.
-    `weights`: (n_samples,) or None, not negative; accuracy is normalised by their sum.
-    `counts`: (n_samples,) int64, or None, how many rows a row stands for where leaf sizes are
-        counted; ones by default.
-    `min_samples_leaf`: rows, whatever their weight, that a leaf must have; no leaf is empty.
-    `max_leaves`: largest number of leaves.
-    `forbidden`: (n_features,) bool, or None, columns that no split may test.
-    `roots`: columns one of which the root must test; None for no requirement.
-    `all_roots`: whether the value of every column at the root is wanted exactly; where 0/1 columns
-        serve the question and leaves are limited, bounds are all there is.
-    `threads`: threads that compute; they change no result.
-    `by_leaves`: whether the best tree of every number of leaves is wanted, at no price, if one
-        search can find them all: on 0/1 columns.
     """
 
-    X: np.ndarray
-    y: np.ndarray
+    X: np.ndarray  # (n_samples, n_features) finite numbers
+    y: np.ndarray  # (n_samples,) class indices below ``n_classes``
     n_classes: int
-    depth: int
-    leaf_penalty: float = 0.0
-    weights: np.ndarray | None = None
+    depth: int  # most splits on a path, 0 or more
+    leaf_penalty: float = 0.0  # on the accuracy scale
+    weights: np.ndarray | None = None  # (n_samples,), 0 or more; accuracy is a share of them
     counts: np.ndarray | None = None
-    min_samples_leaf: int = 1
+    """(n_samples,) int64, how many rows a row stands for where leaf sizes are counted; ones by
+    default."""
+    min_samples_leaf: int = 1  # rows, whatever their weight, of a leaf; no leaf is empty
     max_leaves: int | None = None
-    forbidden: np.ndarray | None = None
-    roots: tuple[int, ...] | None = None
+    forbidden: np.ndarray | None = None  # (n_features,) bool, columns that no split may test
+    roots: tuple[int, ...] | None = None  # columns one of which the root must test
     all_roots: bool = False
-    threads: int = 1
+    """Whether the value of every column at the root is wanted exactly; where 0/1 columns serve the
+    question and leaves are limited, bounds are all there is."""
+    threads: int = 1  # they change no result
     by_leaves: bool = False
+    """Whether the best tree of every number of leaves is wanted, at no price, if one search can
+    find them all: on 0/1 columns."""
 
     @property
     def smallest_leaf(self) -> int:
@@ -67,74 +56,53 @@ class Question:
 
 @dataclass(frozen=True)
 class Moment:
-    """The search at one moment.
+    """The search at one moment."""
 
-    `seconds`: since the search began.
-    `value`, `bound`: objective of the best tree; no tree has a larger one than the bound.
-    `root`: column of the question and threshold with which the best tree begins.
-    `open`: by column of the question: between which thresholds, both included, the root of a better
-        tree may still lie.  Of many columns only those that stay open longest are told at all.
-    """
-
-    seconds: float
-    value: float
-    bound: float
-    root: tuple[int, float] | None
+    seconds: float  # since the search began
+    value: float  # objective of the best tree
+    bound: float  # no tree has a larger objective
+    root: tuple[int, float] | None  # column and threshold with which the best tree begins
     open: Mapping[int, tuple[tuple[float, float], ...]]
+    """By column of the question: between which thresholds, both included, the root of a better tree
+    may still lie.  Of many columns only those that stay open longest are told at all."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One thing that happened.
-
-    `kind`: "started", "incumbent", "bound", or "progress" when nothing else happened for a while.
-    `bound`: no tree has a larger objective.
-    `tree`: with an incumbent.
-    `subtrees`: subtrees solved so far.
-    `latest`: makes the last moment that was kept of the search; None while there is none.
-    """
+    """One thing that happened."""
 
     kind: Literal["started", "incumbent", "bound", "progress"]
-    bound: float | None = None
-    tree: Tree | None = None
-    subtrees: int = 0
+    """"progress" when nothing else happened for a while."""
+    bound: float | None = None  # no tree has a larger objective
+    tree: Tree | None = None  # with an incumbent
+    subtrees: int = 0  # subtrees solved so far
     latest: Callable[[], Moment | None] = lambda: None
+    """Makes the last moment that was kept of the search; None while there is none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Best tree, proof and by-products.
-
-    `status`: "optimal", "time_limit", "cancelled", "infeasible" (no tree keeps the restrictions),
-        or "error" (it came to its end, but not within the tolerance).
-    `tree`: best tree that the search found.
-    `objective`: of the tree, by its routing.
-    `bound`: no tree has a larger objective; None where there is no tree at all.
-    `root_values`: (n_features,) upper bound on the objective with each column at the root; minus
-        infinite if there is no such tree.
-    `root_exact`: (n_features,) bool, where True, the root value is attained, or there is no such
-        tree.
-    `leaf_value`: objective of the best single leaf; None if it is not allowed.
-    `subtrees`: subtrees solved.
-    `search_seconds`: wall-clock time, without that of compiling.
-    `plain`: whether plain array operations did the search, without compiled kernels.
-    `recorded`: makes `moments`.
-    `by_leaves`: most leaves, accuracy and the best tree, where it was asked for and found; numbers
-        of leaves for which there is no tree are left out.
-    """
+    """Best tree, proof and by-products."""
 
     status: Status
-    tree: Tree | None
-    objective: float | None
-    bound: float | None
+    """"infeasible": no tree keeps the restrictions; "error": it came to its end, but not within the
+    tolerance."""
+    tree: Tree | None  # best tree that the search found
+    objective: float | None  # of the tree, by its routing
+    bound: float | None  # no tree has a larger objective; None where there is no tree at all
     root_values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(n_features,) upper bound on the objective with each column at the root; minus infinite if
+    there is no such tree."""
     root_exact: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
-    leaf_value: float | None = None
-    subtrees: int = 0
-    search_seconds: float = 0.0
-    plain: bool = False
-    recorded: Callable[[], tuple[Moment, ...]] = tuple
+    """(n_features,) bool, where True, the root value is attained, or there is no such tree."""
+    leaf_value: float | None = None  # objective of the best single leaf; None if it is not allowed
+    subtrees: int = 0  # subtrees solved
+    search_seconds: float = 0.0  # wall-clock time, without that of compiling
+    plain: bool = False  # whether plain array operations did the search, without compiled kernels
+    recorded: Callable[[], tuple[Moment, ...]] = tuple  # makes `moments`
     by_leaves: tuple[tuple[int, float, Tree], ...] = ()
+    """Most leaves, accuracy and the best tree, where it was asked for and found; numbers of leaves
+    for which there is no tree are left out."""
 
     @property
     def moments(self) -> tuple[Moment, ...]:

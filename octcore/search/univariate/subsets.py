@@ -32,72 +32,44 @@ NEW = -2
 
 
 class Bits(NamedTuple):
-    """The rows of an instance as words, block after block, and what trees of them cost.
+    """The rows of an instance as words, block after block, and what trees of them cost."""
 
-    rows, pairs : see `octcore.search.univariate.pairs`
-    across : (n_thresholds, n_words) rows on the right of every threshold
-    row, subset : (n_bits,) the row of every bit; (n_rows,) room for rows
-    outvoted : (n_words,) rows that are outvoted among rows with equal values
-    first : (n_blocks + 1,) first word of every block
-    place : (n_thresholds,) column of the table
-    unit, price : scaled cost of an error and of a leaf
-    stop : (1,) uint8, set to end a search, whose answer then means nothing
-    """
-
-    rows: Rows
+    rows: Rows  # see `octcore.search.univariate.pairs`
     pairs: Pairs
-    across: np.ndarray
-    row: np.ndarray
-    subset: np.ndarray
-    outvoted: np.ndarray
-    first: np.ndarray
-    place: np.ndarray
-    unit: int
-    price: int
-    stop: np.ndarray
+    across: np.ndarray  # (n_thresholds, n_words) rows on the right of every threshold
+    row: np.ndarray  # (n_bits,) the row of every bit
+    subset: np.ndarray  # (n_rows,) room for rows
+    outvoted: np.ndarray  # (n_words,) rows that are outvoted among rows with equal values
+    first: np.ndarray  # (n_blocks + 1,) first word of every block
+    place: np.ndarray  # (n_thresholds,) column of the table
+    unit: int  # scaled cost of an error
+    price: int  # scaled cost of a leaf
+    stop: np.ndarray  # (1,) uint8, set to end a search, whose answer then means nothing
 
 
 class Known(NamedTuple):
-    """Subsets with what is known of their least costs, by open addressing.
+    """Subsets with what is known of their least costs, by open addressing."""
 
-    mask : (capacity, n_words)
-    depth : (capacity,) largest depth of the trees, 0 for a free place
-    cost, cutoff : (capacity,) the least cost, exact if it is at most the cutoff, else a lower bound
-    size : (1,) places that are taken
-    most : largest capacity; a table that would outgrow it is emptied
-    """
-
-    mask: np.ndarray
-    depth: np.ndarray
-    cost: np.ndarray
-    cutoff: np.ndarray
-    size: np.ndarray
-    most: int
+    mask: np.ndarray  # (capacity, n_words)
+    depth: np.ndarray  # (capacity,) largest depth of the trees, 0 for a free place
+    cost: np.ndarray  # (capacity,) the least cost, exact up to the cutoff, else a lower bound
+    cutoff: np.ndarray  # (capacity,)
+    size: np.ndarray  # (1,) places that are taken
+    most: int  # largest capacity; a table that would outgrow it is emptied
 
 
 class Stack(NamedTuple):
-    """The subsets between a subset and the one that is looked at, by level.
+    """The subsets between a subset and the one that is looked at, by level."""
 
-    mask : (levels, n_words)
-    split, side : (levels,) place in the order, `NEW` for none yet; side that is being solved, and 2
-        more if it is the second one
-    first : (levels,) cost of the side that was solved first
-    best : (levels,) least cost of the trees so far
-    room : (levels,) up to which cost it is asked
-    order : (levels, n_thresholds) thresholds, those that promise most first
-    low : (levels, 2, n_thresholds) bounds on the costs of the sides
-    shallow : (levels, 2, n_thresholds) costs of the sides of trees of depth one
-    """
-
-    mask: np.ndarray
-    split: np.ndarray
-    side: np.ndarray
-    first: np.ndarray
-    best: np.ndarray
-    room: np.ndarray
-    order: np.ndarray
-    low: np.ndarray
-    shallow: np.ndarray
+    mask: np.ndarray  # (levels, n_words)
+    split: np.ndarray  # (levels,) place in the order, `NEW` for none yet
+    side: np.ndarray  # (levels,) side that is being solved, and 2 more if it is the second one
+    first: np.ndarray  # (levels,) cost of the side that was solved first
+    best: np.ndarray  # (levels,) least cost of the trees so far
+    room: np.ndarray  # (levels,) up to which cost it is asked
+    order: np.ndarray  # (levels, n_thresholds) thresholds, those that promise most first
+    low: np.ndarray  # (levels, 2, n_thresholds) bounds on the costs of the sides
+    shallow: np.ndarray  # (levels, 2, n_thresholds) costs of the sides of trees of depth one
 
 
 @inner()

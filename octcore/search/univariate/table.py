@@ -43,34 +43,19 @@ SAME_RATIO = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Distinct rows of a question by rank.
+    """Distinct rows of a question by rank."""
 
-    `rank`: (n_columns, n_rows) int32, position of every row's value among the distinct values of
-        the column.
-    `values`: distinct values of every column, ascending.
-    `y`: (n_rows,) int32, class index.
-    `weight`, `count`: (n_rows,) int64, weight in units, and the number of original rows that were
-        merged.
-    `outvoted`: (n_rows,) bool, whether rows equal in all columns have more weight in another class.
-    `unit`: original weight of one unit.
-    `original`: (n_columns,) int64, column of the question for every column here.
-    `twin`: (n_features,) int64, column here that splits like a column of the question; -1 for one
-        that cannot be tested.
-    `sorted`: (n_columns, n_rows) int32, or None, what `sequence` gives, where sorting has found it
-        already.
-    """
-
-    rank: np.ndarray
-    values: tuple[np.ndarray, ...]
-    y: np.ndarray
-    weight: np.ndarray
-    count: np.ndarray
-    outvoted: np.ndarray
-    unit: float
-    original: np.ndarray
-    twin: np.ndarray
+    rank: np.ndarray  # (n_columns, n_rows) int32, place of a row's value among those of the column
+    values: tuple[np.ndarray, ...]  # distinct values of every column, ascending
+    y: np.ndarray  # (n_rows,) int32, class index
+    weight: np.ndarray  # (n_rows,) int64, in units
+    count: np.ndarray  # (n_rows,) int64, original rows that were merged
+    outvoted: np.ndarray  # (n_rows,) bool, whether equal rows have more weight in another class
+    unit: float  # original weight of one unit
+    original: np.ndarray  # (n_columns,) int64, column of the question for every column here
+    twin: np.ndarray  # (n_features,) int64, column that splits like one of the question, or -1
     n_classes: int
-    sorted: np.ndarray | None = None
+    sorted: np.ndarray | None = None  # what `sequence` gives, where sorting has found it already
 
     @cached_property
     def total(self) -> int:
@@ -135,22 +120,15 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Inquiry:
-    """A question in units of weight, for those who search.
-
-    `table`: its rows, with at least one column.
-    `price`, `slack`: of a leaf; costs closer than `slack` are equal.
-    `smallest`: rows that a leaf must have, as the table counts them.
-    `roots`: (n_columns,) bool, columns that the root may test.
-    `stop`: (1,) uint8, the search ends soon after ``stop[0]`` becomes 1.
-    """
+    """A question in units of weight, for those who search."""
 
     question: Question
-    table: Table
-    price: float
-    slack: float
-    smallest: int
-    roots: np.ndarray
-    stop: np.ndarray
+    table: Table  # its rows, with at least one column
+    price: float  # of a leaf
+    slack: float  # costs closer than it are equal
+    smallest: int  # rows that a leaf must have, as the table counts them
+    roots: np.ndarray  # (n_columns,) bool, columns that the root may test
+    stop: np.ndarray  # (1,) uint8, the search ends soon after ``stop[0]`` becomes 1
 
     @property
     def is_forced(self) -> bool:
