@@ -35,11 +35,9 @@ def use_plain_kernels() -> None:
     from octcore.search.univariate import bit_lanes, lanes
 
     for_bits: Any = bit_lanes
-    for_bits.pack_word, for_bits.count_tile = pack_word, count_tile
-    for_bits.score_tile = for_bits.score_tile_counted = score_tile
+    for_bits.pack_word, for_bits.count_tile, for_bits.score_tile = pack_word, count_tile, score_tile
     for_lanes: Any = lanes
-    for_lanes.two_classes = for_lanes.two_classes_counted = two_classes
-    for_lanes.more_classes = for_lanes.more_classes_counted = more_classes
+    for_lanes.two_classes, for_lanes.more_classes = two_classes, more_classes
     # Numpy speaks of overflow and division by zero where machine code is silent.
     warnings.filterwarnings("ignore", category=RuntimeWarning)
 
@@ -62,9 +60,8 @@ def _wide(value: Any) -> Any:
 
 
 def two_classes(
-    sequence: Any, masks: Any, signed: Any, out: Any,
-    count: Any = None, sizes: Any = None, smallest: int = 0,
-) -> None:  # fmt: skip
+    sequence: Any, masks: Any, signed: Any, out: Any, count: Any, sizes: Any, smallest: int | None
+) -> None:
     """As `octcore.search.univariate.lanes` says: least and most running sums by threshold."""
     left, rows_left = np.zeros_like(out[0]), np.zeros_like(out[0])
     both, rows = 0, 0
@@ -85,7 +82,7 @@ def two_classes(
 
 def more_classes(
     sequence: Any, masks: Any, weights: Any, out: Any, y: Any,
-    counters: Any, prefix: Any, count: Any = None, sizes: Any = None, smallest: int = 0,
+    counters: Any, prefix: Any, count: Any, sizes: Any, smallest: int | None,
 ) -> None:  # fmt: skip
     """As `octcore.search.univariate.lanes` says: the largest classes before and after a split."""
     counters = counters.reshape(len(counters), 4, -1)
@@ -132,7 +129,7 @@ def count_tile(
 
 def score_tile(
     counts: Any, ones: Any, totals: Any, stump: Any, own: Any, n_classes: int, f: int, place: int,
-    first: int = 0, n_channels: int = 0, smallest: int = 0,
+    first: int | None, n_channels: int | None, smallest: int | None,
 ) -> None:  # fmt: skip
     """As `octcore.search.univariate.bit_lanes` says: the best second splits."""
     columns = _columns(counts, place)
@@ -142,7 +139,9 @@ def score_tile(
         cells = both, here - both, second, totals[:, None] - here - second
         best = [
             np.where(
-                cell[first:n_channels].sum(axis=0) < smallest, -(2**29), cell[:n_classes].max(0)
+                smallest is not None and cell[first:n_channels].sum(axis=0) < smallest,
+                -(2**29),
+                cell[:n_classes].max(0),
             )
             for cell in cells
         ]
@@ -165,6 +164,6 @@ def _lanes(mask: Any, out: Any) -> Any:
     return int(mask) >> np.arange(out.shape[1]) & 1 > 0
 
 
-def _fits(held: Any, sizes: Any, side: int, smallest: int) -> Any:
+def _fits(held: Any, sizes: Any, side: int, smallest: int | None) -> Any:
     """Whether both parts of a side have enough rows; always where rows are not counted."""
     return sizes is None or (held >= smallest) & (sizes[side] - held >= smallest)

@@ -5,7 +5,6 @@ beyond the columns that are looked at are columns as well, or none but zeros: as
 only do what a column that is looked at, or a leaf, does, so nobody leaves them out.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -63,58 +62,53 @@ def _count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return context.get_dummy_value()
 
 
-def _score(counted: bool) -> Callable[..., Any]:
-    """The code of `score_tile`, or of `score_tile_counted`."""
+def _score(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    e = Emitter(context, builder, signature, arguments, 0)
+    b = e.b
+    counts, ones, one = e.pointer(0, e.vector), e.pointer(1, e.vector), e.pointer(1, e.element)
+    totals, stump, own = e.pointer(2, e.element), e.pointer(3, e.vector), e.pointer(4, e.vector)
+    n_classes, f, place = e.scalar(5), e.scalar(6), e.scalar(7)
+    stride, width = e.stride(1), e.shape(1, 1)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = Emitter(context, builder, signature, arguments, 0)
-        b = e.b
-        counts, ones, one = e.pointer(0, e.vector), e.pointer(1, e.vector), e.pointer(1, e.element)
-        totals, stump, own = e.pointer(2, e.element), e.pointer(3, e.vector), e.pointer(4, e.vector)
-        n_classes, f, place = e.scalar(5), e.scalar(6), e.scalar(7)
-        stride, width = e.stride(1), e.shape(1, 1)
+    def largest(t: int, feature: Any) -> list[Any]:
+        """Most weight of a class with both features, the first, the second and none."""
 
-        def largest(t: int, feature: Any) -> list[Any]:
-            """Most weight of a class with both features, the first, the second and none."""
+        def cells(c: Any) -> list[Any]:
+            here = b.add(b.mul(b.add(b.mul(c, fixed(TILE)), fixed(t)), stride), place)
+            both = e.load(counts, here)
+            second = b.sub(e.load(ones, b.add(b.mul(c, stride), place)), both)
+            p = e.splat(e.at(one, b.add(b.mul(c, width), feature)))
+            q = b.sub(e.splat(e.at(totals, c)), p)
+            return [both, b.sub(p, both), second, b.sub(q, second)]
 
-            def cells(c: Any) -> list[Any]:
-                here = b.add(b.mul(b.add(b.mul(c, fixed(TILE)), fixed(t)), stride), place)
-                both = e.load(counts, here)
-                second = b.sub(e.load(ones, b.add(b.mul(c, stride), place)), both)
-                p = e.splat(e.at(one, b.add(b.mul(c, width), feature)))
-                q = b.sub(e.splat(e.at(totals, c)), p)
-                return [both, b.sub(p, both), second, b.sub(q, second)]
+        def raised(c: Any, state: list[Any]) -> list[Any]:
+            return [e.most(x, y) for x, y in zip(state, cells(c), strict=True)]
 
-            def raised(c: Any, state: list[Any]) -> list[Any]:
-                return [e.most(x, y) for x, y in zip(state, cells(c), strict=True)]
+        def summed(c: Any, state: list[Any]) -> list[Any]:
+            return [b.add(x, y) for x, y in zip(state, cells(c), strict=True)]
 
-            def summed(c: Any, state: list[Any]) -> list[Any]:
-                return [b.add(x, y) for x, y in zip(state, cells(c), strict=True)]
+        none = [e.zero] * 4
+        most = e.loop(fixed(0), b.sub(n_classes, fixed(1)), 1, none, raised)
+        if isinstance(signature.args[8], types.NoneType):
+            return most
+        last, smallest = b.sub(e.scalar(9), fixed(1)), b.trunc(e.scalar(10), e.element)
+        sizes = e.loop(e.scalar(8), last, 1, none, summed)
+        # Cells hold half of that at most: a sum with it is negative, and no two overflow.
+        ban, limit = e.constant(-(1 << (e.element.width - 3))), e.splat(smallest)
+        fits = [b.icmp_signed(">=", size, limit) for size in sizes]
+        return [b.select(*pair, ban) for pair in zip(fits, most, strict=True)]
 
-            none = [e.zero] * 4
-            most = e.loop(fixed(0), b.sub(n_classes, fixed(1)), 1, none, raised)
-            if not counted:
-                return most
-            last, smallest = b.sub(e.scalar(9), fixed(1)), b.trunc(e.scalar(10), e.element)
-            sizes = e.loop(e.scalar(8), last, 1, none, summed)
-            # Cells hold half of that at most: a sum with it is negative, and no two overflow.
-            ban, limit = e.constant(-(1 << (e.element.width - 3))), e.splat(smallest)
-            fits = [b.icmp_signed(">=", size, limit) for size in sizes]
-            return [b.select(*pair, ban) for pair in zip(fits, most, strict=True)]
-
-        below = [e.load(stump, b.add(b.mul(fixed(s), stride), place)) for s in range(2)]
-        for t in range(TILE):
-            feature = b.add(f, fixed(t))
-            both, first, second, none = largest(t, feature)
-            below = [e.most(below[0], b.add(first, none)), e.most(below[1], b.add(both, second))]
-            for s, value in enumerate((b.add(second, none), b.add(both, first))):
-                here = b.add(b.mul(fixed(s), width), feature)
-                e.store(e.most(e.load(own, here), value), own, here)
-        for s in range(2):
-            e.store(below[s], stump, b.add(b.mul(fixed(s), stride), place))
-        return context.get_dummy_value()
-
-    return generate
+    below = [e.load(stump, b.add(b.mul(fixed(s), stride), place)) for s in range(2)]
+    for t in range(TILE):
+        feature = b.add(f, fixed(t))
+        both, first, second, none = largest(t, feature)
+        below = [e.most(below[0], b.add(first, none)), e.most(below[1], b.add(both, second))]
+        for s, value in enumerate((b.add(second, none), b.add(both, first))):
+            here = b.add(b.mul(fixed(s), width), feature)
+            e.store(e.most(e.load(own, here), value), own, here)
+    for s in range(2):
+        e.store(below[s], stump, b.add(b.mul(fixed(s), stride), place))
+    return context.get_dummy_value()
 
 
 @intrinsic
@@ -135,23 +129,16 @@ def count_tile(typing, words, first, last, f, place, counts, channel, scale):
 
 
 @intrinsic
-def score_tile(typing, counts, ones, totals, stump, own, n_classes, f, place):
+def score_tile(
+    typing, counts, ones, totals, stump, own, n_classes, f, place, first, n_channels, smallest
+):
     """Raise the best stumps beside features, of the same pairs.
 
     `ones`, `totals`: (channels, n_features), (channels,) weight with the feature; of all rows.
     `stump`: (2, n_features), on side 0 and 1 of the second features.
     `own`: (2, n_features, lanes), on those of the first ones, by lane.
+    `first`, `n_channels`, `smallest`: leaves need `smallest` rows, which channels from `first` on
+        count; None for no such limit.
     """
-    given = (counts, ones, totals, stump, own, n_classes, f, place)
-    return types.void(*given), _score(counted=False)
-
-
-@intrinsic
-def score_tile_counted(
-    typing, counts, ones, totals, stump, own, n_classes, f, place, first, n_channels, smallest
-):
-    """The same where leaves need `smallest` rows; channels from `first` on count rows."""
-    given = (
-        counts, ones, totals, stump, own, n_classes, f, place, first, n_channels, smallest,
-    )  # fmt: skip
-    return types.void(*given), _score(counted=True)
+    given = counts, ones, totals, stump, own, n_classes, f, place, first, n_channels, smallest
+    return types.void(*given), _score

@@ -16,10 +16,9 @@ weights.  These weights stand in the order of the column: to look one up by its 
 memory where the rows are too many for a cache.  More classes: the largest class weight before and
 after every position; a pass forward stores the first, a pass back adds the second.
 
-The counted forms admit a split only where both of its sides have enough rows.
+Where rows are counted, a split is admitted only if both of its sides have enough of them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from numba import types
@@ -28,170 +27,140 @@ from octcore.numerics.kernels import part
 from octcore.search.univariate.intrinsics import INDEX, MASK, ROW, Emitter, fixed, intrinsic
 
 
-def _two_classes(counted: bool) -> Callable[..., Any]:
-    """Arguments: sequence, masks, signed weights in its order, out [, count, sizes, smallest]."""
+class _Leaves:
+    """What lets a split leave enough rows on both of its sides, where that is asked.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = Emitter(context, builder, signature, arguments, 2)
-        b = e.b
-        sequence = e.pointer(0, ROW)
-        masks, signed = e.pointer(1, MASK), e.pointer(2, e.element)
-        out = e.pointer(3, e.vector)
-        extremes = [e.load(out, fixed(i)) for i in range(4)]
-        start = [e.zero, e.zero, *extremes]
-        sizes, smallest, count = [], None, None
-        if counted:
-            count = e.pointer(4, e.element)
-            sizes = [e.load(e.pointer(5, e.vector), fixed(i)) for i in range(2)]
-            smallest = e.splat(b.trunc(e.scalar(6), e.element))
-            start += [e.zero, e.zero]
+    `first`: which argument has the copies of rows, or None; sizes and smallest leaf follow.
+    """
 
-        def body(k: Any, state: list[Any]) -> list[Any]:
-            row, last = e.row(sequence, k)
-            weight = e.splat(e.at(signed, k))
-            left = b.add(state[0], e.left_part(masks, row, weight))
-            both = b.add(state[1], weight)
-            rows_left, rows = [], []
-            if counted:
-                one = e.splat(e.at(count, row))
-                rows_left = [b.add(state[6], e.left_part(masks, row, one))]
-                rows = [b.add(state[7], one)]
+    def __init__(self, e: Emitter, first: int) -> None:
+        self.e, self.start = e, []
+        if not isinstance(e.arguments[first][0], types.NoneType):
+            self.start = [e.zero, e.zero]
+            self.count = e.pointer(first, e.element)
+            self.sizes = [e.load(e.pointer(first + 1, e.vector), fixed(i)) for i in range(2)]
+            self.smallest = e.splat(e.b.trunc(e.scalar(first + 2), e.element))
 
-            def update() -> list[Any]:
-                right = b.sub(both, left)
-                new = [
-                    e.least(state[2], left), e.most(state[3], left),
-                    e.least(state[4], right), e.most(state[5], right),
-                ]  # fmt: skip
-                if not counted:
-                    return new
-                sides = rows_left[0], b.sub(rows[0], rows_left[0])
-                fits = [
-                    b.and_(
-                        b.icmp_signed(">=", side, smallest),
-                        b.icmp_signed(">=", b.sub(size, side), smallest),
-                    )
-                    for side, size in zip(sides, sizes, strict=True)
-                ]
-                return [b.select(fits[i // 2], new[i], state[2 + i]) for i in range(4)]
+    def passed(self, state: list[Any], masks: Any, row: Any) -> list[Any]:
+        """Rows passed on the left and on both sides, with one more."""
+        if not state:
+            return []
+        one = self.e.splat(self.e.at(self.count, row))
+        left = self.e.left_part(masks, row, one)
+        return [self.e.b.add(state[0], left), self.e.b.add(state[1], one)]
 
-            return [left, both, *e.only_if(last, state[2:6], update), *rows_left, *rows]
-
-        end = e.loop(fixed(0), b.sub(e.shape(0, 0), fixed(1)), 1, start, body)
-        for i in range(4):
-            e.store(end[2 + i], out, fixed(i))
-        return context.get_dummy_value()
-
-    return generate
-
-
-def _more_classes(counted: bool) -> Callable[..., Any]:
-    """Arguments: sequence, masks, weights, out, y, counters, prefix [, as above]."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        e = Emitter(context, builder, signature, arguments, 2)
-        b = e.b
-        sequence = e.pointer(0, ROW)
-        masks, weights = e.pointer(1, MASK), e.pointer(2, e.element)
-        out, y = e.pointer(3, e.vector), e.pointer(4, ROW)
-        counters, prefix = e.pointer(5, e.vector), e.pointer(6, e.vector)
-        sizes, smallest, count = [], None, None
-        if counted:
-            count = e.pointer(7, e.element)
-            sizes = [e.load(e.pointer(8, e.vector), fixed(i)) for i in range(2)]
-            smallest = e.splat(b.trunc(e.scalar(9), e.element))
-
-        def step(row: Any, base: int, largest: list[Any]) -> list[Any]:
-            """Add a row to the class counters of both sides; largest counters so far."""
-            weight = e.splat(e.at(weights, row))
-            left = e.left_part(masks, row, weight)
-            at = b.add(b.mul(b.zext(e.at(y, row), INDEX), fixed(4)), fixed(base))
-            new = []
-            for i, more in enumerate((left, b.sub(weight, left))):
-                place = b.add(at, fixed(i))
-                value = b.add(e.load(counters, place), more)
-                e.store(value, counters, place)
-                new.append(e.most(largest[i], value))
+    def kept(self, passed: list[Any], new: list[Any], old: list[Any]) -> list[Any]:
+        """New values, of either side as many, where there are rows before and behind; else old."""
+        if not passed:
             return new
+        b, at_least, fits = self.e.b, self.smallest, []
+        for size, before in zip(self.sizes, (passed[0], b.sub(passed[1], passed[0])), strict=True):
+            parts = before, b.sub(size, before)
+            fits.append(b.and_(*(b.icmp_signed(">=", part, at_least) for part in parts)))
+        each = len(new) // 2
+        return [b.select(fits[i // each], new[i], old[i]) for i in range(len(new))]
 
-        def forward(k: Any, state: list[Any]) -> list[Any]:
-            row, _ = e.row(sequence, k)
-            new = step(row, 0, state)
-            for i in range(2):
-                e.store(new[i], prefix, b.add(b.mul(k, fixed(2)), fixed(i)))
-            return new
 
-        def backward(k: Any, state: list[Any]) -> list[Any]:
-            row, last = e.row(sequence, k)
+def _two_classes(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    e = Emitter(context, builder, signature, arguments, 2)
+    b, leaves = e.b, _Leaves(e, 4)
+    sequence, masks = e.pointer(0, ROW), e.pointer(1, MASK)
+    signed, out = e.pointer(2, e.element), e.pointer(3, e.vector)
 
-            def update() -> list[Any]:
-                new = []
-                for i in range(2):
-                    before = e.load(prefix, b.add(b.mul(k, fixed(2)), fixed(i)))
-                    value = e.most(state[i], b.add(state[2 + i], before))
-                    if counted:
-                        after = state[4 + i]
-                        fits = b.and_(
-                            b.icmp_signed(">=", after, smallest),
-                            b.icmp_signed(">=", b.sub(sizes[i], after), smallest),
-                        )
-                        value = b.select(fits, value, state[i])
-                    new.append(value)
-                return new
+    def body(k: Any, state: list[Any]) -> list[Any]:
+        row, last = e.row(sequence, k)
+        weight = e.splat(e.at(signed, k))
+        left = b.add(state[0], e.left_part(masks, row, weight))
+        both = b.add(state[1], weight)
+        rows = leaves.passed(state[6:], masks, row)
 
-            best = e.only_if(last, state[:2], update)
-            passed = []
-            if counted:
-                one = e.splat(e.at(count, row))
-                left = e.left_part(masks, row, one)
-                passed = [b.add(state[4], left), b.add(state[5], b.sub(one, left))]
-            return [*best, *step(row, 2, state[2:4]), *passed]
+        def update() -> list[Any]:
+            right = b.sub(both, left)
+            new = [
+                e.least(state[2], left), e.most(state[3], left),
+                e.least(state[4], right), e.most(state[5], right),
+            ]  # fmt: skip
+            return leaves.kept(rows, new, state[2:6])
 
-        end = b.sub(e.shape(0, 0), fixed(1))
-        e.loop(fixed(0), end, 1, [e.zero, e.zero], forward)
-        best = [e.load(out, fixed(i)) for i in range(2)]
-        zeros = [e.zero] * (4 if counted else 2)
-        final = e.loop(end, fixed(0), -1, [*best, *zeros], backward)
+        return [left, both, *e.only_if(last, state[2:6], update), *rows]
+
+    extremes = [e.load(out, fixed(i)) for i in range(4)]
+    start = [e.zero, e.zero, *extremes, *leaves.start]
+    end = e.loop(fixed(0), b.sub(e.shape(0, 0), fixed(1)), 1, start, body)
+    for i in range(4):
+        e.store(end[2 + i], out, fixed(i))
+    return context.get_dummy_value()
+
+
+def _more_classes(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    e = Emitter(context, builder, signature, arguments, 2)
+    b, leaves = e.b, _Leaves(e, 7)
+    sequence, masks = e.pointer(0, ROW), e.pointer(1, MASK)
+    weights, out = e.pointer(2, e.element), e.pointer(3, e.vector)
+    y, counters, prefix = e.pointer(4, ROW), e.pointer(5, e.vector), e.pointer(6, e.vector)
+
+    def step(row: Any, base: int, largest: list[Any]) -> list[Any]:
+        """Add a row to the class counters of both sides; largest counters so far."""
+        weight = e.splat(e.at(weights, row))
+        left = e.left_part(masks, row, weight)
+        at = b.add(b.mul(b.zext(e.at(y, row), INDEX), fixed(4)), fixed(base))
+        new = []
+        for i, more in enumerate((left, b.sub(weight, left))):
+            place = b.add(at, fixed(i))
+            value = b.add(e.load(counters, place), more)
+            e.store(value, counters, place)
+            new.append(e.most(largest[i], value))
+        return new
+
+    def forward(k: Any, state: list[Any]) -> list[Any]:
+        row, _ = e.row(sequence, k)
+        new = step(row, 0, state)
         for i in range(2):
-            e.store(final[i], out, fixed(i))
-        return context.get_dummy_value()
+            e.store(new[i], prefix, b.add(b.mul(k, fixed(2)), fixed(i)))
+        return new
 
-    return generate
+    def backward(k: Any, state: list[Any]) -> list[Any]:
+        row, last = e.row(sequence, k)
+
+        def update() -> list[Any]:
+            new = []
+            for i in range(2):
+                before = e.load(prefix, b.add(b.mul(k, fixed(2)), fixed(i)))
+                new.append(e.most(state[i], b.add(state[2 + i], before)))
+            return leaves.kept(state[4:], new, state[:2])
+
+        best = e.only_if(last, state[:2], update)
+        return [*best, *step(row, 2, state[2:4]), *leaves.passed(state[4:], masks, row)]
+
+    end = b.sub(e.shape(0, 0), fixed(1))
+    e.loop(fixed(0), end, 1, [e.zero, e.zero], forward)
+    best = [e.load(out, fixed(i)) for i in range(2)]
+    final = e.loop(end, fixed(0), -1, [*best, e.zero, e.zero, *leaves.start], backward)
+    for i in range(2):
+        e.store(final[i], out, fixed(i))
+    return context.get_dummy_value()
 
 
 @intrinsic
-def two_classes(typing, sequence, masks, signed, out):
-    """Widen ``out`` (4, lanes): least and most running sum left, then right, of the threshold."""
-    given = (sequence, masks, signed, out)
-    return types.void(*given), _two_classes(counted=False)
+def two_classes(typing, sequence, masks, signed, out, count, sizes, smallest):
+    """Widen ``out`` (4, lanes): least and most running sum left, then right, of the threshold.
+
+    Of splits that leave `smallest` rows, ``sizes`` (2, lanes) being those of the sides; of all
+    splits where the three are None.
+    """
+    return types.void(sequence, masks, signed, out, count, sizes, smallest), _two_classes
 
 
 @intrinsic
-def two_classes_counted(typing, sequence, masks, signed, out, count, sizes, smallest):
-    """The same over splits that leave `smallest` rows; ``sizes`` (2, lanes): rows of the sides."""
-    given = (sequence, masks, signed, out, count, sizes, smallest)
-    return types.void(*given), _two_classes(counted=True)
-
-
-@intrinsic
-def more_classes(typing, sequence, masks, weights, out, y, counters, prefix):
-    """Raise ``out`` (2, lanes): most weight classified by one split left and right.
+def more_classes(
+    typing, sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest
+):
+    """Raise ``out`` (2, lanes): most weight classified by one split left and right; as above.
 
     ``counters`` (classes, 4 * lanes) must be 0; ``prefix`` has room for (rows, 2, lanes).
     """
-    given = (sequence, masks, weights, out, y, counters, prefix)
-    return types.void(*given), _more_classes(counted=False)
-
-
-@intrinsic
-def more_classes_counted(
-    typing, sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest
-):
-    """The same over splits that leave `smallest` rows; ``sizes`` (2, lanes): rows of the sides."""
-    given = (
-        sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest,
-    )  # fmt: skip
-    return types.void(*given), _more_classes(counted=True)
+    given = sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest
+    return types.void(*given), _more_classes
 
 
 @part()
@@ -200,18 +169,17 @@ def pass_over(sequence, y, signed, masks, rows, room, is_binary, counted, smalle
 
     `signed`: of two classes, the signed weights in the order of the column.
     """
+    out, copies, sizes = room.out, rows.copies, room.sizes
     if is_binary and counted:
-        two_classes_counted(sequence, masks, signed, room.out, rows.copies, room.sizes, smallest)
+        two_classes(sequence, masks, signed, out, copies, sizes, smallest)
     elif is_binary:
-        two_classes(sequence, masks, signed, room.out)
+        two_classes(sequence, masks, signed, out, None, None, None)
     else:
-        for c in range(room.counters.shape[0]):
-            for i in range(room.counters.shape[1]):
-                room.counters[c, i] = 0
+        weight, counters, prefix = rows.weight, room.counters, room.prefix
+        for c in range(counters.shape[0]):
+            for i in range(counters.shape[1]):
+                counters[c, i] = 0
         if counted:
-            more_classes_counted(
-                sequence, masks, rows.weight, room.out, y, room.counters, room.prefix, rows.copies,
-                room.sizes, smallest,
-            )  # fmt: skip
+            more_classes(sequence, masks, weight, out, y, counters, prefix, copies, sizes, smallest)
         else:
-            more_classes(sequence, masks, rows.weight, room.out, y, room.counters, room.prefix)
+            more_classes(sequence, masks, weight, out, y, counters, prefix, None, None, None)

@@ -15,13 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.numerics.kernels import inner, kernel
-from octcore.search.univariate.bit_lanes import (
-    TILE,
-    count_tile,
-    pack_word,
-    score_tile,
-    score_tile_counted,
-)
+from octcore.search.univariate.bit_lanes import TILE, count_tile, pack_word, score_tile
 from octcore.search.univariate.intrinsics import count_lanes, plus, shared_bits, times
 
 
@@ -212,10 +206,6 @@ def pair_scores(rows, subset, n_subset, pairs):
     `subset`: row numbers, ascending; the first ``n_subset`` count.
     `pairs`: scratch and results.
     Returns the number of features that vary in the subset.
-
-    References
-    ----------
-    univariate D2S: C_0, C_1, S_L, S_R.
     """
     n_classes, min_leaf = rows.shape[0], rows.shape[1]
     pack(rows, subset, n_subset, pairs)
@@ -232,17 +222,15 @@ def pair_scores(rows, subset, n_subset, pairs):
                     pairs.words, pairs.starts[q], pairs.starts[q + 1], f, place, pairs.counts,
                     rows.block_channel[q], rows.block_scale[q],
                 )  # fmt: skip
-            stump = pairs.compact[2:]
+            stump, counts, ones = pairs.compact[2:], pairs.counts, pairs.ones_by_channel
+            totals, own, first = pairs.totals, pairs.own, n_classes if n_channels > n_classes else 0
             if min_leaf > 1:
-                score_tile_counted(
-                    pairs.counts, pairs.ones_by_channel, pairs.totals, stump, pairs.own, n_classes,
-                    f, place, n_classes if n_channels > n_classes else 0, n_channels, min_leaf,
+                score_tile(
+                    counts, ones, totals, stump, own, n_classes, f, place, first, n_channels,
+                    min_leaf,
                 )  # fmt: skip
             else:
-                score_tile(
-                    pairs.counts, pairs.ones_by_channel, pairs.totals, stump, pairs.own, n_classes,
-                    f, place,
-                )  # fmt: skip
+                score_tile(counts, ones, totals, stump, own, n_classes, f, place, None, None, None)
     for side in range(2):
         for f in range(n_active):
             for score in pairs.own[side * pairs.compact.shape[1] + f]:
