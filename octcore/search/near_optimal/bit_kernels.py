@@ -5,19 +5,7 @@ import numpy as np
 from octcore.numerics.kernels import inner, kernel
 from octcore.search.near_optimal.combining import ADD, combine, list_cells, new_tally
 from octcore.search.near_optimal.lane_kernels import fill_cells, limit_sides, make_sides
-from octcore.search.univariate.intrinsics import shared_bits
-from octcore.search.univariate.subsets import part_rows, shallow_costs
-
-
-@inner()
-def _count(bits, rows, of, weight):
-    """Weight by channel of the rows that a mask shares with another one."""
-    weight[:] = 0
-    for q in range(len(bits.rows.block_channel)):
-        n = 0
-        for w in range(bits.first[q], bits.first[q + 1]):
-            n += shared_bits(rows[w], of[w])
-        weight[bits.rows.block_channel[q]] += bits.rows.block_scale[q] * n
+from octcore.search.univariate.subsets import count_shared, part_rows, shallow_costs
 
 
 @inner()
@@ -41,7 +29,7 @@ def _count_top(bits, f, both, total, right, cost, terms, budget, sides, cells):
     """Fill the cells on both sides of a threshold at the top; `both` has the rows there."""
     leaves, least = np.empty(2, np.int64), np.empty(2, np.int64)
     for s in range(2):
-        _count(bits, both[s], both[s], total[s])
+        count_shared(bits, both[s], both[s], total[s])
         weight, most = 0, 0
         for c in range(terms.n_classes):
             weight += total[s, c]
@@ -52,7 +40,7 @@ def _count_top(bits, f, both, total, right, cost, terms, budget, sides, cells):
         for g in range(len(bits.across) if sides.high[s] else 0):
             if terms.share[g, 0] == 0.0:
                 continue
-            _count(bits, both[s], bits.across[g], right)
+            count_shared(bits, both[s], bits.across[g], right)
             errors = _errors(bits, total[s], right)
             if 0 <= errors <= sides.most[s]:
                 line, use = sides.found[s, terms.of_errors[errors]], terms.share[g]

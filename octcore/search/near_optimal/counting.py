@@ -29,8 +29,7 @@ from octcore.search.near_optimal.ground import BOTTOM, BYTES_PER_SUBSET, Ground,
 EXACT = 2.0**53
 """Sums of whole numbers are exact in doubles up to here; beyond, Python's integers count."""
 LARGEST_CELL = EXACT  # of trees of depth two, which doubles alone count
-GRID_BYTES = 1 << 26
-"""Size of a table of counts; more variants are counted in several passes."""
+GRID_BYTES = 1 << 26  # size of a table of counts; more variants are counted in several passes
 BYTES_PER_EDGE = 32  # four whole numbers in the array of a level
 NO_OUTSIDE, NO_TALLY = np.zeros(0), make_tally()
 
@@ -105,10 +104,7 @@ class Counted(NamedTuple):
 class TreeGraph:
     """All near-optimal trees as a graph of row subsets; counts the trees for some variants.
 
-    `ground`: the rows, and the trees of depth two.
     `levels`: the graph, the root first.
-    `everything`: the counts where every column may be used.
-    `optimum`: least cost of an allowed tree, in integer weight units.
     """
 
     def __init__(self, ground: Ground, levels: list[Level]) -> None:
@@ -123,10 +119,9 @@ class TreeGraph:
         )
 
     def count(self, allow: np.ndarray, gain: bool) -> Counted:
-        """Count the trees of every variant.
+        """Count the trees of every variant; variant 0 allows what any of them allows.
 
-        `allow`: (n_thresholds, n_variants) bool, thresholds that a variant may use; variant 0
-            allows what any of them allows.
+        `allow`: (n_thresholds, n_variants) bool, thresholds that a variant may use.
         `gain`: whether every split has to lower the errors.
         """
         instance = self.instance
@@ -231,7 +226,7 @@ class TreeGraph:
         return stands and leaf >= 0 and i.unit * leaf + i.price <= node.budget
 
     def class_shares(self, counted: Counted, admits: Callable[[int, int], bool]) -> np.ndarray:
-        """Number of trees by row and predicted class, shape ``(n_samples, n_classes)``.
+        """Number of trees by row and predicted class, (n_samples, n_classes), to about 15 digits.
 
         The weight of a cell of a node is the number of ways to complete a tree around a subtree
         with that cell; weights are pushed from the root down.  A leaf then predicts its class, for
@@ -239,7 +234,6 @@ class TreeGraph:
 
         `counted`: variant 0 is asked for.
         `admits`: ``admits(errors, leaves)``: which cells of the whole set count.
-        Returns (n_samples, n_classes) in doubles; shares are exact to about 15 digits.
         """
         ground, instance = self.ground, self.instance
         shares = np.zeros((ground.n_rows, instance.question.n_classes))
@@ -262,7 +256,7 @@ class TreeGraph:
                 if not weights.any():
                     continue
                 if self.leaf_counts(node, leaf):
-                    label = int(ground.weights(node.rows)[0].argmax())
+                    label = int(ground.weights(node.rows).argmax())
                     shares[ground.mask(node.rows), label] += weights[0, ground.number[leaf], 0]
                 if below is None:
                     grid = weights[None]

@@ -13,45 +13,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octcore.errors import TooLargeError
+from octcore.search.near_optimal import lane_kernels
 from octcore.search.near_optimal.bit_kernels import count_bottom
 from octcore.search.near_optimal.combining import ADD, LEAST, TALLY, Cells, Terms, list_cells
 from octcore.search.near_optimal.instance import Instance, error_numbers
-from octcore.search.near_optimal.lane_kernels import (
-    FAR,
-    SOLVED,
-    Splits,
-    choose,
-    leaf_errors,
-    let_go,
-    list_below,
-    open_subset,
-    solve,
-    sweep,
-)
+from octcore.search.near_optimal.lane_kernels import FAR, SOLVED, Splits
 from octcore.search.univariate.bit_table import make_rows
 from octcore.search.univariate.lane_rows import Rows
 from octcore.search.univariate.lane_search import integer_width, kernel_rows
 from octcore.search.univariate.subsets import BitSubsets
 
-BOTTOM = 2
-"""Depth at which the kernels count trees without a graph."""
+BOTTOM = 2  # depth at which the kernels count trees without a graph
 BYTES_PER_SUBSET = 400
 """A stored subset with its dictionary entry and cells, measured; words and edges come on top."""
 MEMORY = 700_000_000
 """Bytes that the search may hold; the process stays below one gigabyte with them."""
-GUARD_EVERY = 64
-"""Scored subsets between two looks at the clock."""
+GUARD_EVERY = 64  # scored subsets between two looks at the clock
 WATCHED_WORK = 100_000_000
 """Rows times columns times thresholds at the top, or words of bits, from which a kernel may take
 some 10 ms, long enough to be interrupted."""
-BEAT_SECONDS = 0.05
-"""Time between two looks at the clock meanwhile."""
+BEAT_SECONDS = 0.05  # time between two looks at the clock meanwhile
 MOST_AT_ONCE, CELLS_AT_ONCE = 256, 1 << 21
 """Subsets that a kernel is asked about at once, and numbers that it takes for them."""
-SHORT = 8
-"""Runs of so many open splits are not halved further, but solved one by one."""
-EVERYTHING = np.full(1, -1)
-"""Hint that anything may be at the top."""
+SHORT = 8  # runs of so many open splits are not halved further, but solved one by one
+EVERYTHING = np.full(1, -1)  # hint that anything may be at the top
 NO_GRID = np.zeros((1, 1, 1, 1))
 NO_SHARES = np.zeros((1, 1))
 NO_TABLE = np.zeros((2, 1, 1), np.int64)
@@ -137,10 +122,7 @@ class Ground:
             self.guard(self.scored)
 
     def hold(self, size: int) -> None:
-        """Account for memory.
-
-        Raises `TooLargeError` beyond `MEMORY`.
-        """
+        """Account for memory; raises `TooLargeError` beyond `MEMORY`."""
         self.stored_bytes += size
         if self.bits is not None and self.stored_bytes + self.bits.stored_bytes > MEMORY:
             self.bits.forget()
@@ -157,16 +139,25 @@ class Ground:
         """Which rows of the table a subset has."""
         return np.unpackbits(np.frombuffer(rows, np.uint8), count=self.n_rows).view(bool)
 
-    def weights(self, rows: bytes) -> tuple[np.ndarray, int]:
-        """Weight by class, and the number of rows."""
-        t, inside = self.table, self.mask(rows)
-        weight = np.bincount(t.y, t.weight * inside, t.n_classes)
-        return weight.astype(np.int64), int(np.dot(t.count, inside))
+    def weights(self, rows: bytes) -> np.ndarray:
+        """Weight by class."""
+        return self.table_weights[self.mask(rows), :-1].sum(axis=0)
+
+    @cached_property
+    def table_weights(self) -> np.ndarray:
+        """Weight by class and count of every row, ``(n_rows, n_classes + 1)``; sums are exact."""
+        by_class = np.arange(self.table.n_classes) == self.table.y[:, None]
+        return np.column_stack([by_class * self.table.weight[:, None], self.table.count]) * 1.0
 
     def leaf_errors(self, nodes: Sequence[Node]) -> np.ndarray:
         """Errors of a leaf of every node; -1 where it has too few rows."""
-        t, i = self.table, self.instance
-        return leaf_errors(self._packed(nodes), t.y, t.weight, t.count, t.n_classes, i.least)
+        held: list[np.ndarray] = [np.zeros((0, self.table_weights.shape[1]))]
+        for some in self._at_once(nodes):
+            inside = np.unpackbits(self._packed(some), axis=1, count=self.n_rows)
+            held.append(inside @ self.table_weights)
+        *weight, count = np.concatenate(held).T
+        errors = np.sum(weight, axis=0) - np.max(weight, axis=0)
+        return np.where(count >= self.instance.least, errors, -1).astype(np.int64)
 
     def _at_once(self, nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
         """Nodes, by as many as a kernel is asked about at once."""
@@ -255,7 +246,7 @@ class Ground:
                         for s in range(2)
                     ]
                 else:
-                    let_go(tables[1], self.rows, inside, h, before, low, i.unit)
+                    lane_kernels.let_go(tables[1], self.rows, inside, h, before, low, i.unit)
                 sides, before = self.sides(rows, int(splits.number[j])), low
                 for s in (0, 1):
                     room = budget - int(cost[1 - s, j])
@@ -263,7 +254,7 @@ class Ground:
                     cost[s, j] = max(cost[s, j], least)
                     if cost[s, j] > room:
                         break
-                sweep(splits, terms, a, z)
+                lane_kernels.sweep(splits, terms, a, z)
                 if cost[0, j] + cost[1, j] <= budget:
                     yield int(splits.number[j]), int(splits.many[j]), sides, cost[:, j].tolist()
                 else:
@@ -289,11 +280,7 @@ class Ground:
         return known.least
 
     def least(self, rows: bytes, depth: int, cutoff: int) -> int:
-        """Least cost of a tree up to a depth, or a lower bound above the cutoff.
-
-        `depth`: two or more.
-        `cutoff`: costs above it need not be exact.
-        """
+        """Least cost of a tree of depth two or more, or a lower bound above the cutoff."""
         value, exact_to = self._least.get((rows, depth), (0, -1))
         if value > cutoff or value <= exact_to:  # enough, or exact
             return value
@@ -319,13 +306,13 @@ class Ground:
         A least cost above the cutoff is a lower bound.
         """
         terms, cost, first = self.terms(depth), splits.cost, splits.first.tolist()
-        weight = self.instance.unit * int(self.weights(rows)[0].sum())
+        weight = self.instance.unit * int(self.weights(rows).sum())
         bounds = np.where(np.diff(splits.first) > 0, 2 * self.instance.price, FAR)
         lowest = bounds.copy()
         while True:
             # Asked for all within the cutoff, or for one that costs less than the best.
             limit = cutoff if short else min(cutoff, best - 1)
-            h, j, beyond = choose(splits, bounds, limit, short)
+            h, j, beyond = lane_kernels.choose(splits, bounds, limit, short)
             if j < 0:
                 break
             sides = self.sides(rows, int(splits.number[j]))
@@ -338,7 +325,7 @@ class Ground:
             splits.open[j] = SOLVED
             both = int(cost[0, j] + cost[1, j])
             best = min(best, both) if both <= limit else best
-            lowest[h] = bounds[h] = sweep(splits, terms, first[h], first[h + 1])
+            lowest[h] = bounds[h] = lane_kernels.sweep(splits, terms, first[h], first[h + 1])
         return best if best <= cutoff else min(best, int(lowest.min(initial=FAR)))
 
     def hint(self, rows: bytes) -> np.ndarray | None:
@@ -406,7 +393,8 @@ class Ground:
 
     def _open(self, inside: np.ndarray, depth: int, usable: np.ndarray) -> tuple[Splits, int]:
         """Splits of marked rows, and the errors of a leaf."""
-        return open_subset(self.rows, inside.view(np.uint8), self.terms(depth), usable)
+        marked, terms = inside.view(np.uint8), self.terms(depth)
+        return lane_kernels.open_subset(self.rows, marked, terms, usable)
 
     def solve(
         self,
@@ -433,15 +421,12 @@ class Ground:
         )  # fmt: skip
         n_tops = len(self.every) if hint is EVERYTHING else len(hint)
         work = int(np.count_nonzero(inside)) * self.n_columns * n_tops
-        return self.run(work, lambda: solve(*arguments))
+        return self.run(work, lambda: lane_kernels.solve(*arguments))
 
     def _side_costs(
         self, bits: BitSubsets, nodes: Sequence[Node], margin: int = FAR
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Least costs on both sides of every threshold of nodes, and for how many it stands.
-
-        See `octcore.search.univariate.subsets.side_costs`.
-        """
+        """Least costs on both sides of every threshold of nodes; see `subsets.side_costs`."""
         depth, (masks, budgets, usable) = nodes[0].depth, self._for_bits(bits, nodes)
         asked = masks, depth, budgets, margin, usable
         return self.run(bits.work(depth) * len(nodes), lambda: bits.side_costs(*asked))
@@ -479,12 +464,7 @@ class Ground:
 
 
 class Tops:
-    """The splits at the top of a bottom node, in order.
-
-    `first`, `many`: (n,) first threshold of each, and how many there are.
-    `leaf`: (2, n) errors of a leaf on both sides.
-    `low`: (n,) least scaled cost of a tree.
-    """
+    """The splits at the top of a bottom node, in order; `solve` says what of them is known."""
 
     def __init__(self, ground: Ground, node: Node) -> None:
         tops = ground.solve(node, ADD, grid=ground._grid())[2]
@@ -492,19 +472,20 @@ class Tops:
         self.first, self.many, self.leaf = tops[:, 0], tops[:, 1], tops[:, 2:4].T
         self.cost, self.low = tops[:, 4:].copy(), tops[:, 4:].sum(axis=1)
 
-    def stumps(self, top: int, columns: tuple[int, ...] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Splits, on some columns, on both sides of a top that trees within the budget have.
-
-        Returns arrays of shape ``(n, 3)``; see `list_below`.
-        """
-        ground, known, wanted = self.ground, self.ground.instance.thresholds, self.ground.usable
+    def stumps(
+        self, top: int, sides: tuple[bytes, bytes], columns: tuple[int, ...] | None
+    ) -> list[np.ndarray]:
+        """Splits on some columns of both sides of a top, within its budget: `stumps_within`."""
+        ground, wanted, terms = self.ground, self.ground.usable, self.ground.terms(self.node.depth)
         if columns is not None:
             wanted = np.isin(np.arange(ground.n_columns), columns).view(np.uint8)
-        column, low = known.place[self.first[top]], known.rank[self.first[top]]
-        return list_below(
-            ground.rows, ground.mask(self.node.rows).view(np.uint8), ground.terms(self.node.depth),
-            wanted, column, low, self.cost[top], self.node.budget,
-        )  # fmt: skip
+        rooms = zip(sides, self.node.budget - self.cost[top, ::-1], strict=True)
+        return [
+            lane_kernels.stumps_within(
+                ground.rows, ground.mask(side).view(np.uint8), terms, wanted, room
+            )
+            for side, room in rooms
+        ]
 
     def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
         """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""

@@ -1,13 +1,9 @@
 """Compiled kernels of the near-optimal trees along sorted columns: all thresholds, by packs.
 
-Costs are ``unit * errors + price * leaves`` in whole numbers.  Along one column, with j < k two
-thresholds and w the weight between them, the costs c of the two sides bound each other:
-
-    left:   c(j) <= c(k) <= c(j) + w        right:   c(k) <= c(j) <= c(k) + w
-
-So a few thresholds are solved exactly and two sweeps bound the others; those within the budget are
-solved in turn.  Where leaves need more than one row, fewer rows may cost more and the first half
-of the bounds fails; the second holds, since the larger side's leaves only gain rows.
+Costs are ``unit * errors + price * leaves`` in whole numbers.  As in
+`octcore.search.univariate.depth_two`, a few thresholds are solved exactly and two sweeps bound the
+others; those within the budget are solved in turn.  Where leaves need more than one row, only
+`bounds.carry_similar` holds, since the larger side's leaves only gain rows.
 
 A pass along a column (`octcore.search.univariate.lanes`) gives its least errors on both sides of a
 pack of thresholds; only columns within a side's room are walked through and their splits counted.
@@ -105,12 +101,9 @@ def _clear(array):
             array[i, j] = 0
 
 
-# Splits of a subset
-
-
 @inner(owns=True)
-def _splits_of(rows, terms, usable, bounds):
-    """The splits of a subset that test a usable column, all closed; see `open_subset`."""
+def _splits_of(rows, terms, usable, hint, bounds):
+    """The splits of a subset that test a usable column, open where `hint` allows; see `solve`."""
     n_columns, m = rows.sequence.shape
     n_classes, smallest, numbers = terms.n_classes, terms.smallest, terms.numbers
     total, counts = class_weights(rows, n_classes), np.zeros(n_classes, np.int64)
@@ -121,7 +114,7 @@ def _splits_of(rows, terms, usable, bounds):
         np.zeros(n_columns + 1, np.int64), whole[0], whole[1], whole[2], whole[3], whole[4],
         whole[5], sides[0], sides[1], np.empty(size, np.uint8),
     )  # fmt: skip
-    n, least = 0, FAR
+    n, least, at = 0, FAR, 0
     for h in range(n_columns):
         for c in range(n_classes):
             counts[c] = 0
@@ -151,7 +144,10 @@ def _splits_of(rows, terms, usable, bounds):
                 splits.cost[s, n] = terms.price
                 if bounds.shape[2] > 1:
                     splits.cost[s, n] = max(terms.price, bounds[s, h, low])
-            splits.open[n] = CLOSED
+            while at < len(hint) and 0 <= hint[at] < number:
+                at += 1
+            is_hinted = at < len(hint) and (hint[at] < 0 or hint[at] == number)
+            splits.open[n] = OPEN if is_hinted else CLOSED
             least = min(least, splits.leaf[0, n] + splits.leaf[1, n])
             n += 1
         splits.first[h + 1] = n
@@ -168,28 +164,6 @@ def _subset(rows, keep):
 
 
 @kernel()
-def leaf_errors(subsets, y, weight, count, n_classes, smallest):
-    """Errors of a leaf of every subset, -1 where it has too few rows.
-
-    `subsets`: (n_subsets, n_bytes), rows as packed bits.
-    """
-    errors, held = np.empty(len(subsets), np.int64), np.empty(n_classes, np.int64)
-    for v in range(len(subsets)):
-        n_rows, weight_here, most = 0, 0, 0
-        for c in range(n_classes):
-            held[c] = 0
-        for r in range(len(y)):
-            inside = np.int64(subsets[v, r >> 3] >> (7 - (r & 7)) & 1)
-            held[y[r]] += weight[r] * inside
-            n_rows += count[r] * inside
-        for c in range(n_classes):
-            weight_here += held[c]
-            most = max(most, held[c])
-        errors[v] = weight_here - most if n_rows >= smallest else -1
-    return errors
-
-
-@kernel()
 def open_subset(rows, keep, terms, usable):
     """List the splits of a subset that test a usable column, all open.
 
@@ -198,9 +172,8 @@ def open_subset(rows, keep, terms, usable):
     `usable`: (n_columns,) uint8, columns that may be tested.
     Returns the splits, and the errors of a leaf, -1 where it has too few rows.
     """
-    splits, leaf, _ = _splits_of(_subset(rows, keep), terms, usable, np.empty((2, 1, 1), np.int64))
-    for j in range(splits.first[len(usable)]):
-        splits.open[j] = OPEN
+    nothing = np.empty((2, 1, 1), np.int64)
+    splits, leaf, _ = _splits_of(_subset(rows, keep), terms, usable, np.full(1, -1), nothing)
     return splits, leaf
 
 
@@ -273,9 +246,6 @@ def choose(splits, bounds, limit, longest):
         while j < high and splits.passed[j] < middle:
             j += 1
         return h, j, (splits.passed[high] - splits.passed[low]) // 4
-
-
-# Packs of thresholds
 
 
 @inner(owns=True)
@@ -409,9 +379,6 @@ def _pass_columns(rows, terms, n_pick, pack, narrow):
                 else:
                     good = np.int64(out[s, i])
                 pack.errors[s, i, h] = pack.weight[i, s] - good if good >= 0 else FAR
-
-
-# Trees with one threshold at the top
 
 
 @inner(owns=True)
@@ -593,17 +560,6 @@ def _columns_of_lane(errors, i, most, within):
 
 
 @inner()
-def _open_hinted(splits, n_splits, hint):
-    """Open the splits that may be at the top; see `solve`."""
-    k = 0
-    for j in range(n_splits):
-        while k < len(hint) and hint[k] < splits.number[j] and hint[0] >= 0:
-            k += 1
-        if k < len(hint) and (hint[0] < 0 or hint[k] == splits.number[j]):
-            splits.open[j] = OPEN
-
-
-@inner()
 def _solve_pack(splits, terms, n_pick, pack):
     """Least costs of both sides of the splits of a pack, which are solved; the least of a tree."""
     best = FAR
@@ -618,15 +574,6 @@ def _solve_pack(splits, terms, n_pick, pack):
             splits.cost[s, j] = least
         best = min(best, splits.cost[0, j] + splits.cost[1, j])
     return best
-
-
-@inner()
-def _keep_bounds(splits, n_splits, bounds):
-    """Write the bounds of the sides by column and rank."""
-    for j in range(n_splits):
-        for t in range(splits.low[j], splits.high[j]):
-            for s in range(2):
-                bounds[s, splits.column[j], t] = splits.cost[s, j]
 
 
 @inner(owns=True)
@@ -664,9 +611,8 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
         of the errors``, -1 for none, and numbers of trees.
     """
     own, n_columns = _subset(rows, keep), len(usable)
-    splits, leaf, stump = _splits_of(own, terms, usable, bounds)
+    splits, leaf, stump = _splits_of(own, terms, usable, hint, bounds)
     n_splits, best = splits.first[n_columns], FAR
-    _open_hinted(splits, n_splits, hint)
     if leaf >= 0:
         best = terms.unit * leaf + terms.price
     if stump < FAR:
@@ -720,10 +666,11 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
                 _predict(own, i, terms, pack, sides, cells, outside, part)
             for v in range(len(here) if asked == TALLY else 0):
                 shares[np.searchsorted(hint, splits.number[j]), v] = here[v]
-    if bounds.shape[2] > 1:
-        _keep_bounds(splits, n_splits, bounds)
     for j in range(n_splits):
         best = min(best, splits.cost[0, j] + splits.cost[1, j])
+        for t in range(splits.low[j], splits.high[j] if bounds.shape[2] > 1 else 0):
+            for s in range(2):
+                bounds[s, splits.column[j], t] = splits.cost[s, j]
     k = 0
     for r in range(len(keep) if asked == SHARES else 0):
         for c in range(part.shape[1] if keep[r] else 0):
@@ -732,10 +679,15 @@ def solve(rows, keep, terms, usable, hint, bounds, budget, asked, cell, grid, sh
     return leaf, best, _tops(splits, n_splits, budget), tally.key, tally.amount
 
 
-@inner(owns=True)
-def _stumps_within(rows, keep, terms, wanted, room):
-    """Splits of wanted columns of a subset within a cost: errors, first threshold, how many."""
-    splits, n = _splits_of(_subset(rows, keep), terms, wanted, np.empty((2, 1, 1), np.int64))[0], 0
+@kernel()
+def stumps_within(rows, keep, terms, wanted, room):
+    """Splits of wanted columns of a subset, of scaled cost `room` at most.
+
+    `keep`, `wanted`: (n_rows,) and (n_columns,) uint8.
+    Returns an array (n, 3): errors, first threshold and number of thresholds; thresholds ascending.
+    """
+    nothing, n = np.empty((2, 1, 1), np.int64), 0
+    splits = _splits_of(_subset(rows, keep), terms, wanted, np.full(1, -1), nothing)[0]
     n_splits = splits.first[len(wanted)] if terms.depth > 1 else 0
     found = np.empty((n_splits, 3), np.int64)
     for j in range(n_splits):
@@ -744,23 +696,3 @@ def _stumps_within(rows, keep, terms, wanted, room):
             found[n, 0], found[n, 1], found[n, 2] = errors, splits.number[j], splits.many[j]
             n += 1
     return found[:n]
-
-
-@kernel()
-def list_below(rows, keep, terms, wanted, column, low, cost, budget):
-    """Splits of wanted columns on both sides of a threshold that some tree within the budget has.
-
-    `wanted`: (n_columns,) uint8.
-    `column`, `low`: the threshold: a column, and its last rank on the left.
-    `cost`: (2,) int64, least cost of the sides.
-    Returns two arrays (n, 3), left and right: errors, first threshold and number of thresholds;
-        thresholds ascending.
-    """
-    left, right = np.zeros(len(keep), np.uint8), np.zeros(len(keep), np.uint8)
-    for r in range(len(keep)):
-        side = left if rows.rank[column, r] <= low else right
-        side[r] = keep[r]
-    return (
-        _stumps_within(rows, left, terms, wanted, budget - cost[1]),
-        _stumps_within(rows, right, terms, wanted, budget - cost[0]),
-    )

@@ -19,14 +19,10 @@ from octcore.search.near_optimal.ground import BOTTOM, Tops
 from octcore.search.near_optimal.lane_kernels import FAR
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
-Cell = tuple[int, int, int]
-"""Errors, leaves and kind."""
-Sizes = dict[tuple[int, int], int]
-"""Numbers of trees by errors and leaves."""
-KEPT_BYTES = 200_000_000
-"""Largest size of what is kept to be used again."""
-BYTES_PER_ENTRY = 250
-"""A tuple of numbers and cells in a list, about."""
+Cell = tuple[int, int, int]  # Errors, leaves and kind
+Sizes = dict[tuple[int, int], int]  # numbers of trees by errors and leaves
+KEPT_BYTES = 200_000_000  # largest size of what is kept to be used again
+BYTES_PER_ENTRY = 250  # a tuple of numbers and cells in a list, about
 Kept = TypeVar("Kept")
 
 
@@ -99,8 +95,6 @@ class Listing:
         self._kept: dict[Any, Any] = {}
         self._kept_bytes = 0
 
-    # What a kind is
-
     def by_kind(self, spot: Spot) -> dict[int, Sizes]:
         """Numbers of trees at a spot."""
         if isinstance(spot, Side):
@@ -131,8 +125,6 @@ class Listing:
     def columns(self, spot: At, kind: int) -> tuple[int, ...] | None:
         """Columns at the top, left and right of trees of a kind; None for any."""
         return None
-
-    # Places
 
     def leaf(self, spot: Spot) -> Cell:
         """Cell of a leaf."""
@@ -176,7 +168,7 @@ class Listing:
             tops = self.tops(spot)
             first, many, leaf = int(tops.first[k]), int(tops.many[k]), tops.leaf[:, k].tolist()
             sides = self.ground.sides(tops.node.rows, first)
-            parts = zip(sides, leaf, tops.stumps(k, columns), strict=True)
+            parts = zip(sides, leaf, tops.stumps(k, sides, columns), strict=True)
             return Split(first, many, *(self._side(*part) for part in parts))
 
         return self._once((spot, k, columns), make, _size)
@@ -217,8 +209,6 @@ class Listing:
                 self._kept_bytes = 0
             self._kept[key] = found
         return found
-
-    # Trees
 
     def trees(self, cell: Cell) -> Iterator[PathTree]:
         """Trees of a cell: a leaf first, then by threshold, left and right subtree."""
@@ -265,10 +255,7 @@ class Listing:
         return Branch(threshold, *below)
 
     def _tally(self, spot: At, cell: Cell) -> tuple[list, list[int]]:
-        """Splits at the top of the trees of a cell, and numbers of trees.
-
-        At the lowest level they are positions among its tops: a kernel counts the trees.
-        """
+        """Splits, or places among the tops of the lowest level, with numbers of trees of a cell."""
         if self.levels[spot.level].depth <= BOTTOM:
             share = np.ascontiguousarray(self.counted.allow, float)
             counts = self.tops(spot).tally(cell[:2], share, self.counted.gain).tolist()
@@ -286,7 +273,7 @@ class Listing:
 
     def _leaf_tree(self, rows: bytes) -> Leaf:
         """Leaf of the heaviest class, the first of equal ones."""
-        return Leaf(int(self.ground.weights(rows)[0].argmax()))
+        return Leaf(int(self.ground.weights(rows).argmax()))
 
     def _stump(self, side: Side, threshold: int) -> Branch:
         return Branch(threshold, *map(self._leaf_tree, self.ground.sides(side.rows, threshold)))

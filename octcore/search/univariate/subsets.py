@@ -86,18 +86,22 @@ def _weight(bits, one, other):
 
 
 @inner()
-def _leaf(bits, mask):
-    """Cost of a leaf, and what no tree avoids of it."""
-    rows, totals = bits.rows, bits.pairs.totals
-    n_classes = rows.shape[0]
-    totals[:] = 0
-    for q in range(len(rows.block_channel)):
+def count_shared(bits, one, other, weight):
+    """Weight by channel of the rows that two masks share."""
+    weight[:] = 0
+    for q in range(len(bits.rows.block_channel)):
         n = 0
         for w in range(bits.first[q], bits.first[q + 1]):
-            n += shared_bits(mask[w], mask[w])
-        totals[rows.block_channel[q]] += rows.block_scale[q] * n
-    weight, most = 0, 0
-    for c in range(n_classes):
+            n += shared_bits(one[w], other[w])
+        weight[bits.rows.block_channel[q]] += bits.rows.block_scale[q] * n
+
+
+@inner()
+def _leaf(bits, mask):
+    """Cost of a leaf, and what no tree avoids of it."""
+    totals, weight, most = bits.pairs.totals, 0, 0
+    count_shared(bits, mask, mask, totals)
+    for c in range(bits.rows.shape[0]):
         weight += totals[c]
         most = max(most, totals[c])
     minor = _weight(bits, mask, bits.outvoted)
