@@ -219,7 +219,7 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
 
 def open_thresholds(program: Program, found: Answer) -> dict[str, object]:
     """Where a better root could still lie, at some moments of the search, as plain data."""
-    moments = [_plain(program, moment) for moment in found.moments]
+    moments = [_plain(program, moment) for moment in found.moments()]
     return {"open_thresholds": moments} if moments else {}
 
 

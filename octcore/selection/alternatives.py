@@ -15,14 +15,11 @@ from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
-LISTED = 300
-"""Best trees that a record holds one by one."""
-LISTED_SHAPES = 12
-"""Best shapes that are told with their thresholds."""
+LISTED = 300  # best trees that a record holds one by one
+LISTED_SHAPES = 12  # best shapes that are told with their thresholds
 RELIANCE_TREES = 500
 """Up to so many trees are all looked at for reliance on features; of more, as many are drawn."""
-ROUNDING = 1e-12
-"""Objectives closer than this are the same number, computed in another order."""
+ROUNDING = 1e-12  # objectives closer than this are the same number, computed in another order
 
 
 @dataclass(frozen=True)

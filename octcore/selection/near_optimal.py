@@ -1,7 +1,5 @@
 """All trees that are nearly as good as the optimum: counted exactly, listed, drawn, narrowed."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,10 +48,8 @@ FORMULATION = "threshold-search"
 SOURCE = "near-optimal trees"
 MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
-EVENT_SECONDS = 0.1
-"""Time between two progress events."""
-DECIMALS = 6
-"""A setting of so many decimals is read as it was written, and not told again."""
+EVENT_SECONDS = 0.1  # time between two progress events
+DECIMALS = 6  # a setting of so many decimals is read as it was written, and not told again
 
 
 @dataclass(frozen=True)
@@ -330,7 +326,7 @@ class NearOptimalTrees:
         max_leaves: int | None = None,
         tolerance: float | None = None,
         gain: bool = False,
-    ) -> NearOptimalTrees:
+    ) -> "NearOptimalTrees":
         """Return the trees of this set that meet further conditions, as a set of the same kind.
 
         Parameters
@@ -404,12 +400,8 @@ class NearOptimalTrees:
                 "gain": self._asked.gain,
                 "count": self.count,
                 "counts": [
-                    {
-                        "errors": errors if isinstance(errors, int) else float(errors),
-                        "leaves": leaves,
-                        "trees": n,
-                    }
-                    for (errors, leaves), n in self.counts.items()
+                    {"errors": int(e) if e == int(e) else float(e), "leaves": leaves, "trees": n}
+                    for (e, leaves), n in self.counts.items()
                 ],
                 "roots": self.roots,
                 "features": self.features,

@@ -40,7 +40,7 @@ def timbertrek(
     for tree, objective in written:
         number = len(tree_map) + 1
         summaries = node_summaries(tree, X, y)
-        right = sum(_correct(tree, leaf, summaries) for leaf in tree.labels)
+        right = sum(summaries[leaf].right(label) for leaf, label in tree.labels.items())
         drawn = _nested(tree, 1, summaries, plus, names)
         tree_map[str(number)] = [drawn, round(objective, 5), round(right / len(y), 5)]
         for leaf in sorted(tree.labels):
@@ -72,10 +72,6 @@ def rules_table(
     return pd.DataFrame(lines, columns=columns)
 
 
-def _correct(tree: Tree, leaf: int, summaries: dict[int, NodeSummary]) -> int:
-    return summaries[leaf].right(tree.labels[leaf])
-
-
 def _nested(
     tree: Tree, node: int, summaries: dict[int, NodeSummary], plus: int, names: dict[Split, str]
 ) -> dict[str, Any]:
@@ -83,7 +79,7 @@ def _nested(
     rows = int(summaries[node].n_samples)
     if node in tree.labels:
         sign = "+" if tree.labels[node] == plus else "-"
-        return {"f": [sign, rows, _correct(tree, node, summaries)]}
+        return {"f": [sign, rows, summaries[node].right(tree.labels[node])]}
     zero, one = topology.children(node)
     below = [_nested(tree, child, summaries, plus, names) for child in (one, zero)]
     return {"f": [names[tree.splits[node]], rows, -1], "c": below}

@@ -23,8 +23,7 @@ from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
 FORMULATION = "threshold-search"
-TIE = 1e-12
-"""Accuracies closer than this are equal; they are ratios of weights."""
+TIE = 1e-12  # accuracies closer than this are equal; they are ratios of weights
 
 
 @dataclass(frozen=True)

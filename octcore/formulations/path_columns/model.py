@@ -40,8 +40,7 @@ from octcore.search.univariate.columns import ColumnTable, TooManyColumnsError, 
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import drop_idle_splits
 
-ROUNDING = 1e-9
-"""Objectives closer than this are the same."""
+ROUNDING = 1e-9  # objectives closer than this are the same
 MOST_COLUMNS = 400_000
 """Pyomo needs about 3 kB for a column with its rows; beyond it neither memory nor time suffice."""
 
@@ -179,18 +178,14 @@ class ColumnsModel:
 
     columns: ColumnsProblem
     table: ColumnTable
-    guard: Callable[[], None]
-    """Raises when the solve must stop."""
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.columns.problem
+    guard: Callable[[], None]  # raises when the solve must stop
 
     @property
     def is_dynamic(self) -> bool:
         """Whether the dynamic program over the columns is exact once u is known."""
-        return not len(self.columns.rows.rhs) and self.problem.constraints.leaf_limit is None
+        return (
+            not len(self.columns.rows.rhs) and self.columns.problem.constraints.leaf_limit is None
+        )
 
     @cached_property
     def leaves(self) -> np.ndarray:
@@ -244,7 +239,7 @@ class ColumnsModel:
             return 0.0, linear(coefficients, [*variables, model.y[opened_by[r]]]), 0.0
 
     def _size(self, model: Any) -> None:
-        limit = self.problem.constraints.leaf_limit
+        limit = self.columns.problem.constraints.leaf_limit
         if limit is not None:
             ends = np.flatnonzero(self.leaves)
             model.leaf_limit = pyo.Constraint(
@@ -253,7 +248,7 @@ class ColumnsModel:
             )
 
     def _features(self, model: Any) -> None:
-        wanted = self.problem.constraints
+        wanted = self.columns.problem.constraints
         if wanted.max_features is None and not wanted.forbidden_pairs:
             return
         raw = self.columns.space.groups
@@ -271,7 +266,7 @@ class ColumnsModel:
             here = [model.y[c] for c in uses[node, g]]
             return None, linear([1.0] * len(here) + [-1.0], [*here, u[g]]), 0.0
 
-        limit_features(model, self.problem)  # (5) at most so many, (6) no forbidden pair
+        limit_features(model, self.columns.problem)  # (5) at most so many, (6) no forbidden pair
 
     def _predictions(self, model: Any) -> None:
         rhs = self.columns.rows.rhs
@@ -299,8 +294,8 @@ class ColumnsModel:
                 labels[2 * node], labels[2 * node + 1] = first, second
             elif first >= 0:
                 labels[node] = first
-        tree = decode(features.get, lambda m: labels.get(m, 0), self.problem)
-        return drop_idle_splits(tree, self.problem)
+        tree = decode(features.get, lambda m: labels.get(m, 0), self.columns.problem)
+        return drop_idle_splits(tree, self.columns.problem)
 
     def _best_columns(self, point: Point) -> np.ndarray:
         """Columns of the best tree on the raw features that a point pays for.
@@ -336,7 +331,7 @@ class ColumnsModel:
             return []
         y = np.zeros(len(self.table))
         y[chosen] = 1.0
-        return [(self.model.y, y), *structural_start_values(self.model, self.problem, tree)]
+        return [(self.model.y, y), *structural_start_values(self.model, self.columns.problem, tree)]
 
     def _columns_of(self, tree: Tree, node: int, row: int) -> list[int] | None:
         """Columns of the subtree at `node`, which stands at flow row `row`."""

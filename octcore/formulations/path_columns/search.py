@@ -35,12 +35,9 @@ from octcore.warmstart.amending import first_trees
 
 SEARCH_SECONDS = 10.0
 """Depth three takes two seconds at most on the published sets; a bound is left in any case."""
-ROUNDS = 4
-"""Rows whose price is set one after the other."""
-STEPS = 14
-"""Steps along one price; the last lines usually meet after six."""
-PROMISING = 12
-"""Roots of largest value on which prices are tried."""
+ROUNDS = 4  # rows whose price is set one after the other
+STEPS = 14  # steps along one price; the last lines usually meet after six
+PROMISING = 12  # roots of largest value on which prices are tried
 MOST_SUBSETS = 120  # effort only: a search each
 SLACK, ROUNDING = 1e-7, 1e-14
 """On the scale of counts, and as a share of their sum: far below one row, far above rounding."""
@@ -50,14 +47,10 @@ SLACK, ROUNDING = 1e-7, 1e-14
 class LinearRows:
     """Rows ``sum_i coefficient(class of prediction, kind of row i) >= rhs`` about predictions."""
 
-    kind_of: np.ndarray
-    """Kind of every row, by class and protected groups, shape ``(n_samples,)``."""
-    class_of: np.ndarray
-    """Class of every kind, shape ``(n_kinds,)``."""
-    coefficients: np.ndarray
-    """Whole numbers, shape ``(n_rows, n_classes, n_kinds)``."""
-    rhs: np.ndarray
-    """Shape ``(n_rows,)``."""
+    kind_of: np.ndarray  # kind of every row, by class and protected groups, shape ``(n_samples,)``
+    class_of: np.ndarray  # class of every kind, shape ``(n_kinds,)``
+    coefficients: np.ndarray  # whole numbers, shape ``(n_rows, n_classes, n_kinds)``
+    rhs: np.ndarray  # shape ``(n_rows,)``
 
     @classmethod
     def of(cls, problem: Problem) -> "LinearRows":
@@ -93,8 +86,6 @@ class LinearRows:
 
     def excess(self, predicted: np.ndarray) -> np.ndarray:
         """Left side minus right side for predictions of all rows, shape ``(n_rows,)``."""
-        if not len(self.rhs):
-            return np.zeros(0)
         return self.coefficients[:, predicted, self.kind_of].sum(axis=1) - self.rhs
 
 
@@ -114,8 +105,7 @@ class ColumnsProblem:
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kept columns, and for every encoded column its place among them and its reversal.
 
-        Columns that say the same as another column of the same raw feature are left out, and so
-        are constant ones.
+        Constant columns, and those that say the same as one of their raw feature, are left out.
         """
         X, groups = self.problem.X, self.problem.groups
         place = np.full(X.shape[1], -1)
@@ -184,10 +174,7 @@ class ColumnsProblem:
         return heap(mapped, self.problem.n_features, self.problem.n_classes)
 
     def column_of(self, feature: int) -> tuple[int, bool]:
-        """Column of the space that says the same as an encoded column, and whether reversed.
-
-        The column is -1 where there is none.
-        """
+        """Column of the space that says the same as an encoded one, or -1; whether reversed."""
         return int(self._columns[1][feature]), bool(self._columns[2][feature])
 
 
@@ -196,11 +183,9 @@ class ColumnsSearch:
     """State that the starts and the model share."""
 
     columns: ColumnsProblem
-    incumbent: float = -np.inf
-    """Best count value of a feasible tree."""
+    incumbent: float = -np.inf  # best count value of a feasible tree
     best: Tree | None = None
-    multipliers: np.ndarray = field(init=False)
-    """Prices of the linear rows."""
+    multipliers: np.ndarray = field(init=False)  # prices of the linear rows
     root_bounds: np.ndarray = field(init=False)
     """Bound on the count value of feasible trees by root column of the space."""
     patience: Patience = ENDLESS
@@ -432,13 +417,10 @@ class ColumnsSearch:
 class _Priced:
     """Best trees under prices of the linear rows."""
 
-    value: float
-    """Lagrangian bound over the roots that were looked at."""
+    value: float  # Lagrangian bound over the roots that were looked at
     best: PathTree | None
-    others: tuple[PathTree, ...]
-    """Best trees with the other roots, at depth three."""
-    by_root: np.ndarray | None
-    """Bound by root, at depth three."""
+    others: tuple[PathTree, ...]  # best trees with the other roots, at depth three
+    by_root: np.ndarray | None  # bound by root, at depth three
 
 
 def _optimum(space: ColumnSpace, prices: np.ndarray, roots: np.ndarray) -> _Priced:

@@ -21,10 +21,8 @@ from octcore.tree.tree import Tree
 
 STEPS, WIDER = 24, 8
 """Effort only: most searches for prices, and how often limits grow before the next one."""
-PARTS = 16
-"""Prices are multiples of such a part of the smallest common weight, where they can be."""
-TOLERANCE = 1e-6
-"""Share of the weight by which a bound is below the worth of all trees."""
+PARTS = 16  # prices are multiples of such a part of the smallest common weight, where they can be
+TOLERANCE = 1e-6  # share of the weight by which a bound is below the worth of all trees
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ class Floors:
         return sum((p * self.least[k] for k, p in self.price.items()), start=Fraction(0))
 
 
-FREE = Floors({}, {})
-"""No floor has a price."""
+FREE = Floors({}, {})  # no floor has a price
 
 
 def _of_class(question: Question, k: int) -> np.ndarray:

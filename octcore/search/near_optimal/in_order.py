@@ -22,8 +22,7 @@ from octcore.tree.tree import Split, Tree, midpoints
 
 FIRST_TOLERANCE = Fraction(1, 200)
 """In accuracy; doubled again and again, so that the last set costs most."""
-MOST_VARIANTS = 20_000
-"""Trees that one way to part the rows may stand for."""
+MOST_VARIANTS = 20_000  # trees that one way to part the rows may stand for
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class _Variants:
 
     def __init__(self, instance: Instance, by_labels: bool, by_columns: bool) -> None:
         self.instance, self.by_labels, self.by_columns = instance, by_labels, by_columns
-        self.met: set[bytes] = set()
+        self.X, self.met = np.asarray(instance.question.X), set[bytes]()
         self.same = _same_thresholds(instance) if by_columns else None
         """Columns and values that part the rows as every threshold does."""
 
@@ -130,11 +129,6 @@ class _Variants:
                     places = [int(there[np.argmax(leaf == at)]) for at in sorted(plain[0].labels)]
                 by_leaf = dict(zip(places, labels, strict=True))
                 yield Tree(tree.splits, by_leaf, tree.n_features, tree.n_classes), extra
-
-    @property
-    def X(self) -> np.ndarray:
-        """Rows of the question."""
-        return np.asarray(self.instance.question.X)
 
     def _trees(self, nested: PathTree) -> list[Tree]:
         ways = list(itertools.islice(self._ways(nested), MOST_VARIANTS + 1))

@@ -21,8 +21,7 @@ from octcore.search.univariate.search import suits_bits
 from octcore.search.univariate.table import Inquiry, Table, make_inquiry
 from octcore.tree.tree import Tree, midpoints
 
-LARGEST_COST = 1 << 58
-"""Sums of a few costs stay inside 63 bits."""
+LARGEST_COST = 1 << 58  # sums of a few costs stay inside 63 bits
 LARGEST_DENOMINATOR = 10**9
 """Weights are read as the simplest fraction that rounds to the given double."""
 BORDER = Fraction(1, 10**9)
@@ -172,10 +171,7 @@ def make_instance(
 
 
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
-    """Number the thresholds that part the rows differently.
-
-    `preferred`: (n_columns,) bool, columns whose thresholds stand for equal ones of others.
-    """
+    """Number the thresholds that part the rows differently; those of preferred columns stay."""
     n_columns = len(table.rank)
     sizes = np.array([len(values) - 1 for values in table.values], np.int64)
     is_new = np.arange(sizes.max(initial=0) + 1) < sizes[:, None]
@@ -225,7 +221,6 @@ def _part_alike(table: Table, g: int, s: int, h: int, t: int) -> bool:
 def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:
     """Integer weights of the rows and the weight of one unit.
 
-    `weights`: (n_samples,).
     Raises `TooManyDigitsError` if they have none that is large enough.
     """
     distinct, which = np.unique(np.asarray(weights, float), return_inverse=True)

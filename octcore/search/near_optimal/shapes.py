@@ -18,10 +18,8 @@ from octcore.search.near_optimal.ground import BOTTOM, NO_GRID
 from octcore.search.near_optimal.listing import ROOT, At, Cell, Listing, Side, Sizes, Split, Spot
 from octcore.search.univariate.tree import PathTree
 
-Nested = tuple
-"""``(column, left, right)`` with a column of the table, or ``()`` for a leaf."""
-Place = tuple
-"""Where splits stand: turns on the way ("left", "right"), then the column."""
+Nested = tuple  # ``(column, left, right)`` with a column of the table, or ``()`` for a leaf
+Place = tuple  # where splits stand: turns on the way ("left", "right"), then the column
 LARGEST_KEY = 1 << 62  # of a shape and its errors, in 63 bits
 
 
@@ -142,8 +140,6 @@ class Shapes(Listing):
                 for cell, weight in own.items():
                     target[cell] = target.get(cell, 0) + weight
 
-    # What a kind is
-
     def sizes(self, spot: Spot, kind: int) -> Sizes:
         """Numbers of trees of a shape at a place."""
         if isinstance(spot, Side):
@@ -173,8 +169,6 @@ class Shapes(Listing):
         if level + 1 < len(self.known):
             return (top, *(self._nested(level + 1, side) for side in sides))
         return (top, *(() if side == self.n_columns else (side, (), ()) for side in sides))
-
-    # Counting
 
     def _count(self, graph: TreeGraph, level: Level, gain: bool) -> _Known:
         """Count the trees of the nodes of a level by shape."""

@@ -15,8 +15,7 @@ from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.listing import ROOT, Listing, Sizes, pick, used_exactly
 from octcore.search.univariate.tree import PathTree
 
-LANES = "octcore.search.near_optimal.warm_up:lanes"
-"""The set of compiled kernels."""
+LANES = "octcore.search.near_optimal.warm_up:lanes"  # the set of compiled kernels
 BITS = "octcore.search.near_optimal.warm_up:bits"
 """What comes with it where columns have few thresholds."""
 Phase = Callable[[str, int], None]
@@ -60,10 +59,7 @@ class Conditions:
 
 
 class TreeQuery:
-    """The trees of a graph that meet some conditions: counts, trees in order, draws, shares.
-
-    `groups`: (n_thresholds,) or None, feature of every threshold.
-    """
+    """The trees of a graph that meet some conditions; `groups`: feature of every threshold."""
 
     def __init__(
         self, graph: TreeGraph, asked: Conditions, groups: np.ndarray | None = None
@@ -145,10 +141,7 @@ class TreeQuery:
         return self.listing.draw((*cell, self.everything), source)
 
     def class_shares(self) -> np.ndarray:
-        """Share of the trees by row and predicted class, shape ``(n_rows, n_classes)``.
-
-        Every row of the instance has one line, in the order of the rows.
-        """
+        """Share of the trees by row of the instance and predicted class, (n_rows, n_classes)."""
         base, graph = self._variants(), self.graph
         total = np.zeros((len(self.instance.question.y), self.instance.question.n_classes))
         for v in range(base.shape[1]):

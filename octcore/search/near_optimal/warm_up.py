@@ -11,8 +11,7 @@ from octcore.search.near_optimal.shapes import Shapes
 from octcore.search.near_optimal.tree_set import BITS, LANES, Conditions, TreeQuery
 from octcore.search.univariate.question import Question
 
-ALL = (LANES, BITS)
-"""Every set."""
+ALL = (LANES, BITS)  # every set
 
 
 def compile_part(part: str) -> None:

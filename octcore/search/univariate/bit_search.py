@@ -20,17 +20,13 @@ _BOUND_STEPS = 8
 """In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
 _LARGE = 2_000_000
 """Rows times squared features from which a depth-four search takes more than some 50 ms."""
-_DIVES = 3
-"""How many promising roots are solved first, for a good incumbent early."""
+_DIVES = 3  # how many promising roots are solved first, for a good incumbent early
 _PIECE = 100_000_000
 """Rows times squared features of the passes over pairs in a piece of work, some 2 ms."""
 
 
 class BitSearch:
-    """One run on 0/1 columns.
-
-    `inquiry`: at least one column.
-    """
+    """One run on 0/1 columns, of which the inquiry has at least one."""
 
     def __init__(self, inquiry: Inquiry) -> None:
         self.inquiry = inquiry

@@ -41,18 +41,16 @@ class BitTable:
 def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
     """Make a 0/1 column of every threshold.
 
-    `roots`: (n_columns,) bool, columns that the root may test; of equal thresholds one of theirs
-        stays.
+    `roots`: (n_columns,) bool, columns that the root may test: of equal thresholds theirs stay.
     `smallest`: leaf size that the kernels have to respect.
     """
     column, rank = table.column_and_rank
-    right = (table.rank[column] > rank[:, None]).T.astype(np.uint8)
-    if len(column) == table.n_columns:
-        position = kept = np.arange(len(column))
-    else:
-        kept, position = reduce_columns(right, preferred=roots[column])
+    across = (table.rank[column] > rank[:, None]).astype(np.uint8)
+    position = kept = np.arange(len(column))
+    if len(column) > table.n_columns:
+        kept, position = distinct_columns(across, roots[column])
     t = table
-    rows = make_rows(right[:, kept], t.y, t.weight, t.count, t.n_classes, smallest, t.outvoted)[1]
+    rows = make_rows(across[kept].T, t.y, t.weight, t.count, t.n_classes, smallest, t.outvoted)[1]
     return BitTable(rows, table, kept, position)
 
 
@@ -81,7 +79,10 @@ def make_rows(
         if (weight % copies == 0).all():
             single = np.repeat(has_weight, copies[has_weight])
             layouts.insert(0, (single, (weight // copies)[single]))
-        index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
+        # Words of a typical subset: an eighth of the rows, and one per block, a class and a scale.
+        blocks = (len(np.unique(scale * n_classes + y[index])) for index, scale in layouts)
+        sizes = [len(item[0]) / 256 + n for item, n in zip(layouts, blocks, strict=True)]
+        index, scale = layouts[int(np.argmin(sizes))]
     channel = y[index].astype(np.int64)
     minority = scale * (False if outvoted is None else outvoted[index])
     if smallest > 1 and (weight != count).any():
@@ -113,14 +114,12 @@ def make_rows(
 
 
 def reduce_columns(
-    X: np.ndarray, excluded: np.ndarray | None = None, preferred: np.ndarray | None = None
+    X: np.ndarray, excluded: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Drop excluded, constant, duplicate and complementary columns.
-
-    Of equal ones a preferred one stays, and of several the lowest index.
+    """Drop excluded, constant, duplicate and complementary columns; of equal ones the first stays.
 
     `X`: (n_samples, n_features) values 0 and 1.
-    `excluded`, `preferred`: (n_features,) bool, columns that may not be used; that stay first.
+    `excluded`: (n_features,) bool, columns that may not be used.
     Returns the index of every column that stays, ascending; and for every column the place of the
         one like it among these, -1 for a constant or excluded one.
     """
@@ -131,17 +130,10 @@ def reduce_columns(
     if excluded is not None:
         usable &= ~np.asarray(excluded, bool)
     own = np.flatnonzero(usable)
-    wanted = np.ones(len(own), bool) if preferred is None else preferred[own]
-    chosen, place = distinct_columns(columns[own], wanted)
+    chosen, place = distinct_columns(columns[own], np.ones(len(own), bool))
     position = np.full(len(columns), -1, np.int64)
     position[own] = place
     return own[chosen], position
-
-
-def _packed_size(y: np.ndarray, scale: np.ndarray) -> float:
-    """Estimate the words of a typical subset (an eighth of the rows; a word per block at least)."""
-    blocks = len(np.unique(scale * (y.max(initial=0) + 1) + y))
-    return len(y) / 256 + blocks
 
 
 def _binary_planes(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -72,9 +72,8 @@ class DepthTwo:
         return BestSubtree(float(value) * self._unit, tree, wrong)
 
     def values_by_root(self, mask: np.ndarray, depth: int = 2) -> np.ndarray:
-        """Return the best value with every feature at the root.
+        """Return the best value with every feature at the root, on a mask's rows, at depth 1 or 2.
 
-        `mask`, `depth`: (n_samples,) bool; 1 or 2.
         A root that does not separate the rows has one empty leaf, which is charged too.
         """
         subset = np.flatnonzero(mask[self._order])

@@ -20,8 +20,7 @@ import numpy as np
 
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
-EXACT_IN_SINGLE = 2.0**24
-"""Whole numbers below it are exact in single precision."""
+EXACT_IN_SINGLE = 2.0**24  # whole numbers below it are exact in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +40,7 @@ class Channel:
         return cls(distinct.astype(kind), merged.astype(kind))
 
     def pairs(self, feature: int | None, value: int = 1) -> np.ndarray:
-        """Weight of the rows where two features are 1, with ``feature == value`` if it is given.
-
-        Returns shape ``(n_features, n_features)``; the diagonal holds the single counts.
-        """
+        """Weight of rows where two features are 1; of those with ``feature == value``, if given."""
         X, weights = self.X, self.weights
         if feature is not None:
             here = X[:, feature] == value
@@ -153,8 +149,6 @@ def pair_scores(
 ) -> PairScores:
     """Score all trees of depth two on the rows of `counts`.
 
-    `counts`: rows.
-    `payoff`: see `ColumnSpace.payoff`.
     `root`: the column tested above, None if these rows are all rows and g is the root.
     `with_stumps`: whether there is a level below g.
     """
@@ -204,11 +198,7 @@ class RootScores:
 
 
 def root_scores(space: ColumnSpace, payoff: np.ndarray, roots: np.ndarray) -> Iterator[RootScores]:
-    """Score the trees root by root; depths one and two need one table for all roots.
-
-    `payoff`: see `ColumnSpace.payoff`.
-    `roots`: columns to look at as roots at depth three.
-    """
+    """Score the trees root by root, at depth three for some; else one table serves all roots."""
     if space.depth < 3:
         yield RootScores(None, (pair_scores(space, space.whole, payoff, None, space.depth == 2),))
         return
@@ -267,8 +257,7 @@ def restrict(space: ColumnSpace, columns: np.ndarray) -> ColumnSpace:
 
 MOST_COMPARED = 600
 """Stumps of one node that are compared pair by pair; beyond it only equal ones are merged."""
-SAME = 1e-9
-"""Gains are counts and weights of rows; anything below this is rounding."""
+SAME = 1e-9  # gains are counts and weights of rows; anything below this is rounding
 
 
 class TooManyColumnsError(Exception):
@@ -396,11 +385,7 @@ class ColumnTable:
 
 
 def _undominated(gains: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """Positions that no other position of the same kind equals or exceeds in every gain.
-
-    `gains`: shape ``(n, 1 + n_rows)``; more is better in every entry.
-    `kind`: shape ``(n,)``.
-    """
+    """Positions whose gains no other one of the same kind equals or exceeds in every entry."""
     n, n_gains = gains.shape
     if n < 2:
         return np.arange(n)
@@ -431,12 +416,8 @@ def make_table(
 
     `multipliers`: non-negative prices of the linear rows; any give a valid table, good ones a small
         one.
-    `threshold`: value that some feasible tree is known to have, less a little slack; -inf if none
-        is known.
+    `threshold`: what some feasible tree is known to reach, less a little slack, or -inf.
     `roots`: columns that may be roots of such a tree.
-    `by_raw`: see `ColumnTable`.
-    `most`: largest number of columns.
-    `guard`: raises when the solve must stop.
     Raises `TooManyColumnsError` if there are more than `most`.
     """
     payoff = space.payoff(multipliers)

@@ -22,23 +22,20 @@ from octcore.search.univariate.question import Moment, State
 from octcore.search.univariate.table import Inquiry, Table
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
-ROUND = 4
-"""Columns of one round; a constant, so that the number of threads does not matter."""
+ROUND = 4  # columns of one round; a constant, so that the number of threads does not matter
 LARGE_WORK = {3: 2_000_000, 4: 50_000}
 """Row visits of depth two from which rounds are worth their overhead, by depth."""
 FIRST_STEPS = 24
 """Thresholds that one thread solves before rounds begin: where the rows can be told apart without
 errors, the best tree is often among them."""
-PIECE_SECONDS = 0.03
-"""Time between two reports, where the kernel chooses what to solve."""
+PIECE_SECONDS = 0.03  # time between two reports, where the kernel chooses what to solve
 GROWTH = 2.0
 """How much longer than the last piece the next one may be: the first ones are worth a picture."""
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
 """Integers of the kernels by their bytes, and the largest sum each may hold."""
 MOST_MOMENTS, MOST_COLUMNS = 48, 12
 """Moments that are kept for pictures, and columns of them (effort only: a picture shows eight)."""
-MOST_SPANS = 24
-"""Spans of a column at a moment; of more than these the closest ones become one."""
+MOST_SPANS = 24  # spans of a column at a moment; of more than these the closest ones become one
 
 
 def integer_width(table: Table) -> int:
@@ -93,10 +90,7 @@ def planned(
 
 
 class LaneSearch:
-    """One run on all thresholds.
-
-    `inquiry`: at least one column.
-    """
+    """One run on all thresholds of the inquiry's columns, of which there is at least one."""
 
     def __init__(self, inquiry: Inquiry) -> None:
         self.inquiry = inquiry
@@ -286,12 +280,9 @@ class _Kept:
 
 
 class Moments:
-    """Some moments of the search of one node, evenly spread over its pieces.
+    """Some moments of the search of one node, from now on, evenly spread over its pieces.
 
     Keeping one is a matter of microseconds; what it shows is worked out when somebody asks.
-
-    `inquiry`: what is searched.
-    `node`: searched from now on.
     """
 
     def __init__(self, inquiry: Inquiry, node: Node) -> None:

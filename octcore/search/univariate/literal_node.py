@@ -18,43 +18,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from octcore.search.univariate import literals
 from octcore.search.univariate.bounds import INFINITE, deeper_cost, similar_cost
 from octcore.search.univariate.canonical import canonical_tree
-from octcore.search.univariate.literals import (
-    WIDTH,
-    Terms,
-    close_depth_three,
-    feature_sums,
-    leaf_and_outvoted,
-    make_literals,
-    score_literals,
-    shared_outvoted,
-    split_costs,
-)
+from octcore.search.univariate.literals import WIDTH, Terms
 from octcore.search.univariate.pairs import Rows, make_pairs, pair_scores
 from octcore.search.univariate.subsets import FAR, BitSubsets
 from octcore.search.univariate.tree import Branch, PathTree
 
 _BYTES_PER_PAIR = 92
 """Bytes per squared number of features that a node of depth 4 keeps in its tables."""
-_MEMORY = 300_000_000
-"""Bytes that the kept nodes of one search may take."""
+_MEMORY = 300_000_000  # bytes that the kept nodes of one search may take
 _SHARED_OUT = 1_000_000
 """Rows times features from which the literals of a node are shared out among threads."""
-_NARROW = 44
-"""Features up to which most subsets are met more than once."""
-LATER = -2
-"""Root below a literal whose tree is not known yet, although its cost is."""
-_WHOLE = 0.25
-"""Slack where costs are whole numbers."""
+_NARROW = 44  # features up to which most subsets are met more than once
+LATER = -2  # root below a literal whose tree is not known yet, although its cost is
+_WHOLE = 0.25  # slack where costs are whole numbers
 
 
 @dataclass
 class SearchState:
-    """What all nodes of one search share.
-
-    `threads`: how many threads may work on one node; they change the time and nothing else.
-    """
+    """What all nodes of one search share; its threads change the time and nothing else."""
 
     rows: Rows
     terms: Terms
@@ -129,7 +113,7 @@ class LiteralNode:
         self._trees: dict[tuple[int, int], PathTree] = {}
         self._children: dict[int, LiteralNode] = {}
         self._roots = np.full((2 * n, self.child_length), -1)
-        weight, largest, outvoted, samples = leaf_and_outvoted(
+        weight, largest, outvoted, samples = literals.leaf_and_outvoted(
             rows, subset, len(subset), np.zeros(len(state.pairs.totals), np.int64)
         )
         self.outvoted = float(outvoted)
@@ -151,7 +135,7 @@ class LiteralNode:
             if self.depth == 1:
                 state.pairs.stump[:] = -1
             costs = np.full(WIDTH if state.terms.step else 1, INFINITE)
-            split_costs(state.rows, state.pairs, state.terms, sides, costs)
+            literals.split_costs(state.rows, state.pairs, state.terms, sides, costs)
         state.terms.runs[0] += 1
         self.upper = sides.transpose(1, 0, 2).reshape(2 * n, -1)[:, : self.child_length].copy()
         self.lower = self.upper
@@ -167,7 +151,7 @@ class LiteralNode:
         def score(k: int) -> bool:
             pairs = make_pairs(rows) if k else state.pairs
             child = np.empty_like(self._child) if k else self._child
-            return score_literals(
+            return literals.score_literals(
                 rows, pairs, self.subset, child, state.terms, self.literals, ends[k], ends[k + 1]
             )
 
@@ -179,7 +163,7 @@ class LiteralNode:
     def _start_bounds(self, shallow: "LiteralNode | None") -> None:
         """First bounds on every literal."""
         if shallow is None:
-            self.literals = make_literals(self.n_features, self.state.terms.step)
+            self.literals = literals.make_literals(self.n_features, self.state.terms.step)
             self.complete = self._score_literals()
         else:
             self.literals, self.complete = shallow.literals, shallow.complete
@@ -215,7 +199,7 @@ class LiteralNode:
         # No information, not impossibility: a literal may hold all rows of another one, or leave
         # too few on the other side, and its pair is still reached from the other literal.
         stump[stump >= INFINITE] = 0.0
-        shared = shared_outvoted(rows, self.state.pairs, self.subset, self._child)
+        shared = literals.shared_outvoted(rows, self.state.pairs, self.subset, self._child)
         table = self._deepened(stump, shared.astype(float), 3)
         # Both literals of a pair bound the same rows.
         self.table = np.maximum(table, table.transpose(1, 0, 2), out=stump)
@@ -225,7 +209,7 @@ class LiteralNode:
     def _feature_sums(self, sides: np.ndarray) -> np.ndarray:
         """Costs with every allowed feature at the root, shape (n_features, n_entries)."""
         sums = np.empty((self.n_features, self.length))
-        feature_sums(sides[None], self.state.terms.step, self.allowed, sums)
+        literals.feature_sums(sides[None], self.state.terms.step, self.allowed, sums)
         return sums
 
     @property
@@ -293,10 +277,7 @@ class LiteralNode:
             yield
 
     def tighten(self, f: int, goal: np.ndarray) -> bool:
-        """Raise the bounds of feature ``f`` to ``goal``, or solve both of its sides.
-
-        Returns whether a bound or a cost of a side has changed.
-        """
+        """Raise the bounds of a feature to a goal, or solve both sides; whether any changed."""
         sides, both = [2 * f, 2 * f + 1], slice(2 * f, 2 * f + 2)
         before = self.lower[both].copy(), self.upper[both].copy()
         if self.depth > 2:
@@ -324,7 +305,7 @@ class LiteralNode:
         state = self.state
         if self.depth == 4:
             lower = np.empty(self.child_length)
-            if not close_depth_three(
+            if not literals.close_depth_three(
                 state.rows, state.pairs, self.subset, self._parent, self._child, literal,
                 limit, state.terms, self.literals, self.table, self.known,
                 self.upper[literal], self._roots[literal], lower,

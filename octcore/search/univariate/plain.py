@@ -61,10 +61,7 @@ class Found:
 
 
 class PlainSearch:
-    """Best trees on subsets of the rows of one table.
-
-    `inquiry`: what is searched for.
-    """
+    """Best trees on subsets of the rows of one table."""
 
     def __init__(self, inquiry: Inquiry) -> None:
         self.table, self.depth = inquiry.table, inquiry.question.depth
@@ -88,10 +85,7 @@ class PlainSearch:
         return weight
 
     def pieces(self) -> Iterator[State]:
-        """Search to the end, or until asked to stop.
-
-        Trees of two levels are found at once, and give an incumbent for those of three.
-        """
+        """Search on: trees of two levels, found at once, give an incumbent for those of three."""
         rows = np.arange(len(self.table.y))
         try:
             best = self.solve(rows, min(2, self.depth), self.roots)
@@ -109,10 +103,8 @@ class PlainSearch:
     def solve(
         self, rows: np.ndarray, depth: int, roots: np.ndarray | None = None, grown: bool = True
     ) -> Found:
-        """Best tree of two levels at most on some rows.
+        """Best tree of a depth of two levels at most on some rows.
 
-        `rows`: row numbers, at least one.
-        `depth`: most splits on a path.
         `roots`: columns that the root must test; None where the root is free.
         `grown`: whether the tree is wanted, not its cost alone.
         """

@@ -99,30 +99,22 @@ class Answer:
     subtrees: int = 0  # subtrees solved
     search_seconds: float = 0.0  # wall-clock time, without that of compiling
     plain: bool = False  # whether plain array operations did the search, without compiled kernels
-    recorded: Callable[[], tuple[Moment, ...]] = tuple  # makes `moments`
+    moments: Callable[[], tuple[Moment, ...]] = tuple
+    """Makes what was open while the root was searched, at some moments; none up to depth two, where
+    the root is searched in one go, and on 0/1 columns."""
     by_leaves: tuple[tuple[int, float, Tree], ...] = ()
     """Most leaves, accuracy and the best tree, where it was asked for and found; numbers of leaves
     for which there is no tree are left out."""
-
-    @property
-    def moments(self) -> tuple[Moment, ...]:
-        """What was open while the root was searched, at some moments.
-
-        None up to depth two, where the root is searched in one go, and on 0/1 columns.
-        """
-        return self.recorded()
 
 
 class State:
     """What a search knows so far, in units of weight; it writes here, and yields it now and then.
 
-    `by_column`, `reached`: (n_columns,) lower bound, and least cost found, with every column of the
-        table at the root.
+    `by_column`, `reached`: (n_columns,) lower bound, and least cost found, by column at the root.
     `work`: (2,) int64, subtrees solved, row visits.
     `best`, `lower`: least cost found, and lower bound on every tree that costs less.
     `tree`: the tree of the least cost, in numbers of thresholds of the table.
-    `by_leaves`: most leaves, errors and the best tree for every number of leaves for which there is
-        one; filled where the search had to look at them.
+    `by_leaves`: most leaves, errors and the best tree, where the search had to look at them.
     """
 
     def __init__(self, n_columns: int) -> None:

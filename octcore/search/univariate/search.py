@@ -26,13 +26,11 @@ from octcore.tree.tree import Tree, join_equal_leaves
 
 BEAT_SECONDS, POLL_SECONDS = 0.08, 0.05
 """Longest silence of a search, and time between two looks at the clock, about."""
-QUICK_SECONDS = 0.02
-"""How long a search goes on before it moves to a second thread, about."""
+QUICK_SECONDS = 0.02  # how long a search goes on before it moves to a second thread, about
 QUICK_CELLS = 60_000
 """Rows times columns up to which a first piece of work is short for certain, to depth three; a
 tenth of it for every level more."""
-ROUNDING = 1e-6
-"""Of costs, as a share of what makes two of them differ."""
+ROUNDING = 1e-6  # of costs, as a share of what makes two of them differ
 BITS_EACH, MOST_BITS = 12, 1000
 """Thresholds a column, and in all, up to which pairs of 0/1 columns are counted."""
 

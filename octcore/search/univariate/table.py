@@ -24,16 +24,11 @@ LARGEST_DENOMINATOR = 100_000
 fraction as `SAME_RATIO` in less than one case of a thousand (3e9 fractions up to 1)."""
 MOST_DISTINCT = 1000
 """Weights that are tried as fractions (effort only: more are rounded, as `FLOAT_BITS` says)."""
-HASH_FACTOR = 2**24
-"""Factors of the hash of a column stay below this: its sums are exact."""
-HASH_CELLS = 2**18
-"""Cells that are hashed at once, so that the memory for it stays small."""
-NEAR_CELLS = 2**18
-"""Cells that are sorted at once, so that what is looked up by order stays near."""
-PROBE = 64
-"""Values of a column that tell whether many are equal."""
-SAME = 1e-9
-"""Costs closer than this share of the total weight are equal."""
+HASH_FACTOR = 2**24  # factors of the hash of a column stay below this: its sums are exact
+HASH_CELLS = 2**18  # cells that are hashed at once, so that the memory for it stays small
+NEAR_CELLS = 2**18  # cells that are sorted at once, so that what is looked up by order stays near
+PROBE = 64  # values of a column that tell whether many are equal
+SAME = 1e-9  # costs closer than this share of the total weight are equal
 LARGEST_PENALTY = 2.0
 """A leaf gains an accuracy of 1 at most: beyond this price the best trees are always those with
 fewest leaves.  The search is asked with this one, so that its costs stay exact."""
@@ -259,10 +254,7 @@ def integer_weights(weights: np.ndarray | None, n_samples: int) -> tuple[np.ndar
 
 
 def _common_unit(distinct: np.ndarray) -> float | None:
-    """Largest number of which all weights are whole multiples, None if there is none to speak of.
-
-    Ratios to the smallest weight are tried as fractions.
-    """
+    """Largest number of which all weights are multiples, if any; ratios are tried as fractions."""
     if len(distinct) > MOST_DISTINCT:
         return None
     smallest = float(distinct[0])
@@ -282,10 +274,7 @@ def _common_unit(distinct: np.ndarray) -> float | None:
 
 
 def _usable_columns(X: np.ndarray, question: Question) -> tuple[np.ndarray, np.ndarray]:
-    """Columns that vary and are not forbidden, and their cells, ``(n_columns, n_samples)``.
-
-    Cells are bytes where all of them are 0 or 1, else doubles.
-    """
+    """Columns that vary and are not forbidden, and their cells: bytes where all are 0 or 1."""
     kept = np.arange(X.shape[1])
     if question.forbidden is not None:
         kept = np.flatnonzero(~np.asarray(question.forbidden, bool))

@@ -35,10 +35,7 @@ def count_leaves(tree: PathTree) -> int:
 
 
 def predict(tree: PathTree, X: np.ndarray) -> np.ndarray:
-    """Route rows and return their labels.
-
-    `X`: (n_samples, n_features) binary features.
-    """
+    """Route rows of binary features and return their labels."""
     if isinstance(tree, Leaf):
         return np.full(len(X), tree.label, np.int64)
     left, right = predict(tree.left, X), predict(tree.right, X)

@@ -10,20 +10,15 @@ from octcore.search.univariate.table import make_inquiry
 
 
 def lane_sets(width: int, deep: bool) -> tuple[str, ...]:
-    """Names of the sets of a search over all thresholds.
+    """Names of the sets of a search over all thresholds; `deep` for trees of three levels and more.
 
     `width`: bytes of the integers: 2 serve all tables of up to 32,000 rows without odd weights.
-    `deep`: whether trees of depth three and more are needed as well.
     """
     return tuple(f"{__name__}:lanes-{width}-{part}" for part in ("two", "deeper")[: 1 + deep])
 
 
 def bit_sets(total: int, depth: int) -> tuple[str, ...]:
-    """Names of the sets of a search over 0/1 columns.
-
-    `total`: sum of the weights.
-    `depth`: largest depth of a tree.
-    """
+    """Names of the sets of a search over 0/1 columns, by the sum of the weights and the depth."""
     width = 4 if total < COUNTER_LIMIT else 8
     most = 4 if width == 4 else 3  # subsets are counted in 32 bits only
     parts = ("two", "three", "deeper", "deepest")[: max(1, min(most, depth - 1))]

@@ -39,7 +39,7 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
     max_leaves = (None, 6)[seed % 2]
     question = Question(X, y, 2, 3, min_samples_leaf=1 + seed, max_leaves=max_leaves)
     result = answer(question)
-    moments = result.moments
+    moments = result.moments()
     assert result.status == "optimal"
     assert not moments[-1].open
     for before, after in itertools.pairwise(moments):
