@@ -53,13 +53,11 @@ def _count_top(bits, f, both, total, right, cost, terms, budget, sides, cells):
 def count_bottom(bits, masks, budgets, usable, leaves, stands, apart, terms, grid, cells, node):
     """Count the trees of depth two of subsets, and list their cells.
 
-    `bits`, `masks`: see `octcore.search.univariate.subsets`.
     `usable`: (n_thresholds,) uint8, thresholds that may be at the top.
-    `budgets`, `leaves`, `stands`: as for `octcore.search.near_optimal.combining.count_level`.
+    `budgets`, `leaves`, `stands`, `cells`: as for `combining.count_level`.
     `apart`: whether the cells of the leaf are those of a node by itself, before the others.
     `grid`: (places, leaves, n_errors, n_variants), empty; with more than one place, the trees are
         those of a node for every column of the table at the top.
-    `cells`: see `octcore.search.near_optimal.combining.list_cells`.
     `node`: number of the first subset.
     """
     n, n_channels = len(bits.across), len(bits.pairs.totals)

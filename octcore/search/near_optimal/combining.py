@@ -12,8 +12,7 @@ from octcore.numerics.kernels import inner, kernel
 ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
 """What is asked: counts, the least cost alone, predictions, how many trees of one cell every split
 has at its top, or counts by shape."""
-FIRST_SIZE = 1 << 10
-"""Room for cells or keys at first."""
+FIRST_SIZE = 1 << 10  # room for cells or keys at first
 FACTOR = 0x1E3779B97F4A7C15
 """Odd, and without a pattern: the upper bits of its multiples tell neighbours apart."""
 

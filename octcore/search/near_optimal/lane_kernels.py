@@ -31,12 +31,9 @@ from octcore.search.univariate.intrinsics import lanes_of
 from octcore.search.univariate.lane_rows import class_weights, count_rows, restrict, sum_and_most
 from octcore.search.univariate.lanes import pass_over
 
-EACH = 4
-"""Lanes of a pack for one column, while there are others."""
-FAR = 1 << 60
-"""Cost of what cannot be."""
-CLOSED, OPEN, SOLVED = range(3)
-"""What is known of a split."""
+EACH = 4  # lanes of a pack for one column, while there are others
+FAR = 1 << 60  # cost of what cannot be
+CLOSED, OPEN, SOLVED = range(3)  # what is known of a split
 
 
 class Splits(NamedTuple):
@@ -167,9 +164,7 @@ def _subset(rows, keep):
 def open_subset(rows, keep, terms, usable):
     """List the splits of a subset that test a usable column, all open.
 
-    `rows`: of the table.
-    `keep`: (n_rows,) uint8, which of them the subset has.
-    `usable`: (n_columns,) uint8, columns that may be tested.
+    `keep`, `usable`: (n_rows,) and (n_columns,) uint8, rows of the subset, columns to be tested.
     Returns the splits, and the errors of a leaf, -1 where it has too few rows.
     """
     nothing = np.empty((2, 1, 1), np.int64)
@@ -474,8 +469,7 @@ def _find_stumps(rows, i, terms, pack, sides, by_column):
 def fill_cells(leaf, cost, terms, budget, sides, cells, n_columns):
     """List the cells on both sides of a split, a leaf and the splits found, and clear these.
 
-    `leaf`, `cost`: (2,) errors of a leaf and least costs.
-    `n_columns`: where splits were found by column; else 0.
+    `leaf`, `cost`: (2,) errors of a leaf and least costs; `n_columns`: 0 unless found by column.
     """
     found, n = sides.found, 0
     for s in range(2):

@@ -13,8 +13,7 @@ from numba.core import cgutils
 
 from octcore.search.univariate.intrinsics import INDEX, Emitter, fixed, intrinsic
 
-TILE = 4
-"""Root features whose pairs with a vector of others are counted together."""
+TILE = 4  # root features whose pairs with a vector of others are counted together
 
 
 def _pack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

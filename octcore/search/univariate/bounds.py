@@ -6,8 +6,7 @@ and rows are weighted.
 
 from octcore.numerics.kernels import inner
 
-INFINITE = 1e300
-"""Cost of a tree that cannot be."""
+INFINITE = 1e300  # cost of a tree that cannot be
 
 
 def deeper_cost(outvoted, price, leaves):

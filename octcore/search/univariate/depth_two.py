@@ -27,8 +27,7 @@ from octcore.search.univariate.lane_rows import (
 )
 from octcore.search.univariate.lanes import pass_over
 
-NO_ROOT = -1
-"""Column of a plan, or of a place, that has none."""
+NO_ROOT = -1  # column of a plan, or of a place, that has none
 LANES_EACH = 4
 """Lanes of a pack for one column, while there are others: what is learned from a few thresholds
 leaves so many fewer open that packs of one column alone would be more than twice as many."""
@@ -309,10 +308,7 @@ def still_open(columns, s, target, lanes):
 
 @inner()
 def solve_pack(rows, terms, total, usable, leaves, smallest, columns, lanes, best, cutoff, plan):
-    """Solve a pack of thresholds.
-
-    Returns the cost of the best tree; `plan` tells its root if it is a new one.
-    """
+    """Solve a pack of thresholds; returns the least cost, whose root `plan` tells if it is new."""
     n_classes, price, slack = terms.n_classes, terms.price, terms.slack
     n_rows = count_rows(rows) if smallest > 1 else np.int64(0)
     target = min(best, cutoff) - slack

@@ -60,10 +60,7 @@ def fixed(index: int) -> Any:
 
 
 class Emitter:
-    """Writes vector instructions for one integer type.
-
-    `typed`: which argument is an array of these integers.
-    """
+    """Writes vector instructions for one integer type, that of the array argument `typed`."""
 
     def __init__(
         self, context: Any, builder: Any, signature: Any, arguments: Any, typed: int

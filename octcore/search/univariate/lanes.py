@@ -165,10 +165,7 @@ def more_classes(
 
 @part()
 def pass_over(sequence, y, signed, masks, rows, room, is_binary, counted, smallest):
-    """One pass over a sorted column: weights and copies of `rows`, everything else in `room`.
-
-    `signed`: of two classes, the signed weights in the order of the column.
-    """
+    """One pass over a sorted column, with the signed weights of two classes in its order."""
     out, copies, sizes = room.out, rows.copies, room.sizes
     if is_binary and counted:
         two_classes(sequence, masks, signed, out, copies, sizes, smallest)

@@ -19,8 +19,7 @@ from octcore.search.univariate.bounds import INFINITE, deeper, similar
 from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import end_of_block, filter_rows, pack, pair_scores
 
-WIDTH = 4
-"""Leaves of a tree of depth two, and entries of its vector."""
+WIDTH = 4  # leaves of a tree of depth two, and entries of its vector
 
 
 class Terms(NamedTuple):
@@ -84,10 +83,7 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
 
 @kernel()
 def shared_outvoted(rows, pairs, subset, child):
-    """Weight of the outvoted rows of two literals, shape (n_literals, n_literals).
-
-    `child`: room for as many rows as the subset has.
-    """
+    """Weight of the outvoted rows that two literals share; `child` has room for all rows."""
     n, n_outvoted, lanes = len(rows.columns), 0, pairs.own.shape[1]
     for row in subset:
         child[n_outvoted] = row
@@ -189,10 +185,7 @@ def add_sides(values, a, left, right, step, sums):
 
 @kernel()
 def feature_sums(values, step, allowed, sums):
-    """Fill (n_features, n_leaves) costs with every allowed feature at the root.
-
-    ``values`` (1, n_literals, .) are those of the sides.
-    """
+    """Fill (n_features, n_leaves) costs with every allowed feature at the root, from the sides'."""
     for f in range(len(allowed)):
         if allowed[f]:
             add_sides(values, 0, 2 * f, 2 * f + 1, step, sums[f])

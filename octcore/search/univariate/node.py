@@ -39,13 +39,7 @@ class Node(NamedTuple):
 
 @kernel()
 def open_node(rows, price, depth, leaves, smallest):
-    """State of a node of which nothing is known yet.
-
-    `price`: of a leaf.
-    `depth`: most splits on a path, 3 or more.
-    `leaves`: most leaves, 4 or more.
-    `smallest`: rows that every leaf must have.
-    """
+    """State of a node of depth three and four leaves or more, of which nothing is known yet."""
     n_columns, m = rows.sequence.shape
     n_rows, n = count_rows(rows), np.int64(0)
     # Shares of the leaves that use all of them are enough: fewer leaves are trees of these, too.
@@ -127,10 +121,7 @@ def proven(node, best, cutoff, slack):
 
 @inner()
 def choose_threshold(node, way, target):
-    """Middle of the open run around the best threshold of a way, and half the run's weight.
-
-    The threshold is -1 where none is open.
-    """
+    """Middle of the open run around the best threshold of a way, or -1; half the run's weight."""
     a, z = node.start[way], node.start[way + 1]
     low = a
     for j in range(a, z):

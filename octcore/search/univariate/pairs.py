@@ -34,26 +34,19 @@ class Rows(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Scratch and results of one pass over the feature pairs.
-
-    ``leaf`` and ``stump`` have shape (2, n_features): the most samples classified correctly on side
-    0 or 1 of a root feature by one leaf, or by one more split; -1 marks "not possible". ``ones``
-    has the weight on side 1 of every feature and ``totals`` the weight per channel.  ``compact``
-    has the same of the features that vary, leaves first; ``own`` (2 * width, lanes) the best splits
-    beside a feature by place in a vector, for both sides.
-    """
+    """Scratch and results of one pass over the feature pairs."""
 
     words: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
     ones_by_channel: np.ndarray
-    totals: np.ndarray
+    totals: np.ndarray  # weight per channel
     active: np.ndarray
-    compact: np.ndarray
-    own: np.ndarray
-    ones: np.ndarray
-    leaf: np.ndarray
-    stump: np.ndarray
+    compact: np.ndarray  # leaf and stump of the features that vary
+    own: np.ndarray  # (2 * width, lanes) best splits beside a feature by place in a vector
+    ones: np.ndarray  # weight on side 1 of every feature
+    leaf: np.ndarray  # (2, n_features) most samples right on side 0 or 1 by a leaf; -1: impossible
+    stump: np.ndarray  # (2, n_features) the same by one more split
 
 
 def padded(n_features: int, word: np.dtype) -> int:

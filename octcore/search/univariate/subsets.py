@@ -21,14 +21,10 @@ from octcore.search.univariate.intrinsics import shared_bits
 from octcore.search.univariate.lane_rows import ascending
 from octcore.search.univariate.pairs import Pairs, Rows, make_pairs, pair_scores
 
-FAR = 1 << 60
-"""Cost of what cannot be."""
-MOST_BYTES = 200_000_000
-"""Size of the table of known subsets, which is emptied beyond it."""
-FIRST_SIZE = 1 << 10
-"""Places of the table at first."""
-NEW = -2
-"""Place of a subset whose splits were not looked at yet."""
+FAR = 1 << 60  # cost of what cannot be
+MOST_BYTES = 200_000_000  # size of the table of known subsets, which is emptied beyond it
+FIRST_SIZE = 1 << 10  # places of the table at first
+NEW = -2  # place of a subset whose splits were not looked at yet
 
 
 class Bits(NamedTuple):
@@ -235,13 +231,9 @@ def _begin(bits, stack, level):
 
 @inner()
 def _bound_side(bits, mask, depth, shallow, low, there, f, side, known):
-    """Bound the cost of a side by what is known of it.
+    """Bound the cost of a side, whose trees have the depth, by what is known of it.
 
-    A tree that is deeper than one has at least three leaves.
-
-    `depth`: of the trees there.
-    `shallow`: (2, n_thresholds) least costs of trees of depth one.
-    `low`: (2, n_thresholds) bounds on the costs of sides.
+    `shallow`, `low`: (2, n_thresholds) least costs of depth one, and bounds.
     `there`: room for the rows of the side.
     """
     part_rows(bits, mask, f, side, there)
@@ -275,7 +267,6 @@ def _spread(bits, stack, level, cost, is_scored):
 def _least(bits, stack, depth, room, known):
     """Least cost of the subset at the bottom of the stack, exact if it is at most the room.
 
-    `depth`: two or more.
     Returns it, else a lower bound, and the table of what is known.
     """
     level, cost = 0, 0
@@ -450,7 +441,6 @@ class BitSubsets:
 
     A subset has all or none of the rows that are equal in all columns: who is outvoted is known.
 
-    `rows`: every row counts.
     `place`: (n_thresholds,) column that a threshold belongs to; those of a column stand together,
         ascending.
     `unit`, `price`: whole-number cost of an error of weight one and of a leaf.
