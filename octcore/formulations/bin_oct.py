@@ -141,7 +141,7 @@ class BinOCT:
         problem = self.problem
         return TreeSets(self.rows, list(self.thresholds), problem.depth, problem.n_classes)
 
-    @property
+    @cached_property
     def bits(self) -> range:
         """Bits of a threshold index, the most significant first."""
         longest = max((len(values) for values in self.thresholds.values()), default=1)
@@ -154,7 +154,7 @@ class BinOCT:
         n, classes, leaves, branch = len(sets.I), len(sets.K), len(sets.L), len(sets.B)
         per_depth = leaves // 2 * sets.depth  # terminals below one side, over all nodes
         held = [stop - start for j in self.thresholds for *_, start, stop in self._ranges(j)]
-        blocks, members = sum(map(np.count_nonzero, held)), sum(int(each.sum()) for each in held)
+        blocks, members = (int(sum(map(op, held))) for op in (np.count_nonzero, np.sum))
         splits, tests = branch * (len(sets.columns) + bits), blocks * branch
         return ModelSize(
             rows=tests + n + leaves * (classes + 1) + branch,
