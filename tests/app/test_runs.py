@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server import history, jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
+from dashboard.views.runs import history_table
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
 from octcore.engines.events import Event
@@ -49,6 +50,15 @@ def test_own_runs_are_listed_and_those_of_others_are_not(server, iris):
     assert "run 1" in shown(app)
     linked = open_page("runs", run=foreign)
     assert "secret name" in shown(linked)
+
+
+def test_a_run_with_an_infinite_date_is_listed_without_one():
+    dated, undated = (JobView("a", "a", {}, "done", submitted=at) for at in (1.5e9, float("inf")))
+    column = history_table.history_frame([dated, undated])["started (UTC)"]
+    assert str(column[0]).startswith("2017-07-14 02:40:00")
+    assert column.isna().tolist() == [False, True]
+    assert history_table.when(dated.submitted) == "2017-07-14 02:40:00"
+    assert history_table.when(undated.submitted) == "on an unknown day"
 
 
 def test_storage_is_shown(server, iris):

@@ -1,7 +1,6 @@
 """The list of runs, any number of them selected: to open, compare, rename, export, delete."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -38,7 +37,13 @@ def name_of(entry: JobView) -> str:
 
 def when(created: float) -> str:
     """Day and time in UTC, as the server does not know the zone of the browser."""
-    return datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    moment = _moments(created)
+    return "on an unknown day" if moment is pd.NaT else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _moments(seconds: Any) -> Any:
+    """Moments in UTC; no date where a damaged file of runs holds none."""
+    return pd.to_datetime(seconds, unit="s", utc=True, errors="coerce")
 
 
 def state_words(entry: JobView) -> str:
@@ -61,7 +66,7 @@ def history_frame(entries: Sequence[JobView]) -> pd.DataFrame:
             "leaves": facts["n_leaves"],
             "gap": [text.gap(entry.summary.get("gap")) for entry in entries],
             "seconds": facts["seconds"],
-            "started (UTC)": [datetime.fromtimestamp(e.submitted, UTC) for e in entries],
+            "started (UTC)": _moments([entry.submitted for entry in entries]),
             "data": [text.printable(e.summary.get("data") or "–", 40) for e in entries],
             "what differs": list(differences([entry.settings for entry in entries])),
         }
