@@ -12,6 +12,7 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch, _optimum
 from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.program import ENDLESS
 from octcore.search.univariate.columns import pair_scores, whole_leaf
 from tests.brute import best_objective, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import (
@@ -82,7 +83,7 @@ def test_prices_bound_every_feasible_tree_by_its_root():
         problem = constrained_problem("statistical_parity", seed, "path-columns")
         objective = UnivariateObjective(problem)
         search = ColumnsSearch(ColumnsProblem(problem, objective))
-        list(search.trees())
+        list(search.trees(ENDLESS))
         assert search.best is not None
         assert objective.evaluate(search.best) is not None
         best = best_objective(problem, objective.evaluate)

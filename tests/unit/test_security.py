@@ -269,14 +269,20 @@ def test_the_server_listens_at_home_only_and_limits_uploads() -> None:
 
 
 LOADED = """
-import runpy, sys
+import contextlib, runpy, sys
 from streamlit import config
 from streamlit.web import bootstrap
+
+@contextlib.contextmanager
+def loaded(_):
+    yield
+    sys.exit(0)
 
 def ready(script, *_):
     bootstrap._fix_sys_path(script)
     import streamlit
-    streamlit.navigation = lambda *_, **__: sys.exit(0)
+    streamlit.navigation = lambda *_, **__: None
+    streamlit.spinner = loaded
     runpy.run_path(script)
 
 bootstrap.run = ready

@@ -100,7 +100,7 @@ def test_the_start_is_asked_for_and_taken_up():
         lambda: offers.pop() if offers else None,
     )
     start = offers[0].tolist()
-    result = HighsModel(compile_model(long_knapsack())).run(SolverSettings(20.0), hooks)
+    result = HighsModel(compile_model(long_knapsack())).run(SolverSettings(200.0), hooks)
     assert result.status is SolverStatus.OPTIMAL
     assert seen[0] == start
 
