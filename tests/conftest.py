@@ -32,12 +32,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if is_whole and not hasattr(session.config, "workerinput"):
-        from octcore.formulations.shared.separation import chains
         from octcore.numerics import kernels
-        from octcore.search.assignment import search as assignment
         from octcore.search.margot import search as routing
 
-        for names in (routing.ALL, (*_SEARCHES, *assignment.ALL, *chains.ALL)):
+        for names in (routing.ALL, _SEARCHES):
             if not kernels.are_ready(*names):
                 kernels.prepare_later(*names)
 

@@ -21,10 +21,8 @@ FIXED = {
 }
 """The same 2,000 cases in every slow run; cases of models and planes take longer."""
 SHORT = 16
-"""What the ordinary tests try: the first sixteenth of them."""
-FRESH_SECONDS = 4.0
-FRESH_SECONDS_OF_CI = 10.0
-LONG_SECONDS = 3600.0
+"""What comes with browsers and processes: the first sixteenth of them."""
+FRESH_SECONDS, LONG_SECONDS = 10.0, 3600.0
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +31,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", [SHORT, *later(1)])
 @pytest.mark.parametrize("subject", FIXED)
@@ -44,14 +43,8 @@ def test_fixed_cases(subject: str, part: int) -> None:
     assert tally.is_clean, "\n".join([*failures, tally.report()])
 
 
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        FRESH_SECONDS,
-        pytest.param(FRESH_SECONDS_OF_CI, marks=pytest.mark.long),
-        *later(LONG_SECONDS),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [FRESH_SECONDS, *later(LONG_SECONDS)])
 def test_fresh_cases(seconds: float) -> None:
     seed = int(os.environ.get("FUZZ_SEED", time.time()))
     print(f"seed {seed}")

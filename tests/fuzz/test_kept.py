@@ -7,7 +7,11 @@ import pytest
 from tests.fuzz import check
 from tests.fuzz.kept import CASES
 
-WIDE = {"sums-beyond-sixteen-bits", "sums-of-fifty-bits"}
+WIDE = {
+    "sums-beyond-sixteen-bits", "sums-of-fifty-bits", "a-solver-misses-less-than-its-tolerance",
+    "a-light-row-hides-behind-a-heavy-one", "optimum-as-large-as-the-tolerance",
+    "margins-missed-by-rounding-at-a-price-of-a-million",
+}  # fmt: skip
 """Cases for which kernels are compiled that others do without."""
 
 

@@ -248,6 +248,7 @@ def test_a_change_is_worth_what_it_is_taken_for(kind: str) -> None:
         assert not kept or found[2] == pytest.approx(min(kept), abs=1e-7), (number, kept)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_keep_everything_and_rise(kind: str) -> None:

@@ -11,11 +11,11 @@ from octcore.engines.base import Outcome
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.root_values import SLACK, RootValues
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.numerics import kernels
 from octcore.program import Problem
-from octcore.search.univariate.warm_up import ALL
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves
+
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 SAME = 1e-9
 SIDE = [
@@ -28,12 +28,6 @@ SIDE = [
     {"min_recall": {1: 0.5}},
     {"statistical_parity": {"attribute": "group", "max_gap": 0.1}},
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    """Compile once: the time limits of the tests are for solving."""
-    kernels.require(*ALL)
 
 
 def make(seed: int, depth: int, constraints=None, formulation="accelerated-bend-oct", **params):

@@ -122,6 +122,7 @@ def test_a_guard_that_raises_ends_the_building(key):
         program.build(guard)
 
 
+@pytest.mark.long
 def test_class_cuts_are_violated_by_the_point_and_cut_off_no_tree():
     found = 0
     for seed in range(SEED, SEED + 12):
@@ -228,6 +229,7 @@ def test_pruning_removes_splits_that_do_not_pay():
     assert sizes[-1] == 1
 
 
+@pytest.mark.long
 def test_the_weakest_link_is_that_of_all_links_counted_anew():
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -59,7 +59,7 @@ def test_oct_h_starts_with_a_bound_above_zero(sample, least):
     ("key", "params"),
     [
         ("s-oct", {"cuts": "baseline"}),
-        ("s-oct", {"cuts": "benders-all-10"}),
+        pytest.param("s-oct", {"cuts": "benders-all-10"}, marks=pytest.mark.long),
         ("oct-h", {"alpha": 0.01}),
         ("oct-h", {"alpha": 0.01, "shattering_cuts": True}),
     ],

@@ -13,6 +13,8 @@ from octcore.search.assignment.search import AssignmentProblem, AssignmentSearch
 from octcore.tree.tree import Tree
 from tests.unit.search.assignments import by_enumeration, small_problem
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 
 def _bound(search: AssignmentSearch) -> float:
     for _ in search.run():

@@ -5,6 +5,8 @@ import pytest
 
 from octcore.search.assignment.search import AssignmentProblem, AssignmentSearch
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 
 @pytest.mark.parametrize("price", [1e-12, 1e-3])
 def test_prices_next_to_nothing_need_no_memory(price: float):

@@ -13,6 +13,8 @@ from octcore.search.assignment.few_columns import NONE, sparse_rows, trees_withi
 STRIP = 0.04
 N, P, K = 6, 2, 3
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 
 def _has_strip(left: np.ndarray, right: np.ndarray) -> bool:
     """Whether a plane of 1-norm 1 keeps all rows at the distance STRIP."""

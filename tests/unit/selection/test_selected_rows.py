@@ -135,6 +135,7 @@ def test_wrong_settings_are_refused():
         solve_selected(_blobs(20), rounds=0)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("rule", ["hull", "balanced"])
 def test_trees_from_selected_rows_are_judged_on_all(rule):

@@ -17,6 +17,8 @@ from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import NotProvenError
 from tests.unit.search.assignments import by_enumeration, small_problem
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 BOX = 1e5
 GAP = 0.15
 PROBLEMS = ("margins", "three classes", "two levels", "a clearance", "columns", "columns below")

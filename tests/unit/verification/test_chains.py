@@ -15,6 +15,8 @@ from octcore.verification.checking import claim_of
 from octcore.verification.oblique import fewest_errors
 from tests.unit.verification.restated import only_bound, restated
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 
 @pytest.fixture(scope="module")
 def run():

@@ -74,6 +74,7 @@ def test_proven_runs_are_confirmed() -> None:
             assert found.optimum == pytest.approx(run.objective, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_tree_that_is_next_to_optimal_is_refuted() -> None:
     for number in range(N_CASES):
         run = case(number)
@@ -149,6 +150,7 @@ def test_a_split_that_costs_more_than_it_gains_is_not_optimal() -> None:
     assert found.optimum == pytest.approx(0.7)
 
 
+@pytest.mark.long
 def test_what_a_solver_misses_by_its_tolerance_is_not_verified() -> None:
     data = Dataset.from_arrays([[1, 0], [1, 0], [0, 1]], [0, 0, 1])
     weights = np.array([0.008683454854286217, 0.5743939704055729, 0.0003858574579745582])
@@ -176,6 +178,7 @@ def test_a_price_next_to_that_of_a_row_is_no_tie(key: str, less: float) -> None:
         assert run.objective == pytest.approx(1 - 2 * price, abs=1e-12)
 
 
+@pytest.mark.long
 def test_a_tree_within_the_tolerance_is_not_verified_beside_a_better_one() -> None:
     """One optimum at most is proven and verified: what the search took for equal is said."""
     data = Dataset.from_arrays([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])

@@ -155,6 +155,7 @@ def test_what_is_said_of_a_big_m_is_held_against_the_rows(key: str, engine: str)
         assert forged.verify().status == "refuted"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("least", "bound"), [(1, 1 / 3 + 0.4), (2, 1 / 3 + 0.4), (3, 0.8)])
 def test_leaves_of_a_stump_of_oct_h_hold_rows(least: int, bound: float) -> None:
     """One column gets one row wrong beside two of the last three, two columns none."""
@@ -168,6 +169,7 @@ def test_leaves_of_a_stump_of_oct_h_hold_rows(least: int, bound: float) -> None:
     assert run.objective >= bound - 1e-9
 
 
+@pytest.mark.long
 def test_a_limit_on_leaves_that_is_not_replayed_is_named() -> None:
     """One row of eight is of the other class, and would be a leaf of its own."""
     data = Dataset.from_arrays(np.arange(8.0)[:, None], [1, 0, 0, 0, 0, 0, 0, 0])
@@ -181,6 +183,7 @@ def test_a_limit_on_leaves_that_is_not_replayed_is_named() -> None:
     assert "a cheaper tree that does not count, as a leaf holds too few rows" in found.statement
 
 
+@pytest.mark.long
 def test_three_leaves_of_oct_h_are_two_levels() -> None:
     data = Dataset.from_arrays(np.arange(6.0)[:, None], [0, 0, 1, 1, 0, 0])
     params, limits = {"alpha": 0.01, "start_seconds": 0.1}, {"min_samples_leaf": 2}

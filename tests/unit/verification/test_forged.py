@@ -169,6 +169,7 @@ def _cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.usefixtures("_cases")
 @pytest.mark.parametrize("key", STAGED)

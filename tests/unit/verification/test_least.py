@@ -127,6 +127,7 @@ def draw(rng: np.random.Generator) -> Asked:
     )
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [0, *later(*range(1, 8))])
 def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(

@@ -10,6 +10,8 @@ from octcore.warmstart.points import count_classes
 from tests.referee.oblique import Separating, Undecided
 from tests.stages import later
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 
 def bound_of(X, y, weights, depth, gap):
     points = count_classes(X, y, weights, int(y.max()) + 1)
