@@ -6,6 +6,8 @@ from scipy.optimize import linprog
 
 from octcore.numerics.margin_simplex import MarginRows, add_row, copy_program, new_programs
 
+pytestmark = pytest.mark.long  # kernels are compiled that other tests do without
+
 
 def _data(seed: int, n: int, p: int, missing: float, norm: float) -> tuple[MarginRows, np.ndarray]:
     rng = np.random.default_rng(seed)

@@ -121,6 +121,7 @@ def test_random_ties_cut_off_what_canonical_ties_keep():
     assert slack(rows, flat_point(second, layout, instance)).min() < -0.5
 
 
+@pytest.mark.long  # kernels are compiled that other tests do without
 def test_near_ties_cut_off_no_optimal_tree() -> None:
     """Two splits that each gain next to nothing, and together more: parts agree with the whole."""
     X = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 1]], np.uint8)

@@ -13,6 +13,9 @@ from octcore.search.univariate.tree import Branch, Leaf
 from tests.enumeration import best_tree, tree_value
 from tests.unit.search.univariate.depth_two_reference import reference_scores
 
+WIDE = pytest.param(2**26, marks=pytest.mark.long)
+"""A weight for which kernels are compiled that others do without."""
+
 
 def random_set(
     rng: np.random.Generator, n_features: int = 3, n_classes: int = 3
@@ -139,7 +142,7 @@ def brute_force_scores(X, y, weight, count, n_classes, smallest) -> tuple[np.nda
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 49])
-@pytest.mark.parametrize("heavy", [1, 2**26])
+@pytest.mark.parametrize("heavy", [1, WIDE])
 def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) -> None:
     """Widths about whole vectors, rows about whole words, and columns that do not vary."""
     rng = np.random.default_rng(n_features)
@@ -168,7 +171,7 @@ def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) 
 
 
 @pytest.mark.parametrize("n_features", [1, 17, 33])
-@pytest.mark.parametrize("heavy", [1, 2**26])
+@pytest.mark.parametrize("heavy", [1, WIDE])
 def test_outvoted_rows_of_two_literals(n_features: int, heavy: int) -> None:
     """Of a part of the rows, with a channel that counts them."""
     rng = np.random.default_rng(n_features)
