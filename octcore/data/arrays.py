@@ -207,16 +207,21 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 
 def prepare_rows(
-    frame: pd.DataFrame, columns: Sequence[Column], missing_marks: Collection[str] = MISSING_MARKS
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    missing_marks: Collection[str] = MISSING_MARKS,
+    needed: Collection[Column] | None = None,
 ) -> pd.DataFrame:
     """Return the feature columns of `frame`, typed as `columns` say (see `Dataset.prepare`).
 
     `missing_marks` are the texts that stand for a missing value in files.
+    `needed`: columns that are looked at, all by default; the others are made up.
     """
-    frame = as_meant(frame, columns)
+    needed = columns if needed is None else needed
+    frame = as_meant(frame, needed)
     names = [str(name) for name in frame.columns]
-    prepared: dict[str, npt.NDArray[np.float64] | pd.Series] = {}
-    for column in columns:
+    prepared: dict[str, Any] = {c.name: c.levels[0] if c.levels else 0.0 for c in columns}
+    for column in needed:
         position = names.index(find_column(column.name, names))
         values = frame.iloc[:, position]
         prepared[column.name] = (

@@ -63,6 +63,8 @@ _DATE = re.compile(
     r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"
 )
 """Year first or last, of 26-03-04 nobody knows; a time of the day does not count."""
+_VERSION = re.compile(r"(?:[1-9]|1[0-2])\.[1-9]\d?\.[1-9]\d")
+"""Of a day of the month, too, but dates have days after the twelfth, or zeros in front of some."""
 DATE_PARTS = ("year", "month", "weekday")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SMALL = re.compile(r"[+-]?\d{1,3}", re.ASCII)
@@ -220,11 +222,16 @@ def detect_format(texts: Sequence[str], delimiter: str, has_commas: bool = False
     for number_format in ("decimal-comma", "thousands-space", *["accounting"] * has_above):
         if all(MARKED[number_format][0].fullmatch(text) for text in odd):
             return number_format
-    return _dressed_format(texts, delimiter, has_commas) or detect_date(texts)
+    return _dressed_format(texts, delimiter, has_commas) or detect_date(texts, are_meant=False)
 
 
-def detect_date(texts: Sequence[str]) -> str | None:
-    """Return ``date:`` with first day and order if all texts are dates, or None."""
+def detect_date(texts: Sequence[str], are_meant: bool = True) -> str | None:
+    """Return ``date:`` with first day and order if all texts are dates, or None.
+
+    `are_meant`: whether texts that may be versions such as 1.2.10 are dates by the user's word.
+    """
+    if not are_meant and all(map(_VERSION.fullmatch, texts)):
+        return None
     # Whether 03/04/2026 starts with the day or the month, values tell that can be one only.
     firsts = (re.match(r"(\d{1,2})/\d{1,2}/\d\d", text) for text in texts)
     order = "dmy" if any(first and int(first[1]) > 12 for first in firsts) else "mdy"

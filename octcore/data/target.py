@@ -158,7 +158,7 @@ def _can_hold_classes(column: RawColumn, delimiter: str) -> bool:
     many = n_distinct > MOST_CLASSES
     if n_distinct < 2 or (many and (_is_numeric(column, delimiter) or 2 * n_distinct > n_rows)):
         return False
-    return detect_date(_present(column)) is None
+    return detect_date(_present(column), are_meant=False) is None
 
 
 def _gaps(column: RawColumn) -> float:

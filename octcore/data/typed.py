@@ -12,6 +12,7 @@ from octcore.data.findings import Finding, column_refused, count, info, listing,
 from octcore.data.numbers import (
     INFINITE,
     PLAIN,
+    detect_date,
     detect_format,
     first_rounded,
     format_number,
@@ -117,8 +118,11 @@ def type_column(
         strays = [i for i in texts if not _has_digit(values[i])]
         rest = sorted({*present.tolist()}.difference(words, strays))
         if len(strays) < len(texts):
-            found = detect_format([values[index] for index in rest], delimiter, has_commas)
-            read = np.nan if found is None else parse([values[index] for index in rest], found)
+            texts_left = [values[index] for index in rest]
+            found = detect_format(texts_left, delimiter, has_commas)
+            if wanted == "numeric":
+                found = found or detect_date(texts_left)
+            read = np.nan if found is None else parse(texts_left, found)
             if found is None or np.isnan(read).any():
                 return _mixed_or_text(raw, numbers, missing, texts, words, lines, wanted)
             number_format, numbers[rest] = found, read

@@ -208,6 +208,31 @@ def test_texts_that_only_look_like_numbers_or_dates_stay_texts(text):
     assert read_csv(table(lines), target="y").columns[0].kind == "categorical"
 
 
+@pytest.mark.parametrize(
+    ("texts", "is_date"),
+    [
+        (("1.2.10", "2.0.1"), False),
+        (("1.2.10", "2.11.14", "1.10.12"), False),
+        (("1.2.10", "01.11.14"), True),
+        (("1.2.10", "31.1.11"), True),
+        (("1.2.2010", "2.11.2014"), True),
+        (("1.2.2010", "2.13.2014"), False),
+    ],
+)
+def test_versions_are_categories_and_dates_with_points_days(texts, is_date):
+    lines = [f"{texts[i % len(texts)]},{i % 7}.5,{'ab'[i % 2]}" for i in range(40)]
+    found = read_csv(table(lines), target="y")
+    assert ("DATE_COLUMN" in codes(found), "x1" in found.feature_names) == (is_date, not is_date)
+
+
+def test_what_may_be_versions_are_dates_by_the_users_word():
+    lines = [f"{1 + i % 4}.2.1{i % 5},{i % 7}.5,{'ab'[i % 2]}" for i in range(40)]
+    days = read_csv(table(lines), target="y", kinds={"x1": "numeric"})
+    assert days.columns[0].first_day == "2010-02-01"
+    parts = read_csv(table(lines), target="y", kinds={"x1": "date"})
+    assert "year of x1" in parts.feature_names
+
+
 @pytest.mark.parametrize(("text", "year"), [("03/{}/26", 2026), ("{}.3.69", 1969), ("{}.3.50", 0)])
 def test_years_of_two_digits_are_read_where_all_programs_agree(text, year):
     lines = [f"{text.format(13 + i % 9)},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
