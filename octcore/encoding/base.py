@@ -194,6 +194,11 @@ class Encoding:
         for finding in self.unseen(frame, columns):
             warnings.warn(finding.message, UserWarning, stacklevel=3)
 
+    def sources(self, columns: Iterable[Column], features: Iterable[int]) -> tuple[Column, ...]:
+        """Of raw columns those that encoded ones are made from."""
+        used = {self.columns[j].raw for j in features}
+        return tuple(column for column in columns if column.name in used)
+
     @property
     def kinds(self) -> dict[str, str]:
         """Kinds of the raw columns as `octcore.read_csv` takes them, so that rows fit again."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from octcore.data.arrays import prepare_rows
 from octcore.data.dataset import Dataset
 from octcore.data.serial import Record, jsonable, versions
 from octcore.encoding.base import Encoding
@@ -312,7 +313,7 @@ float or None
         Parameters
         ----------
         frame : pandas.DataFrame
-            Rows with the raw columns of the training data.
+            Rows with the raw columns that the tree tests; others are ignored.
 
         Returns
         -------
@@ -321,6 +322,8 @@ float or None
 
         Raises
         ------
+        DataError
+            For a lacking column, a missing value, or text where a number is needed.
         ModelFileError
             If the run has no tree.
 
@@ -334,8 +337,12 @@ float or None
         return self.final_tree.predict(self.encoding.transform(prepared))
 
     def prepared(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Raw rows with the columns and kinds of the training rows, as far as those are here."""
-        return frame if self.train is None else self.train.prepare(frame)
+        """Raw rows typed as those of training, if these are here; idle columns are made up."""
+        if self.train is None:
+            return frame
+        columns = self.train.columns
+        needed = self.encoding.sources(columns, self.final_tree.used_features)
+        return prepare_rows(frame, columns, needed=needed)
 
     def __repr__(self) -> str:
         return report.run_line(self)

@@ -50,9 +50,7 @@ class StoredModel:
 
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Check and type raw rows as at training; what it does not test is made up."""
-        prepared = prepare_rows(frame, self.needed)
-        idle = [column for column in self.columns if column.name not in prepared]
-        return prepared.assign(**{c.name: c.levels[0] if c.levels else 0.0 for c in idle})
+        return prepare_rows(frame, self.columns, needed=self.needed)
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Predict class labels, ``(n_samples,)``; columns that are not needed are ignored.
@@ -108,8 +106,7 @@ class StoredModel:
     @property
     def needed(self) -> tuple[Column, ...]:
         """Columns that the tree tests; others may be absent from rows to predict."""
-        used = {self.encoding.columns[j].raw for j in self.tree.used_features}
-        return tuple(column for column in self.columns if column.name in used)
+        return self.encoding.sources(self.columns, self.tree.used_features)
 
 
 def leaf_shares(

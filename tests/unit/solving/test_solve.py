@@ -12,7 +12,7 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
-from octcore.errors import ModelFileError, SettingsError
+from octcore.errors import DataError, ModelFileError, SettingsError
 from octcore.solving.prepare import split_rows
 from octcore.solving.report import run_report
 from octcore.solving.run import Run
@@ -74,6 +74,19 @@ def test_every_number_is_recomputed_by_routing() -> None:
     assert run.status == run.stop_reason == "optimal"
     assert run.certificate.method == "path-search"
     assert any("QT-5" in text for text in run.certificate.statements)
+
+
+def test_a_gap_matters_where_a_split_tests_the_column_only() -> None:
+    run = octcore.solve(IRIS, "path-search", depth=1)
+    (used,) = {run.encoding.columns[j].raw for j in run.final_tree.used_features}
+    rows = IRIS.frame.astype(object)
+    gaps = rows.assign(**{name: [None, "?", "x"] * 50 for name in rows if name != used})
+    assert (run.predict(gaps) == run.predict(rows)).all()
+    assert (run.predict(rows[[used]]) == run.predict(rows)).all()
+    assert run.explain(gaps.head(1)) == run.explain(rows.head(1))
+    rows.loc[3, used] = None
+    with pytest.raises(DataError, match=r"Row 4 .* has nothing in column “petal length"):
+        run.predict(rows)
 
 
 def test_no_training_row_lies_on_a_threshold() -> None:
