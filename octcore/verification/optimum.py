@@ -35,8 +35,8 @@ LANE_CELLS, FEWEST_LANES, MOST_LANES = 400_000, 24, 128
 """Rows times columns times lanes of one pass about, and fewest and most lanes."""
 CUTS_EACH, FEWEST_SETS, MOST_SETS = 8, 8, 32
 """Sets of rows whose trees of depth two are found at once: lanes of each, fewest and most sets."""
-PASS_SECONDS, CALL_SECONDS = 1e-9, 1.5e-3
-"""Measured: of a row, column and lane; and of a node."""
+PASS_SECONDS, CALL_SECONDS = 4e-9, 1.5e-3
+"""Measured: of a row, column, lane and sum, two classes having one; and of a node."""
 LANES_EACH, SIDES_EACH = 3.0, 1.2
 """Sides that are solved of a chain beyond two, in square roots of the number of its cuts: single
 splits, and trees; measured."""
@@ -391,14 +391,15 @@ def _floor(by_class: Array, conflicts: Array, leaves: int, price: float) -> Arra
 def expected_seconds(sheet: Sheet, depth: int) -> float:
     """Seconds that `least_cost` may take with the optimum as its cutoff, from counts alone."""
     sizes = np.unique(sheet.cuts.chain, return_counts=True)[1].astype(float)
-    n_bits, n_many = sheet.bits.shape[1], len(sheet.column)
+    n_bits, n_many, n_classes = sheet.bits.shape[1], len(sheet.column), sheet.weights.shape[1]
+    of_row = PASS_SECONDS * (n_classes if n_classes > 2 else 1) * (n_bits / PRODUCTS + n_many)
 
     def expected(n_rows: float, sizes: Array, depth: int) -> float:
         each = LANES_EACH if depth == 2 else SIDES_EACH
         sides = float(np.minimum(2 * sizes, 2 + each * np.sqrt(sizes)).sum())
         if depth <= 2:
             lanes = sides if depth == 2 else 0.0
-            return CALL_SECONDS + PASS_SECONDS * lanes * n_rows * (n_bits / PRODUCTS + n_many)
+            return CALL_SECONDS + of_row * lanes * n_rows
         again = 0.5 if depth > 3 else 1.0  # the same rows are met in another order
         return again * sides * expected(n_rows / 2, np.maximum(1.0, sizes / 2), depth - 1)
 

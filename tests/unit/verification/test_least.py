@@ -247,13 +247,15 @@ def test_sweeps_say_what_neighbours_say_and_nothing_of_other_chains(seed: int) -
         assert raised[1][i] == pytest.approx(right, abs=1e-9)
 
 
-def test_an_estimate_grows_with_depth_and_columns() -> None:
+def test_an_estimate_grows_with_depth_columns_and_classes() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((300, 8)), rng.integers(0, 2, 300)
     wide, narrow = sheet_of(X, y, np.ones(300)), sheet_of(X[:, :2], y, np.ones(300))
     seconds = [expected_seconds(wide, depth) for depth in (1, 2, 3, 4)]
     assert seconds == sorted(seconds)
     assert expected_seconds(narrow, 3) < expected_seconds(wide, 3)
+    many = sheet_of(rng.random((600, 6)), np.arange(600) % 60, np.ones(600))
+    assert expected_seconds(many, 3) > 10  # it takes 33 s, and 0.4 were expected
 
 
 def test_a_stop_is_heard() -> None:
