@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from types import FrameType
 from typing import Any
 
 from octcore.errors import OctError
@@ -102,14 +101,9 @@ def _process_start() -> float:
 
 def _stop_politely() -> None:
     """Let the wish to end this process, or its terminal, keep the incumbent as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        heard = signal.getsignal(signal.SIGINT)
-        (heard if callable(heard) else signal.default_int_handler)(number, frame)
-
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), interrupt)
+            signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
 def _open_streams() -> None:

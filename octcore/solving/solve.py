@@ -294,6 +294,7 @@ _last = -AGAIN_SECONDS
 def interruptible() -> Iterator[Cancel]:
     """A flag that the first interrupt sets; a second one raises `KeyboardInterrupt` as usual.
 
+    An interrupt is every signal that raises it, for the commands also the wish to end the process.
     So Ctrl-C keeps the best tree that is known.  Outside the main thread, and where somebody else
     listens to interrupts, nothing changes.
     """
@@ -301,20 +302,23 @@ def interruptible() -> Iterator[Cancel]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         global _last
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        listen(usual)
         before, _last = _last, time.monotonic()
         if _last - before < AGAIN_SECONDS:
             raise KeyboardInterrupt
         flag.set()
 
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    def listen(handler: Callable[[int, FrameType | None], Any]) -> None:
+        for number in ours:
+            signal.signal(number, handler)
+
+    usual, is_main = (
+        signal.default_int_handler,
+        threading.current_thread() is threading.main_thread(),
     )
-    if is_ours:
-        signal.signal(signal.SIGINT, stop)
+    ours = [n for n in signal.valid_signals() if is_main and signal.getsignal(n) is usual]
+    listen(stop)
     try:
         yield flag
     finally:
-        if is_ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        listen(usual)

@@ -17,7 +17,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import octcore
-from octcore.cli import main
+from octcore.cli import _stop_politely, main
 from octcore.cli.output import ProgressLine
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
@@ -39,8 +39,8 @@ def hard() -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 50, (600, 12)).astype(float), rng.integers(0, 3, 600)
 
 
-def press(after: float) -> None:
-    threading.Timer(after, signal.raise_signal, [signal.SIGINT]).start()
+def press(after: float, number: int = signal.SIGINT) -> None:
+    threading.Timer(after, signal.raise_signal, [number]).start()
 
 
 def press_once_there_is(kind: str, presses: int = 1):
@@ -101,15 +101,19 @@ def test_whoever_stops_by_himself_hears_the_interrupt() -> None:
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_a_search_over_settings_and_what_is_done_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if number == signal.SIGTERM:  # of a command in the background, which ignores Ctrl-C
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _stop_politely()
     X, y = hard()
     names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
     file = tmp_path / "hard.csv"
     np.savetxt(file, np.column_stack([X, y]), "%d", ",", header=names, comments="")
     ahead = [3.0]  # in the second training
-    monkeypatch.setattr(ProgressLine, "show", lambda *_: ahead and press(ahead.pop()))
+    monkeypatch.setattr(ProgressLine, "show", lambda *_: ahead and press(ahead.pop(), number))
     asked = ["tune", str(file), "--target", "y", "--formulation", "flow-oct", "--protocol"]
     asked += ["2-fold", "--grid", "depth=1,4", "--json", str(tmp_path / "tune.json")]
     begin = time.monotonic()
