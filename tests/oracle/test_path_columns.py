@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import octcore
+from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch, _optimum
@@ -126,6 +127,16 @@ def test_price_is_the_difference_of_two_proven_optima():
     assert bound.extras["unconstrained_objective"] == pytest.approx(free.objective, abs=TOLERANCE)
     assert bound.extras["price"] == pytest.approx(free.objective - bound.objective, abs=TOLERANCE)
     assert any("cost" in sentence for sentence in bound.certificate.statements)
+
+
+def test_a_tree_with_limits_is_no_better_than_the_best_without():
+    X = np.array([[1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]], float)
+    run = octcore.solve(
+        Dataset.from_arrays(X, [0, 1, 1]), "path-columns", "none", 2, {"leaf_penalty": 0.0},
+        constraints={"max_leaves": 4}, sample_weight=[1e9, 1e-9, 1.0],
+    )  # fmt: skip
+    assert (run.status, run.objective, run.extras["price"]) == ("optimal", 1.0, 0.0)
+    assert run.certificate.verified
 
 
 def test_deeper_trees_are_refused_in_words():
