@@ -56,7 +56,7 @@ class OneVsRest(Record):
         """
         columns = []
         for run in (given.needed for given in self.runs):
-            X = np.asarray(run.encoding.transform(frame), dtype=float)
+            X = np.asarray(run.encoding.transform(run.prepared(frame)), dtype=float)
             positive = list(run.classes).index(run.train.positive_class)
             columns.append(signed_distance(run.tree, X, positive))
         return np.column_stack(columns)

@@ -182,6 +182,14 @@ def test_one_versus_rest_predicts_by_the_largest_distance():
     assert [data.classes[k] for k in best] == list(predicted)
 
 
+def test_one_versus_rest_looks_at_the_columns_that_it_tests():
+    y = np.arange(30) % 3
+    data = Dataset.from_arrays(np.column_stack([y, np.zeros(30), np.arange(30)]), y)
+    model = solve_one_vs_rest(data, "path-search", depth=2)
+    gaps = data.frame.astype(object).assign(x1=None, x2="?")
+    assert (model.predict(gaps) == data.y).all()
+
+
 @pytest.mark.slow
 def test_twenty_thousand_rows_are_reduced_to_a_quarter():
     rng = np.random.default_rng(0)
