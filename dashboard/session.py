@@ -57,6 +57,8 @@ class State:
     uploads: int = 0
     forms: int = 0
     """Part of the keys of the inputs of the Solve form, see `renew_form`."""
+    untaken: tuple[dict[str, Any], str] = field(default_factory=lambda: ({}, ""))
+    """Settings of the Solve form, and what it said that others asked for and they do not hold."""
     token: str = ""
     run: str | None = None
     """The run that is looked at."""

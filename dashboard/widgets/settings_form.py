@@ -83,7 +83,7 @@ def limit_input(key: str, given: float | None = None, words: str = "") -> float:
     """Draw the input of the time limit."""
     value: float = TIME_LIMIT.check(TIME_LIMIT.default if given is None else given)
     look: dict[str, Any] = {"help": f"{words}\n\n{help_of(TIME_LIMIT)}"} if words else {}
-    look |= {"value": value, "min_value": 1.0, "max_value": 86400.0, "step": 10.0}
+    look |= {"value": value, "min_value": 1.0, "step": 10.0}
     return parameter_input(TIME_LIMIT, key, **look)
 
 
@@ -94,7 +94,6 @@ def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
         value=value,
         min_value=0,
         max_value=MOST_SHARE,
-        step=5,
         format="%d %%",
         key=key,
         persist_state="session",

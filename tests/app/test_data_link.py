@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.views.solve.solve_form import untaken_words
 from tests.app.history_case import APP, PATIENCE, open_page, shown
 
 ROWS = "".join(f"{i % 7},{i}.5,{'' if i % 9 == 0 else 'uv'[i % 2]},{'pq'[i % 3 == 0]}\n"
@@ -59,11 +62,39 @@ def test_a_form_that_was_not_solved_survives_a_reload(server):
     next(b for b in fresh.button if b.label == "Find the optimal tree").click().run()
     assert server.submitted[0]["formulation"] == "bend-oct"
     fresh.query_params["form"] = '{"formulation": "cart", "test_size": 0.9}'
-    held = next(s for s in reloaded(fresh, "solve").slider if s.label == "Held out for testing")
-    assert held.value == held.max
     broken = AppTest.from_file(APP, default_timeout=PATIENCE)
     broken.query_params["form"] = '{"depth": "deep", "x": [1]}'
     assert "cannot be read" in shown(broken.run())
+
+
+def linked(**form) -> AppTest:
+    """The Solve page as a link with settings opens it."""
+    app = AppTest.from_file(APP, default_timeout=PATIENCE)
+    app.query_params["form"] = json.dumps({"formulation": "threshold-search", **form})
+    app.run()
+    return app.switch_page("pages/solve.py").run()
+
+
+def test_what_a_link_asks_for_and_the_form_cannot_hold_is_said_until_something_is_chosen(server):
+    app = linked(time_limit=0.5, test_size=0.9, constraints={"root_feature": "nowhere"})
+    said = "This form could not take time limit 0.5, 90 % held out, starting with nowhere;"
+    assert said in shown(app)
+    assert said in shown(app.run())
+    next(n for n in app.number_input if n.label.startswith("Depth")).set_value(1).run()
+    assert "could not take" not in shown(app)
+    app = linked(time_limit=1e5, test_size=0.33, costs={"setosa": {"virginica": 1, "setosa": 0}})
+    assert "could not take" not in shown(app)
+    assert "time_limit=100000" in app.code[0].value
+    assert "test_size=0.33" in app.code[0].value
+
+
+def test_settings_that_are_written_otherwise_are_held():
+    asked = {"formulation": "flow-oct", "constraints": {"forbidden_pairs": [["b", "a"]]}}
+    held = {"formulation": "flow-oct", "constraints": {"forbidden_pairs": [("a", "b")]}}
+    assert untaken_words(asked, {**held, "encoding": "auto", "threads": 1}) == ""
+    assert "b together with c" in untaken_words(
+        {**asked, "constraints": {"forbidden_pairs": [["b", "c"]]}}, held
+    )
 
 
 @pytest.mark.slow

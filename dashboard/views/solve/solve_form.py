@@ -10,13 +10,14 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import families, jobs
-from dashboard.server.job_view import JobView
+from dashboard.server.job_view import JobView, setting_phrase
 from dashboard.views.solve import advice
 from dashboard.widgets import constraint_form, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of, parameter_form
 from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
+from octcore.data.tasks import COSTS
 from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.plotting import text
@@ -25,6 +26,7 @@ from octcore.solving.prepare import split_rows
 from octcore.solving.recipe import command_line, python_recipe
 from octcore.solving.settings import (
     CLASSES,
+    GENERAL,
     ONE_VS_REST,
     SELECT_ROWS,
     SOLVER,
@@ -192,7 +194,8 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
 
     Between them: the place for the button, near the top so that it is seen without scrolling.
     """
-    _fill_in(session.take_offer(session.SOLVE), data)
+    offered = session.take_offer(session.SOLVE)
+    _fill_in(offered, data)
     info = settings_form.formulation_input(session.form_key(FORMULATION))
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
@@ -231,7 +234,43 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
         settings["constraints"] = constraints
     with place_of_costs.expander("Errors cost different amounts", icon=":material/balance:"):
         settings |= constraint_form.cost_form(info, rows.data)
+    if offered:
+        session.state().untaken = settings, untaken_words(offered, settings | dict(rows.asked))
+    drawn, words = session.state().untaken
+    if words and drawn == settings:  # until something is chosen
+        place.warning(text.markdown(words, 500), icon=":material/edit_off:")
     return settings, place, rows
+
+
+def untaken_words(offered: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Name in a sentence what the inputs of a form do not hold; empty where they hold it all."""
+    try:
+        asked, held = _flat(offered), _flat(settings)
+    except OctError:
+        return ""  # the button says why these cannot be solved
+    missing = [n for n, value in asked.items() if value is not None and value != held.get(n)]
+    words = ", ".join(setting_phrase(name, asked[name]) for name in missing)
+    return words and f"This form could not take {words}; what it shows is what it solves."
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings by name as they mean the same, whatever they are checked and written as."""
+    known = {p.name for p in GENERAL} | {"params", "constraints"}
+    given = {name: value for name, value in settings.items() if name in known}
+    record = check_settings(**given).to_dict()
+    record |= record.pop("params") | record.pop("constraints")
+    if isinstance(costs := record[COSTS.name], Mapping):
+        dear = {c: {a: n for a, n in row.items() if n != 1 and a != c} for c, row in costs.items()}
+        record[COSTS.name] = {true: row for true, row in dear.items() if row} or None
+    return _plain(record | {CLASSES.name: settings.get(CLASSES.name)})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return sorted(map(_plain, value))
+    return value
 
 
 def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
@@ -241,7 +280,7 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     session.renew_form()
     formulation = str(offered["formulation"])
     info = get_formulation(formulation).info
-    share = 5 * round(20 * float(offered.get("test_size", 0.0)))  # runs of others may have any
+    share = round(100 * float(offered.get("test_size", 0.0)))
     values: dict[str, Any] = {
         session.form_key(FORMULATION): formulation,
         session.form_key(DEPTH): int(offered.get("depth", 2)),
