@@ -14,23 +14,23 @@ if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
 PAGES = {
     "": [
-        st.Page("pages/start.py", title="Start", icon=":material/home:", default=True),
-        st.Page("pages/data.py", title="Data", icon=":material/table:"),
-        st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
-        st.Page("pages/teach.py", title="Teach", icon=":material/school:"),
+        st.Page("screens/start.py", title="Start", icon=":material/home:", default=True),
+        st.Page("screens/data.py", title="Data", icon=":material/table:"),
+        st.Page("screens/solve.py", title="Solve", icon=":material/play_circle:"),
+        st.Page("screens/teach.py", title="Teach", icon=":material/school:"),
     ],
     "Understand": [
-        st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
-        st.Page("pages/alternatives.py", title="Alternatives", icon=":material/forest:"),
-        st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
-        st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
+        st.Page("screens/explore.py", title="Explore", icon=":material/account_tree:"),
+        st.Page("screens/alternatives.py", title="Alternatives", icon=":material/forest:"),
+        st.Page("screens/whatif.py", title="What if", icon=":material/sell:"),
+        st.Page("screens/path.py", title="Size", icon=":material/stairs:"),
     ],
     "Compare": [
-        st.Page("pages/compare.py", title="Race", icon=":material/compare:"),
-        st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
-        st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
+        st.Page("screens/compare.py", title="Race", icon=":material/compare:"),
+        st.Page("screens/tune.py", title="Tune", icon=":material/instant_mix:"),
+        st.Page("screens/runs.py", title="Runs", icon=":material/history:"),
     ],
-    "Help": [st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:")],
+    "Help": [st.Page("screens/about.py", title="Formulations", icon=":material/menu_book:")],
 }
 page = st.navigation(PAGES, position="top")
 with st.spinner("Loading the libraries"):  # takes seconds when the server is new
@@ -41,5 +41,6 @@ jobs.warm_up()
 draw_style()
 mark_section(PAGES, page)
 data_thread.restore()
+data_thread.link()
 page.run()
 join_browser()

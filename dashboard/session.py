@@ -41,8 +41,6 @@ MOST_COMPARED = 4
 class State:
     """What one session remembers, besides the inputs of its widgets."""
 
-    has_frame: bool = False
-    """Whether the app itself, which draws what is around every page, has run."""
     choice: DataChoice | None = None
     """How the columns are meant; None in a new session, which has neither table nor rows."""
     table: RawTable = field(init=False)
@@ -314,7 +312,7 @@ def open_page(name: str, run: str | None = None) -> NoReturn:
     if (context := get_script_run_ctx()) is not None:
         context.fragment_storage.clear()
     query = compare_query() if name == COMPARE else run_query()
-    st.switch_page(f"pages/{name}.py", query_params=query)
+    st.switch_page(f"screens/{name}.py", query_params=query)
 
 
 def compared() -> tuple[str, ...]:

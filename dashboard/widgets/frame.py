@@ -6,10 +6,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.components import v2
 from streamlit.navigation.page import StreamlitPage
-from streamlit.runtime.pages_manager import PagesManager
 
 from dashboard import session
-from dashboard.widgets import data_thread
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -20,7 +18,6 @@ RESULT_FIRST = "result_first"
 
 def draw_style() -> None:
     """Draw the style sheet: compact headings and margins, so that charts get the room."""
-    session.state().has_frame = True
     st.html(FOLDER / "frame.css")
     if session.palette().name == "dark":
         st.html(FOLDER / "frame_dark.css")
@@ -37,24 +34,8 @@ def mark_section(pages: Mapping[str, Sequence[StreamlitPage]], page: StreamlitPa
             )
 
 
-def stay_in_app() -> None:
-    """Start again through the app if Streamlit runs the page on its own; call it first of all.
-
-    The address then names the data, whatever page is reloaded.
-
-    Until some session has opened the app itself, Streamlit takes the folder named ``pages`` for
-    its older kind of app: a link to a page, the first thing a new server is asked for, would get
-    the page without navigation, style and warm-up.
-    """
-    if PagesManager.uses_pages_directory and not session.state().has_frame:
-        PagesManager.uses_pages_directory = False
-        st.rerun()
-    data_thread.link()
-
-
 def draw_title(title: str, data: Dataset | None = None) -> None:
     """Draw the heading of a page, with data beside it: those that are loaded, or others."""
-    stay_in_app()
     has_classes = data is not None or session.is_ready()
     data = session.dataset() if data is None else data
     parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]

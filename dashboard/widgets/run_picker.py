@@ -6,7 +6,7 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import data_thread, inputs, live
-from dashboard.widgets.frame import draw_title, stay_in_app
+from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
@@ -33,7 +33,7 @@ def pick(title: str, none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] |
         st.info(goes_on)
         live.wait(view)
     label = "Solve again" if view.is_final else "Watch it"
-    st.page_link("pages/solve.py", label=label, query_params=session.run_query())
+    st.page_link("screens/solve.py", label=label, query_params=session.run_query())
     return None
 
 
@@ -43,7 +43,6 @@ def choose(title: str, or_loaded: bool = False) -> JobView | None:
     The heading names the data of the run, which the page asks about, whatever is loaded.
     `or_loaded`: whether it may be about loaded data that are not those of the run; None then.
     """
-    stay_in_app()
     head = st.container()
     view = _choice(or_loaded)
     with head:

@@ -65,7 +65,7 @@ class Server:
 def open_page(page: str, **query: str) -> AppTest:
     """Open a page of the app."""
     app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    app.switch_page(f"pages/{page}.py")
+    app.switch_page(f"screens/{page}.py")
     for name, value in query.items():
         app.query_params[name] = value
     app.run()

@@ -53,9 +53,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]
 def open_form(sample: str, formulation: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
     if sample != "iris":
-        app.switch_page("pages/data.py").run()
+        app.switch_page("screens/data.py").run()
         labelled(app.selectbox, "Sample data").set_value(sample).run()
-    app.switch_page("pages/solve.py").run()
+    app.switch_page("screens/solve.py").run()
     labelled(app.selectbox, "Formulation").set_value(formulation).run()
     assert not app.exception
     return app

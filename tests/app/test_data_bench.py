@@ -115,11 +115,11 @@ def test_every_step_is_a_press_and_has_its_way_back_and_the_copied_code_has_them
     assert table.loc["ward", "examples"] == "(missing), Inner, Surgery"
     assert bool(table.loc["weekday of seen", "use"])
     assert not table.loc["year of seen", "use"]  # it is the same in every row
-    app.switch_page("pages/solve.py").run()
+    app.switch_page("screens/solve.py").run()
     script = next(block.value for block in app.code if block.value.startswith("import octcore"))
     for part in ("kinds={'seen': 'date'}", "merge=['ward']", "na_values={'ward': ('n/a',)}"):
         assert part in script
-    app.switch_page("pages/data.py").run()
+    app.switch_page("screens/data.py").run()
     press(app, "seen: date")
     press(app, "ward: n/a is missing")
     assert state(app).data.column("ward").levels == ("Inner", "Surgery", "n/a")

@@ -20,7 +20,7 @@ def reloaded(app: AppTest, page: str = "data") -> AppTest:
     fresh = AppTest.from_file(APP, default_timeout=PATIENCE)
     fresh.query_params.update({k: v[0] if isinstance(v, list) else v for k, v in link.items()})
     fresh.run()
-    fresh.switch_page(f"pages/{page}.py").run()
+    fresh.switch_page(f"screens/{page}.py").run()
     assert not fresh.exception
     return fresh
 
@@ -72,7 +72,7 @@ def linked(**form) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
     app.query_params["form"] = json.dumps({"formulation": "threshold-search", **form})
     app.run()
-    return app.switch_page("pages/solve.py").run()
+    return app.switch_page("screens/solve.py").run()
 
 
 def test_what_a_link_asks_for_and_the_form_cannot_hold_is_said_until_something_is_chosen(server):

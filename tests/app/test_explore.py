@@ -69,9 +69,9 @@ def test_back_of_the_browser_leads_to_the_node_before(finches):
     assert "**Root: all training rows** ·" in shown(app.run())
     app.query_params["node"] = "3"
     app.run()
-    app.switch_page("pages/runs.py").run()
+    app.switch_page("screens/runs.py").run()
     app.query_params.clear()  # by the menu, whose links name no run
-    assert "**Node 3** ·" in shown(app.switch_page("pages/explore.py").run())
+    assert "**Node 3** ·" in shown(app.switch_page("screens/explore.py").run())
 
 
 @pytest.mark.slow

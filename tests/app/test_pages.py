@@ -58,7 +58,7 @@ def fake(monkeypatch):
 def open_app(page: str = "data") -> AppTest:
     app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
     assert not app.exception
-    app.switch_page(f"pages/{page}.py").run()
+    app.switch_page(f"screens/{page}.py").run()
     assert not app.exception
     return app
 
@@ -94,7 +94,7 @@ def test_every_page_opens_while_it_is_not_said_what_is_predicted(fake, page):
     rows = "".join(f"{'xy'[i % 2]},{'abc'[i % 3]},{i * 7 % 37}.5\n" for i in range(40))
     app = upload(open_app(), b"sex,kind,age\n" + rows.encode())
     assert app.session_state["state"].choice.target is None
-    app.switch_page(f"pages/{page}.py").run()
+    app.switch_page(f"screens/{page}.py").run()
     assert not app.exception
     if page in {"solve", "compare", "path"}:
         assert "Say on the Data page first what is predicted." in shown(app)
@@ -106,7 +106,7 @@ def test_one_click_leads_to_a_tree(fake):
     assert not app.exception
     assert fake.views["run-1"].settings["formulation"] == FORMULATION.default
     assert app.query_params["run"] == "run-1"
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("screens/explore.py").run()
     assert not app.exception
     assert re.search(
         r"#### A tree with \d questions? .*is right for \d+\xa0% of new rows", shown(app)
@@ -122,9 +122,9 @@ def test_what_no_tree_can_be_made_of_is_said_before_the_press(fake):
 def test_what_now_goes_on_with_the_rows_of_the_run(fake):
     app = open_app()
     button(app, "Find an optimal tree").click().run()
-    app.switch_page("pages/data.py").run()
+    app.switch_page("screens/data.py").run()
     next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
-    app.switch_page("pages/solve.py").run()
+    app.switch_page("screens/solve.py").run()
     next(b for b in app.button if (b.key or "").startswith("next:")).click().run()
     assert fake.views["run-1"].data.name == "iris"
 
@@ -141,7 +141,7 @@ def test_unknown_run_in_the_link_is_said_in_words(fake):
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
     app.query_params["run"] = "00000000-0000-0000-0000-000000000000"
     app.run()
-    app.switch_page("pages/solve.py").run()
+    app.switch_page("screens/solve.py").run()
     assert not app.exception
 
 
@@ -162,7 +162,7 @@ def test_upload_is_read_and_another_target_can_be_chosen(fake):
 def test_bad_upload_is_one_sentence_and_loses_nothing(fake, content):
     app = open_app()
     button(app, "Find an optimal tree").click().run()
-    app.switch_page("pages/data.py").run()
+    app.switch_page("screens/data.py").run()
     upload(app, content)
     assert len(app.error) == 1
     assert "Traceback" not in shown(app)
@@ -175,7 +175,7 @@ def test_hostile_names_are_escaped_in_markdown(fake):
     rows = "".join(f"{i % 7},{'p' if i % 2 else HOSTILE}\n" for i in range(40))
     app = upload(open_app(), f"{header},class\n{rows}".encode())
     button(app, "Find an optimal tree").click().run()
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("screens/explore.py").run()
     assert not app.exception
     text = shown(app)
     assert "](http://evil" not in text
@@ -201,8 +201,8 @@ def test_settings_survive_a_change_of_page_and_reach_the_solve(fake):
     app = open_app("solve")
     next(n for n in app.number_input if n.label == "Depth").set_value(3).run()
     next(n for n in app.number_input if n.label.startswith("Leaf penalty")).set_value(0.05).run()
-    app.switch_page("pages/data.py").run()
-    app.switch_page("pages/solve.py").run()
+    app.switch_page("screens/data.py").run()
+    app.switch_page("screens/solve.py").run()
     assert next(n for n in app.number_input if n.label == "Depth").value == 3
     button(app, "Find the optimal tree").click().run()
     assert not app.exception
@@ -265,7 +265,7 @@ def test_running_solve_shows_numbers_and_can_be_stopped(fake):
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
     app.query_params["run"] = "run-2"
     app.run()
-    app.switch_page("pages/solve.py")
+    app.switch_page("screens/solve.py")
     app.query_params["run"] = "run-2"
     app.run()
     assert not app.exception
@@ -282,7 +282,7 @@ def test_failed_run_says_why(fake):
     for page in ("solve", "explore"):
         app = AppTest.from_file(APP, default_timeout=PATIENCE)
         app.run()
-        app.switch_page(f"pages/{page}.py")
+        app.switch_page(f"screens/{page}.py")
         app.query_params["run"] = "run-3"
         app.run()
         assert not app.exception
@@ -294,7 +294,7 @@ def test_a_sample_of_categories_has_a_plane(fake):
     app = open_app()
     next(s for s in app.selectbox if s.label == "Sample data").set_value("monks-1").run()
     button(app, "Find an optimal tree").click().run()
-    app.switch_page("pages/explore.py").run()
+    app.switch_page("screens/explore.py").run()
     assert not app.exception
     assert next(s for s in app.selectbox if s.label == "Across").options
 
@@ -433,11 +433,11 @@ def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     assert "with a single row" not in shown(app)
     assert "2 features · numbers, no classes yet" in shown(app)
     for page, label in (("start", "See a proven tree"), ("data", "Find an optimal tree")):
-        app.switch_page(f"pages/{page}.py").run()
+        app.switch_page(f"screens/{page}.py").run()
         assert button(app, label).disabled
-    app.switch_page("pages/tune.py").run()
+    app.switch_page("screens/tune.py").run()
     assert "Say on the Data page first" in shown(app)
-    app.switch_page("pages/data.py").run()
+    app.switch_page("screens/data.py").run()
     next(g for g in app.button_group if g.label == "Classes made of it").set_value(3).run()
     assert not app.exception
     assert not button(app, "Find an optimal tree").disabled

@@ -78,12 +78,12 @@ def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
     app.query_params["run"] = run_id
     app.run()
-    app.switch_page("pages/data.py").run()
+    app.switch_page("screens/data.py").run()
     button(app, "Find an optimal tree").click().run()
     assert not app.exception
     again = next(info.id for info in server.store.list() if info.id != run_id)
     assert {column.kind for column in server.store.data(again).columns} == {"categorical"}
-    app.switch_page("pages/data.py").run()
+    app.switch_page("screens/data.py").run()
     target = next(s for s in app.selectbox if s.label == "What is predicted")
     target.set_value(table.names[0]).run()  # the table is read anew
     assert {c.kind for c in app.session_state["state"].data.columns} == {"categorical"}
@@ -219,7 +219,7 @@ def test_every_door_of_a_run_asks_about_its_own_rows(server, iris, monkeypatch):
     next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
     app.query_params["run"] = run
     for page in ("explore", "alternatives", "whatif", "path"):
-        app.switch_page(f"pages/{page}.py").run()
+        app.switch_page(f"screens/{page}.py").run()
         assert not app.exception
         assert "This run is about **iris** (150 rows); loaded are other data, **wine**" in shown(
             app
@@ -232,7 +232,7 @@ def test_every_door_of_a_run_asks_about_its_own_rows(server, iris, monkeypatch):
     button(app, "Use this tree").click().run()
     assert not app.exception
     assert server.store.data(server.store.list()[0].id).name == "iris"
-    app.switch_page("pages/path.py").run()
+    app.switch_page("screens/path.py").run()
     about = next(s for s in app.selectbox if s.label == "Run")
     about.set_value("").run()
     assert "run" not in app.query_params

@@ -46,7 +46,7 @@ def solver(monkeypatch):
 
 def open_lesson(**query: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    app.switch_page("pages/teach.py")
+    app.switch_page("screens/teach.py")
     for name, value in query.items():
         app.query_params[name] = value
     app.run()

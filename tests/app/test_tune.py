@@ -72,7 +72,7 @@ def test_a_link_brings_the_form_of_a_model_selection(server, monkeypatch):
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
     app.query_params["tuning"] = "t"
     app.run()
-    app.switch_page("pages/tune.py").run()
+    app.switch_page("screens/tune.py").run()
     picked = {box.label: box.value for box in app.multiselect}
     assert picked["Try several values of"] == ["depth"]
     assert picked["Depth"] == ["1", "2"]

@@ -32,7 +32,16 @@ def test_two_clicks_from_opening_to_a_proven_tree(visit):
     watched.assert_clean()
 
 
-def test_a_new_server_shows_its_menu_and_what_it_does_while_it_loads(chromium, tmp_path):
+@pytest.mark.parametrize(
+    ("path", "drawn"),
+    [
+        ("/", "See a proven tree"),
+        pytest.param("/solve", "Find the optimal tree", marks=pytest.mark.slow),
+    ],
+)
+def test_a_new_server_shows_its_menu_and_what_it_does_while_it_loads(
+    chromium, tmp_path, path, drawn
+):
     with running_app(tmp_path) as address:
         context = chromium.new_context()
         context.add_init_script(
@@ -43,9 +52,9 @@ def test_a_new_server_shows_its_menu_and_what_it_does_while_it_loads(chromium, t
         )
         watched = Watched(context, address)
         page = watched.page
-        page.goto(address)
+        page.goto(address + path)
         page.get_by_text("Teach", exact=True).first.wait_for()
-        page.get_by_role("button", name="See a proven tree").wait_for(timeout=PATIENCE)
+        page.get_by_role("button", name=drawn).wait_for(timeout=PATIENCE)
         assert page.evaluate("() => [...octSeen]") == ["loading"]
         watched.assert_clean()
         context.close()

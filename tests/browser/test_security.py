@@ -18,7 +18,7 @@ from tests.browser.conftest import SOLVE_MILLISECONDS, free_port, wait_until_hea
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-PAGES = sorted(path.stem for path in (Path(dashboard.__file__).parent / "pages").glob("*.py"))
+PAGES = sorted(path.stem for path in (Path(dashboard.__file__).parent / "screens").glob("*.py"))
 NAMES = (
     "<img src=https://evil.example/a onerror=alert(1)>",
     "<script>alert(2)</script> $\\href{javascript:alert(3)}{x}$",

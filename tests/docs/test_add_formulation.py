@@ -121,7 +121,7 @@ def test_the_app_offers_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
     path = str(Path(dashboard.__file__).parent / "app.py")
     app = AppTest.from_file(path, default_timeout=60).run()
-    app.switch_page("pages/solve.py").run()
+    app.switch_page("screens/solve.py").run()
     chosen = next(s for s in app.selectbox if s.label == "Formulation")
     chosen.set_value("priced-stump").run()
     assert not app.exception

@@ -57,7 +57,7 @@ def trees(runs: Sequence[Finished]) -> None:
                 continue
             run_summary.small_tree(entry.id, entry.run, others=shown)
             st.page_link(
-                "pages/explore.py",
+                "screens/explore.py",
                 label="Explore this run",
                 icon=":material/account_tree:",
                 query_params={session.RUN_PARAMETER: entry.id},

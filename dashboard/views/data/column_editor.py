@@ -22,7 +22,7 @@ def asks_first() -> bool:
     if session.is_ready():
         return False
     st.warning("Say on the Data page first what is predicted.")
-    st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
+    st.page_link("screens/data.py", label="Choose it", icon=":material/table:")
     return True
 
 

@@ -55,7 +55,7 @@ def test_only_session_names_state_keys():
 
 
 def test_pages_are_thin():
-    for path in (FOLDER / "pages").glob("*.py"):
+    for path in (FOLDER / "screens").glob("*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 100, path.name
 
 

@@ -7,10 +7,8 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets import inputs
-from dashboard.widgets.frame import stay_in_app
 from dashboard.widgets.start import start_button
 
-stay_in_app()
 if session.RUN_PARAMETER in st.query_params and session.run_id():
     session.open_page("solve")
 left, right = st.columns([5, 4], gap="large", vertical_alignment="center")
@@ -24,8 +22,8 @@ with left:
     )
     start_button("See a proven tree", key="start_from_start")
     if inputs.wide_button("Teach with points", "school", "start_teach", is_first=False):
-        st.switch_page("pages/teach.py")
-    st.page_link("pages/data.py", label="Use my own table", icon=":material/upload:")
+        st.switch_page("screens/teach.py")
+    st.page_link("screens/data.py", label="Use my own table", icon=":material/upload:")
 with right:  # an illustration, not a result; its colours are those of the theme
     picture = Path(__file__).parents[1] / "pictures" / "start.svg"
     st.image(

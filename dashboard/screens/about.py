@@ -3,7 +3,6 @@
 import streamlit as st
 
 from dashboard.widgets import chart, inputs
-from dashboard.widgets.frame import stay_in_app
 from dashboard.widgets.inputs import lazy_tabs
 from octcore.docs import generated
 from octcore.formulations.base import list_formulations
@@ -47,6 +46,5 @@ def _documentation() -> None:
     st.markdown(generated.for_reading(pages[name]))
 
 
-stay_in_app()
 st.title("Formulations and documentation", anchor=False)
 lazy_tabs({"Formulations": _formulations, "Documentation": _documentation}, key="about_tabs")

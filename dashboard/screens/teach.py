@@ -4,9 +4,7 @@ from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import points as lesson_points
 from dashboard.views.teach import steps
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets.frame import stay_in_app
 
-stay_in_app()
 lesson = lesson_bar.current()
 lesson = lesson_bar.draw(lesson)
 step = lesson_bar.steps(lesson)
