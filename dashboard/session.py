@@ -261,6 +261,12 @@ def _linked(name: str, look: Callable[[str], None]) -> str | None:
     return current
 
 
+def went_back() -> bool:
+    """Whether the browser went back or forward: its address then says where to."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
 def linked_run() -> str | None:
     """The run that the link names, or the first of those that it compares."""
     linked = st.query_params.get(RUN_PARAMETER)

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import dashboard
+from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
@@ -222,12 +223,21 @@ def test_a_link_opens_a_tree_at_its_step_and_the_address_keeps_the_step(solver):
     assert app.query_params["step"] in ("cart", ["cart"])
 
 
-def test_back_of_the_browser_turns_the_steps_and_a_press_comes_before_an_old_address(solver):
+def test_back_of_the_browser_turns_the_steps_and_a_press_comes_before_an_old_address(
+    solver, monkeypatch
+):
     app = open_lesson(**lessons.to_query(lessons.default_lesson()), step=lesson_bar.POINTS)
     press(app, "Next")
     assert app.query_params["step"] in (lesson_bar.GUESS, [lesson_bar.GUESS])
-    app.query_params["step"] = lesson_bar.POINTS  # as the browser leaves it
-    app.run()
+    app.query_params["step"] = lesson_bar.POINTS
+    app.session_state[at_step(app)] = lesson_bar.POINTS
+    app.run()  # the board told of a point before the browser had the new address and step
+    assert app.session_state[at_step(app)] == lesson_bar.GUESS
+    assert app.query_params["step"] in (lesson_bar.GUESS, [lesson_bar.GUESS])
+    app.query_params["step"] = lesson_bar.POINTS
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "went_back", lambda: True)
+        app.run()
     assert app.session_state[at_step(app)] == lesson_bar.POINTS
     press(app, "Next")
     app.query_params["step"] = lesson_bar.POINTS  # pressed before the browser had the new address
@@ -236,6 +246,15 @@ def test_back_of_the_browser_turns_the_steps_and_a_press_comes_before_an_old_add
     app.query_params.clear()  # another page, and back by the menu
     app.run()
     assert app.session_state[at_step(app)] == lessons.default_lesson().formulations[0]
+
+
+def test_points_put_down_a_moment_ago_outlive_an_address_of_before(solver):
+    app = open_lesson(set="drawn", points="100-100-0_900-900-1")
+    state = app.session_state["state"]
+    state.lesson = drawn = lessons.with_points(state.lesson, ((100, 100, 0), (500, 900, 1)))
+    app.run()
+    assert current(app) == drawn
+    assert "500-900-1" in str(app.query_params["points"])
 
 
 def test_three_lessons_follow_each_other(solver):

@@ -37,7 +37,8 @@ def current() -> Lesson:
     found = session.state().lesson
     if not given and STEP not in st.query_params and session.state().lesson_step:
         st.query_params[STEP] = session.state().lesson_step  # back from another page
-    if given and (found is None or given != lessons.to_query(found)):
+    is_asked = found is None or session.went_back()  # else it may be the address of before
+    if given and is_asked and (found is None or given != lessons.to_query(found)):
         try:
             found = session.open_lesson(lessons.lesson_from(given))
         except OctError as error:
@@ -162,8 +163,11 @@ def steps(lesson: Lesson) -> str:
     """Draw the steps; returns one of those above, or the key of a formulation."""
     names = step_names(lesson)
     asked, now, key = st.query_params.get(STEP, POINTS), session.state(), step_key(lesson)
-    if asked in names and st.session_state.get(key) == now.lesson_step:
-        st.session_state[key] = asked  # nothing else was pressed: the browser went back or forward
+    if session.went_back():
+        st.session_state[key] = asked if asked in names else POINTS
+    elif asked != now.lesson_step and st.session_state.get(key) == asked:
+        # The browser spoke before it had the last turn: with the address and step of before.
+        st.session_state[key] = now.lesson_step
     picked = st.segmented_control(
         "Step",
         list(names),
@@ -183,7 +187,7 @@ def steps(lesson: Lesson) -> str:
 
 def go_to(lesson: Lesson, step: str) -> None:
     """Turn to a step; for callbacks, before the widgets are drawn."""
-    st.session_state[step_key(lesson)] = st.query_params[STEP] = session.state().lesson_step = step
+    st.session_state[step_key(lesson)] = session.state().lesson_step = step
 
 
 def _turn(lesson: Lesson, way: int) -> None:
