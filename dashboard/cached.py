@@ -82,7 +82,7 @@ def training_part(data: Dataset, settings: Mapping[str, Any]) -> tuple[Dataset, 
 
 @st.cache_resource(max_entries=4 * KEEP, show_spinner=False)
 def once_per_run(run_id: str, what: str, _make: Callable[[], T]) -> T:
-    """Return what a call gives, once for every run: a finished run never changes.
+    """Return what a call gives, once for every run: what a run has told never changes.
 
     `what`: names the value, which callers must not change, and all it depends on besides the run.
     """

@@ -1,6 +1,6 @@
 """What is known of thresholds: what each is worth, how far it may move, what a search left open."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, inputs, live
 from octcore.plotting import text
 from octcore.plotting.thresholds import (
+    OpenColumn,
     curve_figure,
     open_columns,
     open_data,
@@ -110,17 +111,18 @@ SHADED = (
 def draw_live(view: JobView) -> None:
     """Draw what is open in a search that goes on, if it tells that."""
     told = [e.details["open"] for e in view.trace.events if "open" in e.details]
-    part = cached.training_part(view.data, view.settings) if told and view.data else None
+    made = partial(_open, view, told[-1:])
+    if record := cached.once_per_run(view.id, f"open thresholds {len(told)}", made):
+        st.markdown("**Where a better tree may still begin**")
+        chart.live(open_figure(record, session.palette()), open_words(told[-1], record), LIVE_WIDTH)
+        st.caption(SHADED)
+
+
+def _open(view: JobView, last: Sequence[Mapping[str, Any]]) -> tuple[OpenColumn, ...]:
+    part = cached.training_part(view.data, view.settings) if last and view.data else None
     if part is None:
-        return
-    train, encoding = part
-    columns = open_columns(told[-1:], encoding, train)
-    if not columns:
-        return
-    record = open_data(told[-1], columns, encoding, train)
-    st.markdown("**Where a better tree may still begin**")
-    chart.live(open_figure(record, session.palette()), open_words(told[-1], record), LIVE_WIDTH)
-    st.caption(SHADED)
+        return ()
+    return open_data(last[0], open_columns(last, part[1], part[0]), part[1], part[0])
 
 
 def _moments(run: SolvedRun) -> tuple[list[dict[str, Any]], tuple[int, ...]]:

@@ -28,7 +28,7 @@ from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.price_paths import refer_figure
-from octcore.plotting.tree_view import tree_view_data
+from octcore.plotting.tree_view import TreeView, tree_view_data
 from octcore.selection.refer_path import STEPS, ReferPoint
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import Asked
@@ -122,18 +122,22 @@ def is_checking(view: JobView) -> bool:
 
 
 def _incumbent_tree(view: JobView) -> None:
-    found = view.trace.incumbents
-    if not found or found[-1].tree is None or view.data is None:
-        return
-    part = cached.training_part(view.data, view.settings)
-    if part is None:
+    found, data = view.trace.incumbents, view.data
+    if not found or (best := found[-1].tree) is None or data is None:
         return
     words = f"best so far, found by {found[-1].source}; not proven"
     if is_checking(view):
         closed = view.trace.events[-1].source == "optimal"
         words = "proven optimal, being checked" if closed else "best found, being checked"
-    tree = tree_view_data(found[-1].tree, part[1], part[0], words, False)
-    run_summary.still_tree(tree, session.widget_key("incumbent", view.id), view.id)
+
+    def counted() -> TreeView | None:
+        part = cached.training_part(data, view.settings)
+        return part and tree_view_data(best, part[1], part[0], words, False)
+
+    # Counting the rows of its nodes takes time; the page looks more often than there are new trees.
+    tree = cached.once_per_run(view.id, f"incumbent {len(found)}, {words}", counted)
+    if tree is not None:
+        run_summary.still_tree(tree, session.widget_key("incumbent", view.id), view.id)
 
 
 def _chart(view: JobView) -> None:

@@ -10,8 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.views.solve import progress
 from octcore.data.samples import load_sample
+from octcore.engines.events import Event
+from octcore.engines.trace import Trace
 from octcore.errors import EngineError
+from octcore.solving.solve import solve
 
 
 def page() -> None:
@@ -97,3 +101,19 @@ def test_what_is_not_kept_any_more_is_asked_anew_without_a_word(monkeypatch):
     assert jobs.failure(("question", "run")) == ""
     data = load_sample("iris")
     assert jobs.once(("question", "run"), "me", data, "values", {}, 1.0) == "new"
+
+
+def test_the_rows_of_the_best_tree_are_counted_once_however_often_the_page_looks(monkeypatch):
+    data, counted, drawn = load_sample("iris"), [], []
+    trees = [solve(data, formulation="cart", depth=depth).tree for depth in (1, 2)]
+    events = [Event(0.1 * i, "incumbent", 0.7, tree=tree) for i, tree in enumerate(trees)]
+    count = progress.tree_view_data
+    monkeypatch.setattr(progress, "tree_view_data", lambda *a: counted.append(a) or count(*a))
+    monkeypatch.setattr(progress.run_summary, "still_tree", lambda tree, *a: drawn.append(tree))
+    settings = {"formulation": "cart", "depth": 2}
+    for shown in (1, 1, 1, 2, 2):
+        trace = Trace(tuple(events[:shown]))
+        progress._incumbent_tree(JobView("one", "", settings, "running", trace=trace, data=data))
+    assert len(counted) == 2
+    assert len(drawn) == 5
+    assert drawn[0] is drawn[2] is not drawn[3] is drawn[4]
