@@ -10,7 +10,7 @@ import numpy as np
 from octcore.data.findings import Finding, count, info, listing, quote, refused, warning
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import TITLES, data_like
-from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, normal
+from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, is_spaced, normal
 from octcore.errors import SettingsError
 
 Fields = Sequence[Sequence[str]]
@@ -190,7 +190,7 @@ def _changes(header: Sequence[str], cleaned: Sequence[str], line: int) -> Iterat
     if any(has_control(" ".join(field.split())) for field in header):
         message = "A column name holds control characters; they are written out, as in \\x07."
         yield warning("CONTROL_CHARS", message, line=line)
-    changed = [name for field, name in zip(header, cleaned, strict=True) if field != name]
+    changed = [name for field, name in zip(header, cleaned, strict=True) if is_spaced(field)]
     if changed:
         yield warning(
             "TRIMMED",

@@ -26,7 +26,7 @@ from octcore.data.findings import (
 from octcore.data.heading import HEAD, WantedLines, clean_headers, find_lines
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
-from octcore.data.text import clean_text, has_control
+from octcore.data.text import clean_text, has_control, is_spaced
 
 MAX_FIELD = 100_000
 """Longest field, in characters; Python's own parser gives up at 131,072."""
@@ -276,7 +276,9 @@ def _columns(
         _refuse_long(raw, lambda code, codes=codes: lines[int(np.argmax(codes == code))])
         cleaned = _clean_all(raw)
         if cleaned is not raw:
-            if any(a != b and not PLAIN.fullmatch(b) for a, b in zip(raw, cleaned, strict=True)):
+            if any(
+                is_spaced(a) and not PLAIN.fullmatch(b) for a, b in zip(raw, cleaned, strict=True)
+            ):
                 trimmed.append(name)
             if any(has_control(" ".join(value.split())) for value in raw):
                 words = "holds control characters; they are written out, as in \\x07."

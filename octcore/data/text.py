@@ -54,6 +54,11 @@ def clean_text(text: str) -> str:
     )
 
 
+def is_spaced(text: str) -> bool:
+    """Say whether `clean_text` takes spaces or line breaks from a text."""
+    return text != text.strip() or _BREAKS.search(text) is not None
+
+
 def has_control(text: str) -> bool:
     """Say whether a text holds control characters or marks that change the reading direction."""
     return any(c in _INVISIBLE or unicodedata.category(c) in {"Cc", "Cs"} for c in text)

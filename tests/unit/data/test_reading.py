@@ -462,6 +462,14 @@ def test_conflicting_rows_state_the_ceiling():
     assert "75.0 %" in finding.message
 
 
+@pytest.mark.parametrize("place", [b",a\n", b"x1"])
+def test_control_characters_that_are_written_out_are_no_spaces_that_are_removed(place):
+    blob = PLAIN.replace(place, place.replace(b"a", b"a\x07a").replace(b"1", b"1\x07"))
+    codes = [finding.code for finding in read_csv(blob, target="y").findings]
+    assert "CONTROL_CHARS" in codes
+    assert "TRIMMED" not in codes
+
+
 def test_all_findings_travel_with_the_error():
     with pytest.raises(DataError) as caught:
         read_csv(b"x1 ,x2,y\n" + b"5,same,a\n5,same,b\n" * 5, target="y")
