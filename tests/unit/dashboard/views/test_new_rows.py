@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.views.solve import new_rows
 from dashboard.views.solve.new_rows import asked, comparison_words, right_size_words
 from octcore.data.samples import load_sample
 from octcore.selection.repeated_splits import Size, Split, Tally
@@ -36,10 +37,19 @@ def test_the_right_size_is_said_with_what_the_best_one_has(worths, words):
     assert right_size_words(sizes) == words
 
 
-def test_splits_on_which_cart_is_better_are_counted_too():
-    def tally(right: int) -> Tally:
-        return Tally(2, 10, right, right / 10)
+def tally(right: int) -> Tally:
+    return Tally(2, 10, right, right / 10)
 
+
+def test_the_largest_class_which_may_be_another_on_every_split_is_not_named(monkeypatch):
+    shown, run = [], solve(load_sample("iris"), formulation="cart", depth=1).needed
+    monkeypatch.setattr(new_rows.st, "table", lambda table, **_: shown.extend(table))
+    parts = ({"split": Split(tally(9), tally(5), tally(3), (), 30).to_dict()},)
+    new_rows._result(JobView("a", "", {}, "running", parts=parts), JobView("b", "", {}, ""), run)
+    assert [line[""] for line in shown][1:] == ["CART", "always the largest class"]
+
+
+def test_splits_on_which_cart_is_better_are_counted_too():
     splits = [Split(tally(t), tally(5), tally(3), (), 30) for t in (9, 5, 4, 3)]
     assert comparison_words(splits) == (
         "On 4 splits of the rows it is better than CART on 1, as good on 1, worse on 2."
