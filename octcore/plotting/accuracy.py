@@ -254,8 +254,10 @@ def _validation(record: TuningPlot) -> dict[str, Any]:
     values = [value for score in record.scores for value in score.values] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = max(0.01, 0.08 * (high - low))
-    ends = [max(0.0, low - room), min(1.0 + room / 2, high + room)]
-    return {"title_text": "validation accuracy", "tickformat": ".0%", "range": ends}
+    least = max(0.0, low - room)
+    # Room for a mark at 100 %, none for a number above it.
+    ends = [least, min(1.0 + 0.04 * (1.0 - least), high + room)]
+    return {"title_text": "validation accuracy", "tickformat": ".3~p", "range": ends}
 
 
 def candidate_words(candidate: Candidate) -> str:

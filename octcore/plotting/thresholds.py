@@ -109,6 +109,9 @@ def root_values_figure(
     words = f"{measure} less the price of leaves,<br>best with this feature at {place}{which}"
     figure = framed(palette, 105 + 30 * len(shown), False, words, {"showgrid": False})
     best = max((entry.value for entry in shown), default=0.0)
+    room = max(best - min((entry.value for entry in shown), default=best), 0.02)
+    # Left of its dot a number would stand on the names, where the picture is narrow.
+    is_low = [best - entry.value > room / 2 for entry in shown]
     for entry, label in zip(shown, labels, strict=True):
         ruler(figure, [entry.value, best], [label, label], color=palette.muted, width=3)
     colours = [palette.optimum if e.feature == chosen else palette.incumbent for e in shown]
@@ -117,8 +120,8 @@ def root_values_figure(
         y=labels,
         mode="markers+text",
         marker=mark("circle", 15, colours, palette.outline),
-        text=[f"{_words(entry)}  " for entry in shown],
-        textposition="middle left",
+        text=[f" {_words(entry)}  " for entry in shown],
+        textposition=["top right" if low else "middle left" for low in is_low],
         textfont={"color": palette.text, "size": 13},
         cliponaxis=False,
         customdata=[[text.plotly(entry.split, 80)] for entry in shown],
@@ -126,8 +129,7 @@ def root_values_figure(
         showlegend=False,
     )
     if shown:
-        room = max(best - shown[0].value, 0.02)
-        figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
+        figure.update_xaxes(range=[best - (1.1 if any(is_low) else 1.6) * room, best + 0.08 * room])
     return figure
 
 

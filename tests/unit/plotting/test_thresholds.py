@@ -12,10 +12,13 @@ import octcore
 from octcore.engines import univariate_search as engine
 from octcore.engines.events import Event, Recorder
 from octcore.numerics import kernels
+from octcore.plotting.palette import LIGHT
 from octcore.plotting.thresholds import (
+    RootValue,
     open_columns,
     open_data,
     open_words,
+    root_values_figure,
 )
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
@@ -54,6 +57,12 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
     for moment in moments:
         if moment.value < moments[-1].value - 1e-9:
             assert holds(moment.open[column], threshold)
+
+
+def test_a_number_at_the_left_end_stands_above_its_line_and_not_on_the_names() -> None:
+    record = tuple(RootValue(str(v), v, "", 0.95 - v) for v in (0.95, 0.94, 0.93, 0.92))
+    (dots,) = (t for t in root_values_figure(record, LIGHT).data if t.text is not None)
+    assert dots.textposition == ("top right", "top right", "middle left", "middle left")
 
 
 def test_a_column_is_drawn_from_a_stored_run() -> None:

@@ -149,6 +149,10 @@ def test_chart_over_a_number_and_chart_of_words():
     assert list(means.y) == pytest.approx([0.705, 0.805, 0.905])
     assert list(means.error_y.array) == pytest.approx([0.005] * 3)
     assert figure.data[-1].marker.symbol == "star-open"
+    perfect = [fit(d, 0, 0, 1.0) for d in (1, 2)]
+    axis = tuning_figure(tuning_data(perfect, None), LIGHT).layout.yaxis
+    assert axis.range[0] < 1 <= axis.range[1] < 1.001  # no number above 100 %
+    assert axis.tickformat == ".3~p"  # nor one twice
     words = [Fit((("norm", n),), 0, 0, a, 1.0, 1, 2, "optimal", 0.0, 1.0)
              for n, a in (("l1", 0.8), ("l2", 0.9))]  # fmt: skip
     marks = tuning_figure(tuning_data(words, None), LIGHT)
