@@ -172,7 +172,7 @@ def work_words(work: Work, known: tuple[float, int] | None) -> str:
     seconds, count = known
     expected = text.seconds(work.trainings * min(seconds, work.time_limit))
     return (
-        f"{words} {text.count(count, 'earlier run')} of this formulation on these data took "
+        f"{words} {text.count(count, 'earlier run')} of this formulation on data of this name took "
         f"{text.seconds(seconds)} (median), so **about {expected}**."
     )
 
