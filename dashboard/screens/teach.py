@@ -1,23 +1,20 @@
 """Two-dimensional lessons: points by recipe or by hand, and trees grown on them step by step."""
 
+from functools import partial
+
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import points as lesson_points
 from dashboard.views.teach import steps
 from dashboard.views.teach import trees as lesson_trees
 
-lesson = lesson_bar.current()
-lesson = lesson_bar.draw(lesson)
+OWN = {
+    lesson_bar.POINTS: lesson_points.draw,
+    lesson_bar.GUESS: steps.guess,
+    lesson_bar.ALL: lesson_trees.side_by_side,
+    lesson_bar.GOOD: steps.good_trees,
+    lesson_bar.PROOF: steps.proof,
+}
+lesson = lesson_bar.draw(lesson_bar.current())
 step = lesson_bar.steps(lesson)
-if step == lesson_bar.POINTS:
-    lesson_points.draw(lesson)
-elif step == lesson_bar.GUESS:
-    steps.guess(lesson)
-elif step == lesson_bar.ALL:
-    lesson_trees.side_by_side(lesson)
-elif step == lesson_bar.GOOD:
-    steps.good_trees(lesson)
-elif step == lesson_bar.PROOF:
-    steps.proof(lesson)
-else:
-    lesson_trees.one(lesson, step)
+OWN.get(step, partial(lesson_trees.one, key=step))(lesson)
 lesson_bar.turn_pages(lesson, step)

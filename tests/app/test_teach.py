@@ -114,6 +114,13 @@ def test_growing_and_stepping_through_all_trees(solver):
     press(app, "Back")
 
 
+def test_trees_that_were_grown_are_one_press_away_from_their_points(solver):
+    app = press(open_lesson(show="cart"), "Grow the trees")
+    press(press(press(app, "Back"), "Back"), "Grow the trees")  # the next step is the guess
+    assert app.session_state[at_step(app)] == "cart"
+    assert len(solver) == 1
+
+
 def test_a_tree_whose_worker_died_can_be_grown_once_more(solver):
     app = press(open_lesson(show="cart"), "Grow the trees")
     died = EngineError("WORKER_DIED", "The worker was ended by signal SIGKILL.")

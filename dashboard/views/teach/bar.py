@@ -35,10 +35,8 @@ def current() -> Lesson:
     """The lesson of the link, else the one that was open, else the first one."""
     given = {k: v for k, v in st.query_params.to_dict().items() if k not in lessons.IGNORED}
     found = session.state().lesson
-    if not given and STEP not in st.query_params and session.state().lesson_step:
-        st.query_params[STEP] = session.state().lesson_step  # back from another page
-    is_asked = found is None or session.went_back()  # else it may be the address of before
-    if given and is_asked and (found is None or given != lessons.to_query(found)):
+    is_asked = found is None or (session.went_back() and given != lessons.to_query(found))
+    if given and is_asked:  # else it may be the address of before
         try:
             found = session.open_lesson(lessons.lesson_from(given))
         except OctError as error:

@@ -71,7 +71,7 @@ def draw(lesson: Lesson) -> None:
             )
         _watch(lesson, tree, solve)
     with place:
-        lesson_trees.grow_button(lesson)
+        lesson_trees.grow_button()
 
 
 def _settings(lesson: Lesson) -> Lesson:

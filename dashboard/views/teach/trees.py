@@ -59,11 +59,8 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
     return False
 
 
-def grow_button(lesson: Lesson) -> None:
-    """Draw the button beside the points that starts what is missing, or say that all is there."""
-    if all(run_view(lesson, key) is not None for key in lesson.formulations):
-        st.caption(":material/check: The trees of these points were started; press Next.")
-        return
+def grow_button() -> None:
+    """Draw the button beside the points that starts what is missing, and turns to the trees."""
     inputs.wide_button("Grow the trees", "park", "grow", on_click=_grow_and_step)
 
 
