@@ -252,13 +252,10 @@ def run_id() -> str | None:
 
 def _linked(name: str, look: Callable[[str], None]) -> str | None:
     """What the session looks at: what the URL names, else what it looked at last, put into it."""
-    linked = st.query_params.get(name)
-    if linked and linked != getattr(state(), name):
-        look(linked)
-    current = getattr(state(), name)
-    if current and not linked:
-        look(current)
-    return current
+    linked, known = st.query_params.get(name), getattr(state(), name)
+    if linked != known and (wanted := linked or known):
+        look(wanted)
+    return linked or known
 
 
 def went_back() -> bool:
@@ -324,20 +321,14 @@ def open_page(name: str, run: str | None = None) -> NoReturn:
 def compared() -> tuple[str, ...]:
     """Runs that are compared side by side; those in the URL come first."""
     linked = st.query_params.get(COMPARE_PARAMETER)
-    if linked:
-        compare(linked.split(","))
-    else:
-        st.query_params.update(compare_query())
+    compare(linked.split(",") if linked else state().compared)
     return state().compared
 
 
 def compare(runs: Sequence[str]) -> None:
     """Compare these runs from now on, and put them into the URL."""
     state().compared = tuple(dict.fromkeys(runs))[:MOST_COMPARED]
-    if runs:
-        st.query_params.update(compare_query())
-    else:
-        st.query_params.pop(COMPARE_PARAMETER, None)
+    link(COMPARE_PARAMETER, ",".join(state().compared))
 
 
 def compare_query() -> dict[str, str]:
@@ -401,10 +392,19 @@ def take_offer(page: str) -> Any:
 
 def link_form(settings: Mapping[str, Any]) -> None:
     """Put settings of the Solve form into the URL; nothing of them where there are none."""
-    written = json.dumps(settings, default=str, separators=(",", ":")) if settings else ""
-    if written != st.query_params.get(FORM_PARAMETER, ""):
-        st.query_params.pop(FORM_PARAMETER, None)
-        st.query_params.update({FORM_PARAMETER: written} if written else {})
+    link(
+        FORM_PARAMETER, json.dumps(settings, default=str, separators=(",", ":")) if settings else ""
+    )
+
+
+def link(name: str, written: str) -> None:
+    """Put something into the URL; take it out where it is empty."""
+    if written == st.query_params.get(name, ""):
+        return
+    if written:
+        st.query_params[name] = written
+    else:
+        del st.query_params[name]
 
 
 def tuning_id() -> str | None:

@@ -32,7 +32,6 @@ with st.expander("Compare others", icon=":material/checklist:") if views else st
         },
         key="compare_choice",
     )
-    st.page_link("screens/runs.py", label="Or tick runs of the history", icon=":material/history:")
 encoding_preview.price_link()
 if not views:
     st.info(

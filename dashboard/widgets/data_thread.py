@@ -60,12 +60,7 @@ def link() -> None:
     name = ""
     if now.choice is not None and now.choice != session.choice_of_sample(session.FIRST_SAMPLE):
         name = jobs.tables().link(now.table.sha256, now.choice)
-    if name == st.query_params.get(session.DATA_PARAMETER, ""):
-        return
-    if name:
-        st.query_params[session.DATA_PARAMETER] = name
-    else:
-        del st.query_params[session.DATA_PARAMETER]
+    session.link(session.DATA_PARAMETER, name)
 
 
 def go_on(data: Dataset, settings: Mapping[str, Any], page: str = session.SOLVE) -> None:

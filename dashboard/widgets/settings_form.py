@@ -81,10 +81,9 @@ def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
 
 def limit_input(key: str, given: float | None = None, words: str = "") -> float:
     """Draw the input of the time limit."""
-    value: float = TIME_LIMIT.check(TIME_LIMIT.default if given is None else given)
-    look: dict[str, Any] = {"help": f"{words}\n\n{help_of(TIME_LIMIT)}"} if words else {}
-    look |= {"value": value, "min_value": 1.0, "step": 10.0}
-    return parameter_input(TIME_LIMIT, key, **look)
+    limit = replace(TIME_LIMIT, low=1.0, low_open=False, default=given or TIME_LIMIT.default)
+    limit = replace(limit, help=f"{words}\n\n{limit.help}" if words else limit.help)
+    return parameter_input(limit, key, step=10.0)
 
 
 def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:

@@ -150,14 +150,15 @@ def comparison_html(
     share: float = 0.0,
 ) -> str:
     """Write the report; `repeats` are of further splits, each of which holds out a share."""
-    name = "Comparison: " + ", ".join(labels)
+    name, named = "Comparison: " + ", ".join(labels), zip(labels, runs, strict=True)
     sections = [
         _head(runs, labels),
         _race(entrants),
         _differences(runs, labels),
         _accuracy(repeats, share),
         _pictures(runs, labels),
-        _certificates(runs, labels),
+        "<h2>What is proven</h2>",
+        *(f"<h3>{escaped(n)}</h3>{listed(r.certificate.sentences)}" for n, r in named),
         f'<p class="weak">Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with '
         f"{escaped(', '.join(f'{k} {v}' for k, v in versions().items()))}. Accuracies and "
         "objectives are recomputed by routing every row through the trees.</p>",
@@ -226,13 +227,6 @@ def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
         + ("" if run.solved is None else plane_picture(run.solved)[0])
         for run, label in zip(runs, labels, strict=True)
         if run.tree is not None
-    )
-
-
-def _certificates(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    pairs = zip(runs, labels, strict=True)
-    return "<h2>What is proven</h2>" + "".join(
-        f"<h3>{escaped(label)}</h3>{listed(run.certificate.sentences)}" for run, label in pairs
     )
 
 

@@ -268,9 +268,7 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return sorted(map(_plain, value))
-    return value
+    return sorted(map(_plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
