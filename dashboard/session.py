@@ -266,8 +266,8 @@ def went_back() -> bool:
 
 def linked_run() -> str | None:
     """The run that the link names, or the first of those that it compares."""
-    linked = st.query_params.get(RUN_PARAMETER)
-    return linked or (st.query_params.get(COMPARE_PARAMETER) or "").split(",")[0] or None
+    given = st.query_params
+    return given.get(RUN_PARAMETER) or given.get(COMPARE_PARAMETER, "").split(",")[0] or None
 
 
 def look_at(run: str) -> None:

@@ -71,7 +71,8 @@ def draw(lesson: Lesson) -> None:
             )
         _watch(lesson, tree, solve)
     with place:
-        lesson_trees.grow_button()
+        grow = lesson_trees.grow_and_step
+        inputs.wide_button("Grow the trees", "park", "grow", on_click=grow)
 
 
 def _settings(lesson: Lesson) -> Lesson:

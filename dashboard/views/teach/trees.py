@@ -59,13 +59,8 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
     return False
 
 
-def grow_button() -> None:
-    """Draw the button beside the points that starts what is missing, and turns to the trees."""
-    inputs.wide_button("Grow the trees", "park", "grow", on_click=_grow_and_step)
-
-
-def _grow_and_step() -> None:
-    """Start the trees and go on to the first of them."""
+def grow_and_step() -> None:
+    """Start the trees that are missing and turn to the first; for callbacks."""
     # The lesson of now: this page may still be drawing the points that were moved a moment ago.
     lesson = session.state().lesson
     if lesson is not None and grow(lesson):
