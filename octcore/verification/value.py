@@ -80,7 +80,8 @@ def rounding(claim: Claim, objective: float) -> float:
     """By how much sums of the weights may differ, and differences of such sums that cancel."""
     value = value_of(claim)
     of_sums = claim.span * abs(value.per_error) + abs(objective)
-    return ROUNDING * of_sums + np.finfo(float).eps * abs(value.constant)
+    of_leaves = abs(value.constant) + abs(value.per_leaf) * 2.0**claim.depth
+    return ROUNDING * of_sums + np.finfo(float).eps * of_leaves
 
 
 def worth(claim: Claim, routed: Routed) -> float:

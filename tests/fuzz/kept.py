@@ -1208,5 +1208,15 @@ CASES = {
         weights=(0.99998, 1.99999, 3.0, 1.99999, 3.00002, 1.00001, 2.99998, 2.99998),
         kind="numbers",
     ),
+    "prices-of-leaves-that-cancel": Case(
+        key="threshold-search",
+        columns={"f3": (1, 2, 1, 1, 1)},
+        y=(1, 1, 1, 1, 1),
+        depth=1,
+        encoding="raw",
+        params={"split_weight": 0.9},
+        weights=(2.0, 2.0, 2.0, 2.0, 1.0),
+        kind="numbers",
+    ),
 }
 """By a name of its subject."""
