@@ -29,7 +29,7 @@ COMMANDS = {
     "compare": ("solving", "train several formulations on the same rows"),
     "predict": ("stored", "predict the classes of new rows"),
     "verify": ("stored", "derive the optimum of a run again, independently"),
-    "model": ("stored", "write the mixed-integer model of a run for other solvers"),
+    "model": ("stored", "write the mixed-integer model of a table or run for other solvers"),
     "report": ("stored", "what people read of a run, as one HTML file"),
     "prove": ("stored", "write a proof of the optimum in the format of the checker VeriPB"),
     "runs": ("stored", "list, show, export or delete the runs of the app"),

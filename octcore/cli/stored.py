@@ -9,7 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from octcore.cli.options import add_json, add_reading_options, read_options, source_of
+from octcore.cli.options import (
+    add_json,
+    add_reading_options,
+    add_solve_options,
+    read_options,
+    solve_settings,
+    source_of,
+)
 from octcore.cli.output import json_line, report_of, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
@@ -57,8 +64,12 @@ def add_commands(commands: Any) -> None:
     add("--time-limit", metavar="S", type=float, default=600.0, help=words)
     add("--check", action="store_true", help="follow the proof with the checker of the package")
     add("--checker", metavar="PROGRAM", help="follow it with this one instead, such as veripb")
-    add, words = _add_run(commands.add("model", run_model)), "beside it goes the tree, as .mst"
+    parser = commands.add("model", run_model)
+    add, words = _add_run(parser, "DATA.csv|RUN"), "beside it goes the tree, as .mst"
     add("--output", metavar="FILE.lp|.mps", required=True, help=words)
+    words = "column with the classes of a table, which is solved first (for one second by default)"
+    add("--target", metavar="COL", help=words)
+    add_solve_options(parser)
     add = _add_run(commands.add("report", run_make_report))
     add("--output", metavar="FILE.html", required=True)
     parser = commands.add("runs")
@@ -85,10 +96,12 @@ def add_commands(commands: Any) -> None:
             action.add_argument("--rows", action="store_true", help=help_rows)
 
 
-def _add_run(parser: argparse.ArgumentParser) -> Callable[..., argparse.Action]:
+def _add_run(
+    parser: argparse.ArgumentParser, metavar: str = "RUN"
+) -> Callable[..., argparse.Action]:
     """Add what names a stored run; returns what adds further options."""
     words = "file of octcore solve --json or --model, of octcore runs export, or the id of a run "
-    parser.add_argument("of", metavar="RUN", help=words + "of the history")
+    parser.add_argument("of", metavar=metavar, help=words + "of the history")
     words = "the rows of the solve, where the file has none"
     parser.add_argument("--data", metavar="DATA.csv", help=words)
     add_reading_options(parser)
@@ -140,8 +153,18 @@ def _whole_run(arguments: argparse.Namespace) -> Run:
 
 
 def run_model(arguments: argparse.Namespace) -> None:
-    """Write the model of a run and say where."""
-    for path in _whole_run(arguments).write_model(arguments.output):
+    """Write the model of a run, or of a table for which `--target` is given, and say where."""
+    if arguments.target is None and arguments.of.lower().endswith(".csv"):
+        message = f"{arguments.of} is a table; name the column with its classes with --target."
+        raise SettingsError("NO_TARGET", message, "target")
+    if arguments.target is None:
+        run = _whole_run(arguments)
+    else:
+        from octcore.solving.solve import solve  # the other commands need no solver
+
+        data = read_csv(source_of(arguments.of), **read_options(arguments))
+        run = solve(data, **{"time_limit": 1.0, "verify": False, **solve_settings(arguments)})
+    for path in run.write_model(arguments.output):
         print(path)
 
 

@@ -60,6 +60,22 @@ def test_another_solver_finds_the_optimum_and_takes_the_start(
 
 
 @pytest.mark.long
+def test_a_table_alone_will_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, model = str(tmp_path / "xor.csv"), tmp_path / "xor.mps"
+    assert main(["samples", "xor", "--output", table]) == 0
+    asked = ["model", table, "--output", str(model)]
+    assert main(asked) == 2
+    assert "is a table; name the column with its classes with --target." in capsys.readouterr().err
+    asked += ["--target", "class", "--formulation", "flow-oct", "--depth", "2"]
+    assert main([*asked, "--encoding", "QT-2"]) == 0
+    solver = read(model)
+    solver.run()
+    n_rows = octcore.load_sample("xor").n_samples
+    run = octcore.solve(octcore.load_sample("xor"), "flow-oct", "QT-2", 2)
+    assert run.objective == pytest.approx(solver.getInfo().objective_function_value / n_rows)
+
+
+@pytest.mark.long
 @pytest.mark.sampled(3)
 def test_what_has_no_whole_model_or_another_place_is_refused(
     run: octcore.Run, tmp_path: Path
