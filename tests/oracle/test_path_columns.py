@@ -98,10 +98,9 @@ def test_the_bound_under_prices_is_that_of_the_best_root_or_leaf(name):
     prices = np.linspace(0.5, 2.0, len(space.rhs))
     constant = float(prices @ space.rhs)
     assert constant
-    found = _optimum(space, prices, np.arange(len(space.groups)))
+    value, _, by_root = _optimum(space, prices, np.arange(len(space.groups)))
     leaf = whole_leaf(space, space.payoff(prices)) - constant
-    assert found.by_root is not None
-    assert found.value == pytest.approx(max(leaf, found.by_root.max()))
+    assert value == pytest.approx(max(leaf, by_root.max()))
 
 
 def test_pair_scores_are_those_of_the_best_trees():

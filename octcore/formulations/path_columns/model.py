@@ -15,9 +15,6 @@ C        columns: a split, a leaf with its label, or a stump with two labels
 R        flow rows: row 0 is the root, every split column opens one for each side
 G        raw features;  u_g = 1 where raw feature g occurs
 =======  ============================================================================
-
-For fixed u, and without rows on predictions or a limit of leaves, the program is the dynamic
-program over the columns.  Then y is continuous and the tree is read from u.
 """
 
 from collections.abc import Callable, Mapping
@@ -181,18 +178,6 @@ class ColumnsModel:
     table: ColumnTable
     guard: Callable[[], None]  # raises when the solve must stop
 
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether the dynamic program over the columns is exact once u is known."""
-        return (
-            not len(self.columns.rows.rhs) and self.columns.problem.constraints.leaf_limit is None
-        )
-
-    @cached_property
-    def leaves(self) -> np.ndarray:
-        """Number of leaves of every column."""
-        return np.array([sum(k >= 0 for k in pair) for _, _, pair, *_ in self.table.columns])
-
     @cached_property
     def gains(self) -> np.ndarray:
         """Value and left sides of the linear rows, shape ``(n_columns, 1 + n_rows)``."""
@@ -204,8 +189,7 @@ class ColumnsModel:
     def model(self) -> Any:
         """The Pyomo model."""
         model: Any = pyo.ConcreteModel("path-columns")
-        domain = pyo.UnitInterval if self.is_dynamic else pyo.Binary
-        model.y = pyo.Var(range(len(self.table)), domain=domain, doc="y_c: column c is used")
+        model.y = pyo.Var(range(len(self.table)), domain=pyo.Binary, doc="y_c: column c is used")
         self._flow(model)
         self._size(model)
         self._features(model)
@@ -242,9 +226,10 @@ class ColumnsModel:
     def _size(self, model: Any) -> None:
         limit = self.columns.problem.constraints.leaf_limit
         if limit is not None:
-            ends = np.flatnonzero(self.leaves)
+            leaves = np.array([sum(k >= 0 for k in c.labels) for c in self.table.columns])
+            ends = np.flatnonzero(leaves)
             model.leaf_limit = pyo.Constraint(
-                expr=linear(self.leaves[ends].tolist(), [model.y[int(c)] for c in ends]) <= limit,
+                expr=linear(leaves[ends].tolist(), [model.y[int(c)] for c in ends]) <= limit,
                 doc="(3) number of leaves",
             )
 
@@ -283,11 +268,10 @@ class ColumnsModel:
 
     def read_tree(self, point: Point) -> Tree:
         """Read the tree of a solution."""
-        used = self._best_columns(point) if self.is_dynamic else point.array(self.model.y) > 0.5
         kept = self.columns.kept
         features: dict[int, int] = {}
         labels: dict[int, int] = {}
-        for c in np.flatnonzero(used).tolist():
+        for c in np.flatnonzero(point.array(self.model.y) > 0.5).tolist():
             node, feature, (first, second), *_ = self.table.columns[c]
             if feature >= 0:
                 features[node] = int(kept[feature])
@@ -297,33 +281,6 @@ class ColumnsModel:
                 labels[node] = first
         tree = decode(features.get, lambda m: labels.get(m, 0), self.columns.problem)
         return drop_idle_splits(tree, self.columns.problem)
-
-    def _best_columns(self, point: Point) -> np.ndarray:
-        """Columns of the best tree on the raw features that a point pays for.
-
-        Columns below a split come after it in the table, so one pass from the end values them.
-        """
-        table = self.table
-        allowed = np.ones(len(table), dtype=bool)
-        if hasattr(self.model, "uses_feature"):
-            u = self.model.uses_feature
-            paid = [g for g, value in zip(u, point.array(u), strict=True) if value > 0.5]
-            feature = np.array([c.feature for c in table.columns])
-            raw = np.append(self.columns.space.groups, -1)[feature]
-            allowed = (feature < 0) | np.isin(raw, paid)
-        best, chosen = np.full(table.n_rows, -np.inf), np.full(table.n_rows, -1)
-        for c in np.flatnonzero(allowed)[::-1].tolist():
-            row, below = table.columns[c].row, [r for r in table.columns[c].below if r >= 0]
-            value = self.gains[c, 0] + sum(best[r] for r in below)
-            if value > best[row]:
-                best[row], chosen[row] = value, c
-        used = np.zeros(len(table), dtype=bool)
-        open_rows = [0]
-        while open_rows:
-            c = chosen[open_rows.pop()]
-            used[c] = True
-            open_rows += [r for r in table.columns[c].below if r >= 0]
-        return used
 
     def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of the columns of a tree; none if a column of it was replaced by a better one."""

@@ -35,8 +35,7 @@ from octcore.warmstart.amending import first_trees
 
 SEARCH_SECONDS = 10.0
 """Depth three takes two seconds at most on the published sets; a bound is left in any case."""
-ROUNDS = 4  # rows whose price is set one after the other
-STEPS = 14  # steps along one price; the last lines usually meet after six
+STEPS = 24  # prices that are tried; most searches need five to fifteen
 PROMISING = 12  # roots of largest value on which prices are tried
 MOST_SUBSETS = 120  # effort only: a search each
 SLACK, ROUNDING = 1e-7, 1e-14
@@ -188,14 +187,10 @@ class ColumnsSearch:
     multipliers: np.ndarray = field(init=False)  # prices of the linear rows
     root_bounds: np.ndarray = field(init=False)
     """Bound on the count value of feasible trees by root column of the space."""
-    patience: Patience = ENDLESS
-    """Of the searches."""
-    _value: float = -np.inf
-    _excess: np.ndarray = field(init=False)
+    patience: Patience = ENDLESS  # of the searches
 
     def __post_init__(self) -> None:
         self.multipliers = np.zeros(len(self.columns.rows.rhs))
-        self._excess = np.zeros_like(self.multipliers)
         self.root_bounds = np.full(len(self.columns.kept), np.inf)
 
     @property
@@ -288,24 +283,19 @@ class ColumnsSearch:
         size = len(ranked) if limit is None else min(limit, len(ranked))
         tried: set[frozenset[int]] = set()
         best: tuple[float, frozenset[int]] = (-np.inf, frozenset())
-        for subset in self._first_subsets(ranked, size):
-            if len(tried) < MOST_SUBSETS // 3 and subset not in tried:
+
+        def exchanged() -> Iterator[frozenset[int]]:
+            good = best[1]
+            for enters, leaves in itertools.product(ranked, sorted(good)):
+                if enters not in good:
+                    yield from self._without_pairs(good - {leaves} | {enters})
+
+        first = itertools.islice(self._first_subsets(ranked, size), MOST_SUBSETS // 3)
+        for subset in itertools.chain(first, exchanged()):
+            if len(tried) < MOST_SUBSETS and subset not in tried:
                 tried.add(subset)
                 value, tree = self._optimum_on(subset)
                 best = max(best, (value, subset), key=lambda pair: pair[0])
-                if tree is not None:
-                    yield tree
-        exchanged = (
-            subset
-            for enters in ranked
-            if enters not in best[1]
-            for leaves in sorted(best[1])
-            for subset in self._without_pairs(best[1] - {leaves} | {enters})
-        )
-        for subset in exchanged:
-            if len(tried) < MOST_SUBSETS and subset not in tried:
-                tried.add(subset)
-                tree = self._optimum_on(subset)[1]
                 if tree is not None:
                     yield tree
 
@@ -339,105 +329,64 @@ class ColumnsSearch:
         if not len(chosen):
             return -np.inf, None
         space = restrict(self.columns.space, chosen)
-        found = _optimum(space, self.multipliers, np.arange(len(chosen)))
-        return found.value, None if found.best is None else self.columns.tree(found.best, chosen)
+        value, trees, _ = _optimum(space, self.multipliers, np.arange(len(chosen)))
+        return value, self.columns.tree(trees[-1], chosen) if trees else None
 
     def _priced(self) -> Iterator[Tree]:
-        """Raise the price of one broken row after the other until its dual optimum is found.
+        """Price the linear rows by Kelley's cutting planes, then bound every root at those prices.
 
-        The promising roots come first and lead to good prices and trees; one pass over all roots
-        under the best prices then bounds each of them.
+        A tree is worth something linear in the prices, and the best one bounds those that keep the
+        rows: where the trees met so far have their least is asked next.  The promising roots lead
+        to good prices and trees.
         """
+        from scipy.optimize import linprog  # few runs price rows, and it takes time to import
+
         promising = np.argsort(-self.root_bounds, kind="stable")[:PROMISING]
-        prices = self.multipliers.copy()
-        for _ in range(ROUNDS):
-            excess, value = self._excess, -np.inf
-            for tree in self._tree_at(prices, promising):
-                yield tree
-                excess, value = self._excess, self._value
-            if not np.isfinite(value) or (excess >= -SLACK).all():
+        rows, whole, least = self.columns.rows, float(self.problem.weights.sum()), np.inf
+        scale = np.abs(rows.coefficients).max(axis=(1, 2))
+        # At the largest price one row of data outweighs all others.
+        between = [(None, None), *((0.0, whole / max(1.0, most)) for most in scale)]
+        prices, worth, planes = self.multipliers, list[float](), list[np.ndarray]()
+        for _ in range(STEPS):
+            value, trees = self._at(prices, promising)
+            yield from trees
+            if not trees:
                 break
-            yield from self._along(int(np.argmin(excess / self._row_scale)), prices, promising)
-            prices = self.multipliers.copy()
+            if value < least:
+                least, self.multipliers = value, prices
+            excess = rows.excess(trees[-1].predict_codes(self.problem.X))
+            worth.append(value - float(prices @ excess))
+            planes.append(np.append(-1.0, excess))
+            lowest = linprog(np.eye(1, 1 + len(scale))[0], planes, -np.array(worth), bounds=between)
+            if lowest.fun >= least - self.slack:
+                break
+            prices = np.maximum(lowest.x[1:], 0.0)
         for _ in range(2):  # trees of the first pass leave fewer roots to the second
             alive = np.flatnonzero(self.root_bounds >= self.incumbent - self.slack)
-            yield from self._tree_at(self.multipliers, alive)
+            yield from self._at(self.multipliers, alive)[1]
 
-    @cached_property
-    def _row_scale(self) -> np.ndarray:
-        scale = np.abs(self.columns.rows.coefficients).max(axis=(1, 2))
-        return np.where(scale == 0, 1.0, scale)
-
-    def _tree_at(self, prices: np.ndarray, roots: np.ndarray) -> Iterator[Tree]:
-        """Yield the best trees under prices, the best one last; its bound and excess are kept."""
-        found = _optimum(self.columns.space, prices, roots)
-        if found.best is None:
-            return
-        if found.by_root is not None:
-            bounds = found.by_root + self.slack
-            self.root_bounds[roots] = np.minimum(self.root_bounds[roots], bounds)
-        for nested in found.others:
-            yield self.columns.tree(nested)
-        tree = self.columns.tree(found.best)
-        self._value = found.value
-        self._excess = self.columns.rows.excess(tree.predict_codes(self.problem.X))
-        yield tree
-
-    def _along(self, row: int, prices: np.ndarray, roots: np.ndarray) -> Iterator[Tree]:
-        """Minimise the Lagrangian bound along the price of one row.
-
-        The bound is convex and piecewise linear in the price, with the excess of the best tree as
-        slope: the next price is where the lines of both ends meet.
-        """
-        low = (float(prices[row]), self._value, float(self._excess[row]))
-        high: tuple[float, float, float] | None = None
-        price = low[0] + 1.0 / self._row_scale[row]
-        for _ in range(STEPS):
-            prices = prices.copy()
-            prices[row] = price
-            yield from self._tree_at(prices, roots)
-            here = (price, self._value, float(self._excess[row]))
-            if here[2] < 0:
-                low = here
-            else:
-                high = here
-                self.multipliers = prices
-            if high is None:
-                price = 4.0 * price
-                continue
-            meet = (high[1] - low[1] + low[2] * low[0] - high[2] * high[0]) / (low[2] - high[2])
-            line = low[1] + low[2] * (meet - low[0])
-            if here[1] <= line + self.slack or not low[0] < meet < high[0]:
-                self.multipliers = prices
-                return
-            price = meet
+    def _at(self, prices: np.ndarray, roots: np.ndarray) -> tuple[float, list[Tree]]:
+        """Bound on the trees with some roots, which is kept by root; best trees, the best last."""
+        value, trees, by_root = _optimum(self.columns.space, prices, roots)
+        self.root_bounds[roots] = np.minimum(self.root_bounds[roots], by_root[roots] + self.slack)
+        return value, [self.columns.tree(tree) for tree in trees]
 
 
-@dataclass(frozen=True, eq=False)
-class _Priced:
-    """Best trees under prices of the linear rows."""
+def _optimum(
+    space: ColumnSpace, prices: np.ndarray, roots: np.ndarray
+) -> tuple[float, list[PathTree], np.ndarray]:
+    """Lagrangian bound over some roots at depth three and over all below, at prices of the rows.
 
-    value: float  # Lagrangian bound over the roots that were looked at
-    best: PathTree | None
-    others: tuple[PathTree, ...]  # best trees with the other roots, at depth three
-    by_root: np.ndarray | None  # bound by root, at depth three
-
-
-def _optimum(space: ColumnSpace, prices: np.ndarray, roots: np.ndarray) -> _Priced:
-    """Best trees under prices, over some roots at depth three and over all below."""
-    payoff = space.payoff(prices)
-    constant = float(prices @ space.rhs)
-    values, trees = [whole_leaf(space, payoff)], [best_tree(space, payoff, None)]
-    by_root = np.full(len(space.groups), -np.inf) if space.depth == 3 else None
+    Returns it, the best trees root by root, the best one last, and bounds by root at depth three.
+    """
+    payoff, constant = space.payoff(prices), float(prices @ space.rhs)
+    best = [(whole_leaf(space, payoff), best_tree(space, payoff, None))]
+    by_root = np.full(len(space.groups), -np.inf if space.depth == 3 else np.inf)
     for scores in root_scores(space, payoff, roots):
-        if by_root is not None and scores.root is not None:
-            by_root[scores.root] = scores.best - constant
         if np.isfinite(scores.best):
-            values.append(scores.best)
-            trees.append(best_tree(space, payoff, scores))
-    place = int(np.argmax(values))
-    if not np.isfinite(values[place]):
-        return _Priced(-np.inf, None, (), None)
-    others = tuple(tree for j, tree in enumerate(trees) if j not in (0, place))
-    bounds = None if by_root is None else by_root[roots]
-    return _Priced(values[place] - constant, trees[place], others, bounds)
+            best.append((scores.best, best_tree(space, payoff, scores)))
+        if scores.root is not None:
+            by_root[scores.root] = scores.best - constant
+    best = sorted(best[::-1], key=lambda one: one[0])  # of equal ones the first is last
+    trees = [tree for value, tree in best if np.isfinite(value)]
+    return best[-1][0] - constant, trees, by_root
