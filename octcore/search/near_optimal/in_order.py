@@ -101,8 +101,10 @@ class _Variants:
     def __init__(self, instance: Instance, by_labels: bool, by_columns: bool) -> None:
         self.instance, self.by_labels, self.by_columns = instance, by_labels, by_columns
         self.X, self.met = np.asarray(instance.question.X), set[bytes]()
-        self.same = _same_thresholds(instance) if by_columns else None
-        """Columns and values that part the rows as every threshold does."""
+        known = instance.thresholds
+        own = zip(known.column.tolist(), known.value.tolist(), strict=True)
+        # Columns and values that part the rows as every threshold does, see `_same_thresholds`.
+        self.same = _same_thresholds(instance) if by_columns else [[(*it, False)] for it in own]
 
     def of(self, nested: PathTree, room: Fraction | None) -> Iterator[tuple[Tree, int]]:
         """Trees and what they cost more; less than `room`, if there is one."""
@@ -139,13 +141,7 @@ class _Variants:
 
     def _test(self, number: int) -> Split:
         threshold, place = divmod(number, self.X.shape[1])
-        return Split.on_feature(*self._places(threshold)[place][:2])
-
-    def _places(self, threshold: int) -> list[tuple[int, float, bool]]:
-        if self.same is not None:
-            return self.same[threshold]
-        known = self.instance.thresholds
-        return [(int(known.column[threshold]), float(known.value[threshold]), False)]
+        return Split.on_feature(*self.same[threshold][place][:2])
 
     def _ways(self, here: PathTree) -> Iterator[PathTree]:
         """The same record on every column, by the number of `_test`; that of the root varies last.
@@ -155,7 +151,7 @@ class _Variants:
         if isinstance(here, Leaf):
             yield here
             return
-        for place, (*_, is_mirrored) in enumerate(self._places(here.feature)):
+        for place, (*_, is_mirrored) in enumerate(self.same[here.feature]):
             test = here.feature * self.X.shape[1] + place
             for left in self._ways(here.left):
                 for right in self._ways(here.right):
@@ -189,43 +185,15 @@ class _Variants:
 
 
 def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
-    """All columns and values that part the rows as a threshold does; whether the other way round.
-
-    Sums of random numbers of the rows on the left find them; then rows are compared, but where a
-    threshold has found itself, as nearly all do.
-    """
-    question, known = instance.question, instance.thresholds
-    X = np.asarray(question.X, float)
-    key = np.random.default_rng(0).integers(0, 1 << 62, len(X), dtype=np.int64).astype(np.uint64)
-    everything, own = key.sum(dtype=np.uint64), np.zeros(len(known.column), np.uint64)
-    for j in np.unique(known.column):
-        values, below = _sums(X[:, j], key)
-        here = known.column == j
-        own[here] = below[np.searchsorted(values, known.value[here], "right") - 1]
-    with_sum: dict[int, list[tuple[int, int, float]]] = {}
-    for k, total in enumerate(own.tolist()):
-        about = k, int(known.column[k]), float(known.value[k])
-        with_sum.setdefault(total, []).append(about)
-    same: list[list[tuple[int, float, bool]]] = [[] for _ in own]
-    for j in range(X.shape[1] if len(own) else 0):
-        if question.forbidden is not None and question.forbidden[j]:
-            continue
-        values, below = _sums(X[:, j], key)
-        middle = midpoints(values).tolist()
-        for is_mirrored, ends in ((False, below[:-1]), (True, everything - below[:-1])):
-            for end, place in zip(ends.tolist(), middle, strict=True):
-                for k, column, value in with_sum.get(end, ()):
-                    if (column, value, False) != (j, place, is_mirrored):
-                        differs = (X[:, j] <= place) != (X[:, column] <= value)
-                        if not (differs == is_mirrored).all():
-                            continue
-                    same[k].append((j, place, is_mirrored))
+    """All columns and values that part the rows as a threshold does, or the other way round."""
+    table, known, X = instance.table, instance.thresholds, np.asarray(instance.question.X, float)
+    same: list[list[tuple[int, float, bool]]] = [[] for _ in known.column]
+    for j in np.flatnonzero(table.twin >= 0).tolist():
+        h, middle = int(table.twin[j]), midpoints(np.unique(X[:, j]))
+        numbers = known.alike[h, : len(middle)]
+        if X[X[:, table.original[h]].argmin(), j] > X[:, j].min():  # a column turned round
+            numbers = numbers[::-1]
+        for k, value in zip(numbers.tolist(), middle.tolist(), strict=True):
+            is_left = X[0, known.column[k]] <= known.value[k]
+            same[k].append((j, value, bool((X[0, j] <= value) != is_left)))
     return same
-
-
-def _sums(column: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a column, and sums of the numbers of the rows up to each."""
-    values, rank = np.unique(column, return_inverse=True)
-    sums = np.zeros(len(values), np.uint64)
-    np.add.at(sums, rank, key)
-    return values, np.cumsum(sums, dtype=np.uint64)

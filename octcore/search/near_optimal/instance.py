@@ -49,6 +49,9 @@ class Thresholds:
     value: np.ndarray  # (n_thresholds,) number up to which rows go left
     place: np.ndarray  # (n_thresholds,) column of the table
     rank: np.ndarray  # (n_thresholds,) the last rank on the left
+    alike: np.ndarray
+    """(n_columns, largest rank + 1) the threshold that parts the rows as the one at a rank does, or
+    the other way round."""
     number: np.ndarray
     """(n_columns, largest rank + 2) int64, first threshold at or above a rank of a column: from
     rank a up to b, these are those from ``number[h, a]`` to before ``number[h, b]``."""
@@ -175,22 +178,25 @@ def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
     n_columns = len(table.rank)
     sizes = np.array([len(values) - 1 for values in table.values], np.int64)
     is_new = np.arange(sizes.max(initial=0) + 1) < sizes[:, None]
+    met = np.zeros((4, 0), np.int64)
     if sizes.max(initial=0) > 1:  # columns of one threshold each part the rows differently
-        is_new[_met_before(table, sizes, preferred)] = False
+        met = _met_before(table, sizes, preferred)
+    is_new[met[0], met[1]] = False
     # Contiguous however many there are: kernels are compiled for that.
     place, rank = np.ascontiguousarray(np.nonzero(is_new))
+    alike = np.full(is_new.shape, -1)
+    alike[place, rank] = np.arange(len(place))
+    alike[met[0], met[1]] = alike[met[2], met[3]]
     number = np.zeros((n_columns, is_new.shape[1] + 1), np.int64)
     number[:, 1:] = np.cumsum(is_new, axis=1)
     number += np.concatenate([[0], np.cumsum(is_new.sum(axis=1))])[:n_columns, None]
     first = np.concatenate([[0], np.cumsum(sizes + 1)])
     value = midpoints(np.concatenate([*table.values, np.zeros(1)]))[first[place] + rank]
-    return Thresholds(table.original[place], value, place, rank, number)
+    return Thresholds(table.original[place], value, place, rank, alike, number)
 
 
-def _met_before(
-    table: Table, sizes: np.ndarray, preferred: np.ndarray
-) -> tuple[list[int], list[int]]:
-    """Columns and ranks of the thresholds that part the rows as another one does."""
+def _met_before(table: Table, sizes: np.ndarray, preferred: np.ndarray) -> np.ndarray:
+    """Columns and ranks of thresholds that part the rows as another one does, and that one's."""
     n_columns, n = table.rank.shape
     key = np.random.default_rng(0).integers(0, 1 << 62, n, dtype=np.int64).astype(np.uint64)
     everything, codes = key.sum(dtype=np.uint64), []
@@ -204,18 +210,18 @@ def _met_before(
     rank = np.concatenate([np.arange(sizes[h]) for h in columns])
     _, first, code = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
     known: dict[int, list[tuple[int, int]]] = {}
-    met: list[tuple[int, int]] = []
+    met: list[tuple[int, int, int, int]] = []
     for at in np.flatnonzero(first[code] < np.arange(len(code))).tolist():
-        begin, here = int(first[code[at]]), (int(place[at]), int(rank[at]))
+        begin, h, t = int(first[code[at]]), int(place[at]), int(rank[at])
         alike = known.setdefault(begin, [(int(place[begin]), int(rank[begin]))])
-        (met if any(_part_alike(table, *here, *other) for other in alike) else alike).append(here)
-    return [h for h, _ in met], [t for _, t in met]
-
-
-def _part_alike(table: Table, g: int, s: int, h: int, t: int) -> bool:
-    """Whether two thresholds part the rows alike, or the other way round."""
-    first, second = table.rank[g] <= s, table.rank[h] <= t
-    return bool((first == second).all() or (first != second).all())
+        for g, s in alike:
+            differs = (table.rank[h] <= t) != (table.rank[g] <= s)
+            if differs.all() or not differs.any():
+                met.append((h, t, g, s))
+                break
+        else:
+            alike.append((h, t))
+    return np.array(met, np.int64).reshape(-1, 4).T
 
 
 def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:

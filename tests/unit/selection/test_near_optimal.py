@@ -298,11 +298,10 @@ def test_thresholds_that_only_their_keys_call_equal_are_not_alike(
     X = rng.integers(0, 3, (9, 3)).astype(float)
     X[:, 2] = 2 - X[:, 0]
     question = Question(X, rng.integers(0, 2, 9), 2, 2, 0.0)
-    instance = make_instance(question, Fraction(0), Fraction(0))
-    expected = _same_thresholds(instance)
+    expected = _same_thresholds(make_instance(question, Fraction(0), Fraction(0)))
     ones = SimpleNamespace(integers=lambda low, high, size, dtype: np.ones(size, dtype))
     monkeypatch.setattr(np.random, "default_rng", lambda seed: ones)
-    assert _same_thresholds(instance) == expected
+    assert _same_thresholds(make_instance(question, Fraction(0), Fraction(0))) == expected
     assert max(map(len, expected)) > 1
 
 
