@@ -3,7 +3,7 @@
 A record of plain values, so that a worker can make it and a page can draw it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -173,7 +173,7 @@ def alternatives(
     `attribute`: raw column of the groups whose positive predictions are compared.
     """
     narrow = found.restrict(with_features, without_features, max_leaves, tolerance, gain)
-    judge = _Judge(found, attribute)
+    judge = _judge(found, attribute)
     shares = narrow.class_shares()
     smallest = narrow.smallest()
     same = ("optimum", "leaf_penalty", "encoding", "same_columns", "seconds")
@@ -223,33 +223,27 @@ def shape_lines(found: NearOptimalTrees) -> tuple[int, tuple[ShapeLine, ...]]:
     return len(shapes), tuple(lines)
 
 
-class _Judge:
-    """Says what a tree is worth on the training and the held-out rows."""
+def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], Alternative]:
+    """What says of a tree what it is worth on the training and the held-out rows."""
+    context, train, test = found.prepared.problem.context, found.prepared.train, found.prepared.test
+    X_test, groups = None, list[np.ndarray]()
+    if test is not None and test.y is not None:
+        X_test = found.encoding.transform(test.frame)
+    if attribute is not None:
+        values = train.frame[attribute].to_numpy()
+        groups = [values == value for value in np.unique(values)]
 
-    def __init__(self, found: NearOptimalTrees, attribute: str | None) -> None:
-        prepared = found.prepared
-        self.found, self.problem, self.test = found, prepared.problem, prepared.test
-        self.X_test = None
-        if self.test is not None and self.test.y is not None:
-            self.X_test = prepared.encoding.transform(self.test.frame)
-        self.groups = []
-        if attribute is not None:
-            values = prepared.train.frame[attribute].to_numpy()
-            self.groups = [values == value for value in np.unique(values)]
-        self.positive = prepared.problem.context.positive_class
-
-    def __call__(self, tree: Tree) -> Alternative:
-        context, found = self.problem.context, self.found
+    def judge(tree: Tree) -> Alternative:
         tree = metrics.tidied(tree, context.X)
         predicted = tree.predict_codes(context.X)
         hit = predicted == context.y
         objective = found.objective(tree)
         test_accuracy = None
-        if self.X_test is not None and self.test is not None:
-            test_accuracy = metrics.accuracy(tree, self.X_test, self.test.codes)
+        if X_test is not None and test is not None:
+            test_accuracy = metrics.accuracy(tree, X_test, test.codes)
         loss = found.optimum - objective
         used = sorted({int(found.encoding.groups[j]) for j in tree.used_features})
-        rates = [float((predicted[rows] == self.positive).mean()) for rows in self.groups]
+        rates = [float((predicted[rows] == context.positive_class).mean()) for rows in groups]
         of_class = [hit[context.y == k] for k in range(len(context.classes))]
         return Alternative(
             tree,
@@ -261,3 +255,5 @@ class _Judge:
             tuple(float(own.mean()) if len(own) else None for own in of_class),
             max(rates) - min(rates) if rates else None,
         )
+
+    return judge

@@ -556,10 +556,7 @@ def _untimed(done: int) -> None:
 
 
 def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) -> Run:
-    """Make a run of a tree that was chosen among near-optimal ones.
-
-    `optimum`: the proven optimum, which is the bound of the run.
-    """
+    """Run of a tree that was chosen among near-optimal ones, with the proven optimum as bound."""
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     tree = metrics.tidied(tree, prepared.problem.X)
     objective = program.evaluate(tree)

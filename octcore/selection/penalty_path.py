@@ -182,7 +182,7 @@ def penalty_path(
     ranges = penalty_breakpoints(optima)
     steps: list[PathStep] = []
     for optimum in optima:
-        span = ranges.get(optimum.leaves)
+        span = ranges.get(optimum.tree.n_leaves)
         step = _step(prepared, objective, optimum.tree)
         if steps and step.worth <= steps[-1].worth + TIE:  # fewer leaves are worth as much
             continue

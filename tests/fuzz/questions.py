@@ -238,8 +238,9 @@ def check_leaves(truth: Truth) -> None:
     for leaves, optimum in optima.items():
         best = 1.0 - (truth.by_leaves[leaves] + truth.surplus) / truth.total
         must(abs(optimum.accuracy - best) <= CLOSE, f"{leaves} leaves: {optimum.accuracy}, {best}")
-        must(optimum.leaves <= leaves, f"{optimum.leaves} leaves, {leaves} allowed")
-        value = truth.value(optimum.tree) + truth.asked.leaf_penalty * optimum.leaves
+        size = optimum.tree.n_leaves
+        must(size <= leaves, f"{size} leaves, {leaves} allowed")
+        value = truth.value(optimum.tree) + truth.asked.leaf_penalty * size
         slack = CLOSE * max(1.0, truth.asked.leaf_penalty)
         must(abs(value - best) <= slack, f"{leaves} leaves: a tree of {value}, said {best}")
 

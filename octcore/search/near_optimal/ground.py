@@ -64,12 +64,7 @@ class _Found(NamedTuple):
 class Ground:
     """Subsets of the rows of a table, each as the packed bits of its rows.
 
-    `guard`: ``guard(done)`` is called often and raises when the search must stop.
-    `known_cost`: cost of a tree that keeps the limits, near the optimum; None to find the optimum,
-        where an instance `finds_optimum`.
-    `budget`: largest scaled cost of a tree; negative where there is none.
-    `values`, `number`: errors by number, and number by errors; see `error_numbers`.
-    `scored`: subsets that were looked at.
+    `guard`, `known_cost`: as for `find_trees`.
     """
 
     def __init__(
@@ -82,10 +77,11 @@ class Ground:
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
         self.every = np.ones((len(instance.roots), 1))
         self.width, self.stop = integer_width(self.table), np.zeros(1, np.uint8)
-        self.scored = self.stored_bytes = 0
+        self.scored = self.stored_bytes = 0  # subsets that were looked at, bytes of those kept
         self.bits = self._make_bits() if instance.by_bits else None
         if known_cost is None and self.bits is not None:
             known_cost = self._optimum(self.bits)
+        # Largest scaled cost of a tree; negative where there is none.
         self.budget = -1 if known_cost is None else instance.budget(known_cost)
         self.values, self.number = error_numbers(instance, self.budget)
         self._found: dict[bytes, _Found] = {}

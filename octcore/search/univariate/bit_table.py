@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.search.univariate.pairs import Rows, padded
-from octcore.search.univariate.table import Table, distinct_columns
+from octcore.search.univariate.table import Table, distinct_columns, usable_columns
 from octcore.search.univariate.tree import PathTree, map_features
 
 COUNTER_LIMIT = 2**28
@@ -123,15 +123,9 @@ def reduce_columns(
     Returns the index of every column that stays, ascending; and for every column the place of the
         one like it among these, -1 for a constant or excluded one.
     """
-    columns = np.ascontiguousarray(X.T, np.uint8)
-    usable = np.zeros(len(columns), bool)
-    if len(X):
-        usable = (columns != columns[:, :1]).any(axis=1)
-    if excluded is not None:
-        usable &= ~np.asarray(excluded, bool)
-    own = np.flatnonzero(usable)
-    chosen, place = distinct_columns(columns[own], np.ones(len(own), bool))
-    position = np.full(len(columns), -1, np.int64)
+    own, cells = usable_columns(np.asarray(X, np.uint8), excluded)
+    chosen, place = distinct_columns(cells, np.ones(len(own), bool))
+    position = np.full(X.shape[1], -1, np.int64)
     position[own] = place
     return own[chosen], position
 

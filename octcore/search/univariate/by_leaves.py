@@ -25,11 +25,6 @@ class LeavesOptimum:
     accuracy: float  # weighted share of correctly classified rows, without penalty
     tree: Tree  # it may have fewer leaves than allowed, when more would not help
 
-    @property
-    def leaves(self) -> int:
-        """Leaves the tree really has."""
-        return self.tree.n_leaves
-
 
 def optimal_by_leaves(
     question: Question, cancel: Callable[[], bool] | None = None, time_limit: float | None = None
@@ -38,8 +33,7 @@ def optimal_by_leaves(
 
     The penalty of the question does not matter here; all restrictions hold.
 
-    `cancel`: polled about every 50 ms.
-    `time_limit`: seconds of wall-clock time.
+    `cancel`, `time_limit`: as for `answer`.
     Numbers of leaves for which no tree is allowed are left out.
     Raises `CancelledError` if it was stopped or ran out of time: half a table proves nothing.
     """
@@ -83,7 +77,7 @@ def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> dict[int, tuple[fl
     breakpoint, the one with fewer leaves is the canonical choice.
     """
     hull: list[LeavesOptimum] = []
-    for point in sorted(optima, key=lambda item: (item.leaves, -item.accuracy)):
+    for point in sorted(optima, key=lambda item: (item.tree.n_leaves, -item.accuracy)):
         if hull and point.accuracy <= hull[-1].accuracy + SAME:
             continue
         # Below the line between its neighbours a tree is best at no penalty.
@@ -91,9 +85,9 @@ def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> dict[int, tuple[fl
             hull.pop()
         hull.append(point)
     slopes = [float("inf"), *map(_slope, hull, hull[1:]), 0.0]
-    return {point.leaves: (slopes[k + 1], slopes[k]) for k, point in enumerate(hull)}
+    return {point.tree.n_leaves: (slopes[k + 1], slopes[k]) for k, point in enumerate(hull)}
 
 
 def _slope(first: LeavesOptimum, second: LeavesOptimum) -> float:
     """Accuracy gained per further leaf."""
-    return (second.accuracy - first.accuracy) / (second.leaves - first.leaves)
+    return (second.accuracy - first.accuracy) / (second.tree.n_leaves - first.tree.n_leaves)

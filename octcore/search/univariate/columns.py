@@ -290,11 +290,6 @@ class ColumnTable:
     def __len__(self) -> int:
         return len(self.columns)
 
-    @property
-    def prices_predictions(self) -> bool:
-        """Whether linear rows make the label of a leaf part of the question."""
-        return len(self.space.rhs) > 0
-
     @cached_property
     def position(self) -> dict[tuple[int, int, tuple[int, int]], int]:
         """Column by flow row, feature (-1 for a leaf) and labels, once all are there."""
@@ -304,12 +299,10 @@ class ColumnTable:
         """Add the columns of all trees of one `RootScores`."""
         if scores.root is None:
             self._add_pair(1, 0, scores.parts[0], 0.0)
-            return
-        if not self._reaches(scores.best):
-            return
-        rows = self._add_split(1, 0, scores.root)
-        for s, part in enumerate(scores.parts):
-            self._add_pair(2 + s, rows[s], part, scores.parts[1 - s].best)
+        elif self._reaches(scores.best):
+            rows = self._add_split(1, 0, scores.root)
+            for s, part in enumerate(scores.parts):
+                self._add_pair(2 + s, rows[s], part, scores.parts[1 - s].best)
 
     def add_leaf(self, node: int, row: int, counts: np.ndarray, offset: float) -> None:
         """Add a leaf with every label that matters."""
@@ -319,7 +312,8 @@ class ColumnTable:
         payoff = self.payoff @ counts - space.penalty
         gains = space.gains @ counts
         gains[0] -= space.penalty
-        chosen = range(len(payoff)) if self.prices_predictions else [int(payoff.argmax())]
+        # Linear rows make the label of a leaf part of the question.
+        chosen = range(len(payoff)) if len(space.rhs) else [int(payoff.argmax())]
         kept = [k for k in chosen if self._reaches(payoff[k] + offset)]
         for k in _undominated(gains[:, kept].T, np.zeros(len(kept), dtype=np.int64)):
             self._add(Column(node, -1, (kept[k], -1), row, (-1, -1), gains[:, kept[k]]))
@@ -362,7 +356,7 @@ class ColumnTable:
         space, n_classes = self.space, len(self.payoff)
         payoff = [self.payoff @ cell - space.penalty for cell in cells]
         gains = [np.tensordot(space.gains, cell, 1) for cell in cells]
-        if self.prices_predictions:
+        if len(space.rhs):
             pairs = [(a, b) for a in range(n_classes) for b in range(n_classes) if a != b]
             labels = np.repeat(np.array(pairs, int).reshape(-1, 2), len(features), axis=0)
             which = np.tile(np.arange(len(features)), len(pairs))

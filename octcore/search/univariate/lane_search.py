@@ -171,10 +171,8 @@ class LaneSearch:
                 return
 
     def _piece(self, node: Node, steps: int) -> bool:
-        """Let the kernel choose what to solve next; returns whether there is more to do.
-
-        The length of a piece changes no result: all that is known stays in the node.
-        """
+        """Let the kernel choose what to solve next; returns whether there is more to do."""
+        # The length of a piece changes no result: all that is known stays in the node.
         begin = time.perf_counter()
         self.best = search(
             self.rows, self.terms, node, self.depth, self.smallest, self.best, INFINITE,

@@ -84,9 +84,7 @@ class LiteralNode:
     `subset`: kernel rows, ascending.
     `shallow`: the same rows searched at depth ``depth - 1``: its bounds and trees are taken over.
     `most`: largest number of leaves of interest, where costs go by leaves.
-    `lower`, `upper`: (2 * n_features, n_child_entries) bounds on the costs of the subtrees of depth
-        ``depth - 1`` below every literal.
-    `best`, `bound`: (n_entries,) costs of the best trees known for the node, and bounds on all.
+    `lower`, `upper`: (2 * n_features, n_child_entries) bounds on the subtrees below every literal.
     """
 
     check: ClassVar[Callable[[Any, int], None] | None] = None

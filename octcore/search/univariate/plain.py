@@ -7,12 +7,10 @@ threshold at once; above, thresholds of a column are bounded from their solved n
 
 It knows weights, forbidden columns and forced roots, but no limits on leaves.
 
-Of several optimal trees it may return another one than the compiled search.  Each takes the first
-that it meets, and they look at thresholds in another order.  The same one of all optimal trees
-could only be named by a search that also solves every threshold whose bound *equals* the optimum,
-where a proof may leave them: without a price of leaves that is most of the work.  Each search alone
-always returns the same tree, whatever the order of the rows, the threads and the speed of the
-machine.
+Of several optimal trees it may return another one than the compiled search: each takes the first
+that it meets.  To name the same one, both would have to solve every threshold whose bound *equals*
+the optimum, most of the work where leaves have no price.  Each search alone always returns the same
+tree, whatever the order of the rows, the threads and the speed of the machine.
 """
 
 from collections.abc import Iterator

@@ -108,18 +108,12 @@ class Answer:
 
 
 class State:
-    """What a search knows so far, in units of weight; it writes here, and yields it now and then.
-
-    `by_column`, `reached`: (n_columns,) lower bound, and least cost found, by column at the root.
-    `work`: (2,) int64, subtrees solved, row visits.
-    `best`, `lower`: least cost found, and lower bound on every tree that costs less.
-    `tree`: the tree of the least cost, in numbers of thresholds of the table.
-    `by_leaves`: most leaves, errors and the best tree, where the search had to look at them.
-    """
+    """What a search knows so far, in units of weight; it writes here and yields it now and then."""
 
     def __init__(self, n_columns: int) -> None:
+        # By column at the root: lower bound, and least cost found.
         self.by_column, self.reached = np.zeros(n_columns), np.full(n_columns, INFINITE)
-        self.work = np.zeros(2, np.int64)
-        self.best, self.lower = INFINITE, 0.0
-        self.tree: PathTree = Leaf(0)
-        self.by_leaves: list[tuple[int, float, PathTree]] = []
+        self.work = np.zeros(2, np.int64)  # subtrees solved, row visits
+        self.best, self.lower = INFINITE, 0.0  # least cost; lower bound on all trees that cost less
+        self.tree: PathTree = Leaf(0)  # of the least cost, in numbers of thresholds of the table
+        self.by_leaves: list[tuple[int, float, PathTree]] = []  # most leaves, errors, the best tree

@@ -169,7 +169,7 @@ def make_table(question: Question) -> Table:
     X, y = np.asarray(question.X), np.asarray(question.y, np.int32)
     whole, unit = integer_weights(question.weights, len(y))
     counts = np.ones(len(y), np.int64) if question.counts is None else question.counts
-    kept, cells = _usable_columns(X, question)
+    kept, cells = usable_columns(X, question.forbidden)
     is_binary = cells.dtype == np.uint8
     if is_binary:  # lines are quicker to pack than columns
         group = _groups(np.packbits(X if len(kept) == X.shape[1] else X[:, kept], axis=1).T)
@@ -273,11 +273,11 @@ def _common_unit(distinct: np.ndarray) -> float | None:
     return smallest / denominator * math.gcd(*[int(ratio * denominator) for ratio in ratios])
 
 
-def _usable_columns(X: np.ndarray, question: Question) -> tuple[np.ndarray, np.ndarray]:
+def usable_columns(X: np.ndarray, forbidden: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Columns that vary and are not forbidden, and their cells: bytes where all are 0 or 1."""
     kept = np.arange(X.shape[1])
-    if question.forbidden is not None:
-        kept = np.flatnonzero(~np.asarray(question.forbidden, bool))
+    if forbidden is not None:
+        kept = np.flatnonzero(~np.asarray(forbidden, bool))
     kind = np.uint8 if X.dtype in (np.uint8, bool) and X.max(initial=0) <= 1 else np.float64
     cells = np.array(X.T if len(kept) == X.shape[1] else X.T[kept], kind, order="C")
     varies = (cells != cells[:, :1]).any(axis=1)
