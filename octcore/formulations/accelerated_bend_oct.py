@@ -238,8 +238,7 @@ class Tools:
 
     reduced: benders.ReducedProblem
     objective: UnivariateObjective
-    forms: path_bound.PathBoundForms | None
-    """Of path bound cuts."""
+    forms: path_bound.PathBoundForms | None  # of path bound cuts
 
     @property
     def params(self) -> Mapping[str, Any]:

@@ -56,12 +56,9 @@ STRONG_TREES = Reference(
 class TeachingText:
     """What stands beside the picture of a tree."""
 
-    name: str
-    """Name in two or three words, for a step or a heading."""
-    idea: str
-    """What the formulation optimises, in one or two sentences."""
-    look: str
-    """What to look at in the picture."""
+    name: str  # name in two or three words, for a step or a heading
+    idea: str  # what the formulation optimises, in one or two sentences
+    look: str  # what to look at in the picture
 
 
 @dataclass(frozen=True, kw_only=True)

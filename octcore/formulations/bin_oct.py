@@ -84,8 +84,7 @@ class Block:
 
     column: int
     members: np.ndarray
-    leaves_left: bool
-    """Whether they go right (so none may be left), else left."""
+    leaves_left: bool  # whether they go right (so none may be left), else left
     zero_bits: tuple[int, ...] = ()
     one_bits: tuple[int, ...] = ()
     """`zero_bits`, `one_bits`: bits that must be 0, and 1, for the block to matter."""

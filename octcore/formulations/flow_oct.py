@@ -47,8 +47,7 @@ from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import first_trees
 
-VIOLATION = 1e-4
-"""Smaller violations cost more rows than they gain."""
+VIOLATION = 1e-4  # smaller violations cost more rows than they gain
 
 INFO = FormulationInfo(
     key="flow-oct",

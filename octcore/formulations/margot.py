@@ -85,8 +85,7 @@ MARGINS = (
     r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti}",
     "wide margins at every branch node, few slacks, at a price by level",
 )
-NULL_WEIGHTS = 1e-8
-"""1-norm of a plane whose score is the same everywhere on columns in [0, 1]."""
+NULL_WEIGHTS = 1e-8  # 1-norm of a plane whose score is the same everywhere on columns in [0, 1]
 
 
 def budgets(default: int) -> tuple[IntRange, IntRange]:
@@ -236,8 +235,7 @@ class MargotFamily(TwoClassTrees):
     negative.
     """
 
-    variant: Variant
-    """``"margot"``, ``"hfs"`` or ``"sfs"``."""
+    variant: Variant  # ``"margot"``, ``"hfs"`` or ``"sfs"``
 
     @property
     def is_linear(self) -> bool:

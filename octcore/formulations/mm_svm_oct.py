@@ -56,8 +56,7 @@ from octcore.warmstart.svm_tree import TreeSearch
 POLISH_SECONDS, BALANCE_ROUNDS = 1.0, 12  # effort only: for one tree
 RECENTRE_SECONDS = 0.25
 """Longest time for the picture, after the search: an instant for a thousand rows."""
-LEAST_SHARE = 1e-3
-"""Smallest share of a node in the norm term; its margin hardly matters any more."""
+LEAST_SHARE = 1e-3  # smallest share of a node in the norm term; its margin hardly matters any more
 
 Planes = dict[int, tuple[np.ndarray, float]]
 

@@ -58,12 +58,10 @@ from octcore.warmstart.tree_gaps import GAP_SLACK
 
 LEAF_SHARE = 0.05
 """Smallest leaf when none is asked for: the share of the rows used in the comparisons."""
-SPARSE_SHARE = 0.4
-"""Share of the time for first trees that the search for few features gets."""
+SPARSE_SHARE = 0.4  # share of the time for first trees that the search for few features gets
 NORM = 1e-6
 """Price of a 1-norm in the exact search: nothing beside an error, and enough to choose by."""
-POLISH_SECONDS = 0.5
-"""Time to improve one tree of the solver by re-assigning rows."""
+POLISH_SECONDS = 0.5  # time to improve one tree of the solver by re-assigning rows
 
 INFO = FormulationInfo(
     key="oct-h",

@@ -446,10 +446,8 @@ class LabelsThenRouting:
     halves in two leaves.
     """
 
-    labels: Any
-    """Indexed by leaf and class."""
-    routing: Any
-    """Indexed by point and node, nodes 2 .. 2**(depth + 1) - 1."""
+    labels: Any  # indexed by leaf and class
+    routing: Any  # indexed by point and node, nodes 2 .. 2**(depth + 1) - 1
     n_points: int
     leaves: range
     tension: Callable[[Point], Mapping[int, np.ndarray]]
@@ -494,8 +492,7 @@ class SearchRounding:
     `leaves`: leaf of every data point at a point of the relaxation.
     """
 
-    SHARE = 0.5
-    """Share of the time since the first call that the heuristic may take."""
+    SHARE = 0.5  # share of the time since the first call that the heuristic may take
     SLICE_SECONDS, LONGEST_SECONDS = 0.3, 3.0
     """Time of one call: what its share allows, but between these."""
 
@@ -532,12 +529,9 @@ class SearchRounding:
 class Variant:
     """How the model says that splits are hyperplanes."""
 
-    kind: str
-    """One of "baseline", "init", "benders" or "user"."""
-    nodes: tuple[int, ...]
-    """Branch nodes that are examined for cuts."""
-    n_cuts: int
-    """Most cuts per node and round."""
+    kind: str  # one of "baseline", "init", "benders" or "user"
+    nodes: tuple[int, ...]  # branch nodes that are examined for cuts
+    n_cuts: int  # most cuts per node and round
     depth: int
 
     @classmethod

@@ -11,18 +11,14 @@ from octcore.tree.tree import Tree
 class Report:
     """A better tree, a bound, or just that the search goes on."""
 
-    states: int
-    """Processed so far."""
-    planes: Any = None
-    """Of a tree better than all before, as the task's `to_tree` takes them."""
-    objective: float | None = None
-    """Of that tree, in the units of the search."""
+    states: int  # processed so far
+    planes: Any = None  # of a tree better than all before, as the task's `to_tree` takes them
+    objective: float | None = None  # of that tree, in the units of the search
     bound: float | None = None
     source: str = "search"
 
 
-Receive = Callable[[Report], bool]
-"""Takes a report, and says whether the gap is closed by now."""
+Receive = Callable[[Report], bool]  # takes a report, and says whether the gap is closed by now
 Stop = Callable[[int], bool]
 """Takes the number of states so far, and says whether the search has to end."""
 

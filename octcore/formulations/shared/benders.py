@@ -48,10 +48,8 @@ class ReducedProblem:
     instance: Instance
     counts: np.ndarray
     """Number of rows of every pattern and class, shape ``(n_patterns, n_classes)``."""
-    pattern_of_row: np.ndarray
-    """Shape ``(n_samples,)``."""
-    all_pairs: bool
-    """Whether hits are all pairs of a pattern and a class."""
+    pattern_of_row: np.ndarray  # shape ``(n_samples,)``
+    all_pairs: bool  # whether hits are all pairs of a pattern and a class
 
     @property
     def layout(self) -> TreeLayout:
@@ -234,8 +232,7 @@ class LinkedSeparator:
     """Hands points to a separator of tree rows and gives its rows to the engine."""
 
     variables: TreeVariables
-    find: Callable[[TreePoint, SearchState], list[Cuts]]
-    """``(point, state) -> rows``."""
+    find: Callable[[TreePoint, SearchState], list[Cuts]]  # ``(point, state) -> rows``
 
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""

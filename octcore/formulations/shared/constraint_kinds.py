@@ -22,13 +22,11 @@ STRUCTURAL = frozenset(
     }
 )
 """Constraints that rows over `b` (and weights in the objective) express."""
-ROUTED = frozenset({"min_samples_leaf", *FAIRNESS})
-"""Constraints that need full routing."""
+ROUTED = frozenset({"min_samples_leaf", *FAIRNESS})  # constraints that need full routing
 PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
 """Constraints on predictions: leaf labels may not be changed afterwards."""
 
-ALL = STRUCTURAL | ROUTED | PREDICTION
-"""What a model with one column per split can express."""
+ALL = STRUCTURAL | ROUTED | PREDICTION  # what a model with one column per split can express
 OF_COLUMNS = frozenset({"max_features", "forbidden_pairs", "feature_once_per_path", "monotone"})
 """Constraints that look at which columns are tested where."""
 BY_ORDER = ALL | {"monotone"}

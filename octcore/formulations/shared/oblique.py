@@ -56,8 +56,7 @@ START_SECONDS = FloatRange(
     unit="s",
     advanced=True,
 )
-SEPARABLE_GAP = 1e-4
-"""Gaps below this are flagged: a slightly different data file may have none."""
+SEPARABLE_GAP = 1e-4  # gaps below this are flagged: a slightly different data file may have none
 FloatArray = NDArray[np.float64]
 SHATTERING = Flag(
     "shattering_cuts",
@@ -73,12 +72,9 @@ CUTS_PER_NODE, ROUNDS = 5, 10
 class CountObjective:
     """Objectives A (correct rows) and B (share of errors plus a price per split)."""
 
-    problem: Problem
-    """Columns in [0, 1]."""
-    alpha: float
-    """Price of a split in accuracy; 0 for objective A."""
-    epsilon: float
-    """Smallest admissible node gap."""
+    problem: Problem  # columns in [0, 1]
+    alpha: float  # price of a split in accuracy; 0 for objective A
+    epsilon: float  # smallest admissible node gap
 
     @cached_property
     def points(self) -> ClassCounts:

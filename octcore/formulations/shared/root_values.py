@@ -43,10 +43,8 @@ STRENGTHENING = (
     ),
     FEATURE_FIXING,
 )
-SEARCH_SECONDS = 10.0
-"""A search supports the model and must leave time for it."""
-SLACK = 1e-7
-"""Added to values so that rounding never cuts off an optimal tree; far below one row."""
+SEARCH_SECONDS = 10.0  # a search supports the model and must leave time for it
+SLACK = 1e-7  # added to values so that rounding never cuts off an optimal tree; far below one row
 
 
 def is_wanted(problem: Problem) -> bool:

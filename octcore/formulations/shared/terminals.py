@@ -19,8 +19,7 @@ from octcore.program import Problem
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Tree
 
-ROUNDING = 1e-12
-"""Share of the total weight up to which a difference of sums is none."""
+ROUNDING = 1e-12  # share of the total weight up to which a difference of sums is none
 
 
 def tree_errors(problem: Problem, tree: Tree) -> float:

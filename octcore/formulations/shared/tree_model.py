@@ -29,10 +29,8 @@ from octcore.tree.tree import Tree
 class TreeSets:
     """Sets of a model, by the letters above."""
 
-    rows: Any
-    """What the members of I stand for: `MergedRows`, or `ClassCounts` of points."""
-    columns: list[int]
-    """Encoded columns that a branch node may test."""
+    rows: Any  # what the members of I stand for: `MergedRows`, or `ClassCounts` of points
+    columns: list[int]  # encoded columns that a branch node may test
     depth: int
     n_classes: int
     """`depth`, `n_classes`: size of the tree and of K."""
@@ -90,16 +88,11 @@ class TreeSets:
 class MergedRows:
     """Distinct rows with multiplicities."""
 
-    X: np.ndarray
-    """Shape ``(n_groups, n_features)``."""
-    y: np.ndarray
-    """Class of every group, shape ``(n_groups,)``."""
-    weights: np.ndarray
-    """Sum of the weights, shape ``(n_groups,)``."""
-    counts: np.ndarray
-    """Number of original rows, shape ``(n_groups,)``."""
-    group_of: np.ndarray
-    """Group of every original row, shape ``(n_samples,)``."""
+    X: np.ndarray  # shape ``(n_groups, n_features)``
+    y: np.ndarray  # class of every group, shape ``(n_groups,)``
+    weights: np.ndarray  # sum of the weights, shape ``(n_groups,)``
+    counts: np.ndarray  # number of original rows, shape ``(n_groups,)``
+    group_of: np.ndarray  # group of every original row, shape ``(n_samples,)``
 
     def __len__(self) -> int:
         return len(self.y)

@@ -28,16 +28,14 @@ EPSILON = FloatRange(
 )
 GAP = 1e-4
 """Relative gap that counts as closed: norms are solved, or bounded by tangents, up to rounding."""
-STRIP_TOLERANCE = 1e-7
-"""Routed rows may miss a strip by this much: half of HiGHS' tolerance."""
+STRIP_TOLERANCE = 1e-7  # routed rows may miss a strip by this much: half of HiGHS' tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class TwoClassTrees:
     """Rows of a problem, coded by signs, and the planes that fit them."""
 
-    problem: Problem
-    """Two classes, columns scaled to [0, 1]."""
+    problem: Problem  # two classes, columns scaled to [0, 1]
 
     @cached_property
     def X(self) -> np.ndarray:

@@ -47,8 +47,7 @@ SPLIT_WEIGHT = FloatRange(
     advanced=True,
 )
 REGULARISERS = (LEAF_PENALTY, SPLIT_WEIGHT)
-INTEGER_TOLERANCE = 1e-9
-"""Counts below a million are exact in double precision far beyond this."""
+INTEGER_TOLERANCE = 1e-9  # counts below a million are exact in double precision far beyond this
 SMALLEST_STEP = 1e-9
 """Share of an objective; of a smaller step its rounding, 1e-16, is so much that a bound one step
 away could look nearer."""
@@ -58,8 +57,7 @@ away could look nearer."""
 class UnivariateObjective:
     """Objective of a problem of the univariate family."""
 
-    problem: Problem
-    """The problem; `split_weight` may be missing from its params."""
+    problem: Problem  # the problem; `split_weight` may be missing from its params
 
     @property
     def split_weight(self) -> float | None:

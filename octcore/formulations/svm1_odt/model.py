@@ -47,8 +47,7 @@ from octcore.search.assignment.search import ALL
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Tree
 
-VIOLATION = 1e-6
-"""A cut that is violated by less is not worth a row."""
+VIOLATION = 1e-6  # a cut that is violated by less is not worth a row
 
 INFO = FormulationInfo(
     key="svm1-odt",

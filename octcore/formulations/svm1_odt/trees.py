@@ -26,18 +26,12 @@ STRICT_DISTANCE = 1e-4
 STRICT_ROWS = 2_000
 """Rows from which on it shrinks with their number: planes between dense rows leave less room."""
 LEAST_DISTANCE = 1e-5  # ten times what solvers leave, else rows would not be off the plane
-SAMPLED_ROWS = 2_000
-"""Rows that first trees are searched on, where there are more."""
-SAMPLE_SHARE = 0.3
-"""Share of the time for first trees that goes to a sample of the rows."""
-TIE_DISTANCE = 1e-9
-"""Scores closer to the plane go left without strict mode."""
-SMALLEST_STRIP = 1e-5
-"""Shattering inequalities take hulls nearer than this for not separable."""
-SCORE_TOLERANCE = 1e-6
-"""Solvers keep rows up to this."""
-GAP = 1e-6
-"""Relative gap that counts as closed."""
+SAMPLED_ROWS = 2_000  # rows that first trees are searched on, where there are more
+SAMPLE_SHARE = 0.3  # share of the time for first trees that goes to a sample of the rows
+TIE_DISTANCE = 1e-9  # scores closer to the plane go left without strict mode
+SMALLEST_STRIP = 1e-5  # shattering inequalities take hulls nearer than this for not separable
+SCORE_TOLERANCE = 1e-6  # solvers keep rows up to this
+GAP = 1e-6  # relative gap that counts as closed
 POLISH_SECONDS = 0.5  # effort only: for one tree of the solver
 
 
@@ -45,10 +39,8 @@ POLISH_SECONDS = 0.5  # effort only: for one tree of the solver
 class SplitSpace:
     """Which columns planes may use, and which belong to categorical raw columns."""
 
-    X: np.ndarray
-    """Rows as numbers, shape ``(n_samples, n_features)``."""
-    groups: tuple[tuple[int, ...], ...]
-    """Indicator columns of every categorical raw column."""
+    X: np.ndarray  # rows as numbers, shape ``(n_samples, n_features)``
+    groups: tuple[tuple[int, ...], ...]  # indicator columns of every categorical raw column
 
     @cached_property
     def columns(self) -> list[int]:

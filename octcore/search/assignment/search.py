@@ -29,11 +29,9 @@ from octcore.tree.tree import Tree
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Cutoffs of the phases, as shares of the cost of the best tree."""
 CHUNK_SECONDS = 0.1  # between two looks at the clock, of the .3 that callers are promised
-LATTICE_SLACK = 1e-7
-"""Share of a unit that rounding may cost a sum of weights."""
+LATTICE_SLACK = 1e-7  # share of a unit that rounding may cost a sum of weights
 MOST_LEVELS, MOST_BYTES = 250, 2e8
-LOG_SIZE = 1_000_000
-"""Steps of a proof that are written before they are handed over."""
+LOG_SIZE = 1_000_000  # steps of a proof that are written before they are handed over
 MOST_DEPTH, MOST_LABELLINGS = 3, 5_000
 """Deeper trees, and more ways to label the leaves than this, are not gone through."""
 LEFT_OPEN = "The search ended with a gap that rounding or ties leave; HiGHS goes on."
@@ -45,8 +43,7 @@ Planes = dict[int, tuple[FloatArray, float]]
 class AssignmentProblem:
     """Rows and prices, in units where the wanted margin is 1 and an error costs its weight."""
 
-    X: FloatArray
-    """Rows merged by features and class."""
+    X: FloatArray  # rows merged by features and class
     y: IntArray
     weights: FloatArray
     n_classes: int
@@ -54,20 +51,15 @@ class AssignmentProblem:
     missing: float
     norm: float
     """`missing`, `norm`: price of a whole margin and of a plane's 1-norm."""
-    reach: float
-    """Largest ``|g|`` of a plane that counts."""
-    gap: float
-    """Relative gap at which the search is over."""
-    limit: float = np.inf
-    """Largest value of a node's program, infinite without a limit."""
-    feature: float = 0.0
-    """Price of a column that a plane uses."""
+    reach: float  # largest ``|g|`` of a plane that counts
+    gap: float  # relative gap at which the search is over
+    limit: float = np.inf  # largest value of a node's program, infinite without a limit
+    feature: float = 0.0  # price of a column that a plane uses
     unit: float = 0.0
     """Of which all weights are multiples where only errors and columns count, else 0."""
     clearance: float = 0.0
     """Distance that rows on the right keep from a plane; 0 where that follows from the prices."""
-    box: float = np.inf
-    """Largest weight of a plane that counts."""
+    box: float = np.inf  # largest weight of a plane that counts
 
     @property
     def not_counted(self) -> float:
@@ -89,10 +81,8 @@ class AssignmentTask:
 
     problem: AssignmentProblem
     to_tree: Callable[[Planes], Tree]
-    group: IntArray
-    """Row of the problem that every training row is part of."""
-    columns: IntArray
-    """Columns of the training rows that the problem has."""
+    group: IntArray  # row of the problem that every training row is part of
+    columns: IntArray  # columns of the training rows that the problem has
     one_thread = "The search over assignments"
 
     def search(
@@ -381,8 +371,7 @@ def _planes(planes: NDArray[np.float64]) -> Planes:
     return {node: (-plane[1:], float(plane[0])) for node, plane in enumerate(planes, start=1)}
 
 
-ALL = (f"{__name__}:all",)
-"""Sets of kernels, see `octcore.numerics.kernels`."""
+ALL = (f"{__name__}:all",)  # sets of kernels, see `octcore.numerics.kernels`
 
 
 def compile_part(_: str) -> None:

@@ -41,16 +41,11 @@ STRIP_MARGIN = 2e-6
 class Desk(NamedTuple):
     """What a search writes on while it chooses a branching."""
 
-    trial: NodeQp
-    """QPs of a child and a parent."""
-    rating: Any
-    """By candidate: gains of both sides, second ranking and sample."""
-    shortlist: Any
-    """Samples that strong branching tries."""
-    pseudo: Any
-    """By sample: gains of both sides so far, and how many."""
-    choice: Any
-    """Sample and cheaper side."""
+    trial: NodeQp  # QPs of a child and a parent
+    rating: Any  # by candidate: gains of both sides, second ranking and sample
+    shortlist: Any  # samples that strong branching tries
+    pseudo: Any  # by sample: gains of both sides so far, and how many
+    choice: Any  # sample and cheaper side
 
 
 def new_desk(n_samples: int, n_dims: int, width: int) -> Desk:

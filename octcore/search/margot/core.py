@@ -44,10 +44,8 @@ _STATES, _PATIENCE = 100, 6
 class RoutingSearch(RoutingFrame):
     """One run of the search on merged rows; see `routing_search`."""
 
-    alive: bool
-    """Whether the current state is open; the other open ones are on the heap."""
-    number: int = 0
-    """Of the thread; 0 is the one that began."""
+    alive: bool  # whether the current state is open; the other open ones are on the heap
+    number: int = 0  # of the thread; 0 is the one that began
     patience: float = 0.02
     """Seconds that a thread waits for a state of another one before it looks around."""
     _nearby: "Neighbourhoods | None" = None

@@ -56,8 +56,7 @@ class OpenStates:
 
     step: int = 1
     """1 or -1: of equal bounds the first state on the heap comes first, or the last one."""
-    over: bool = False
-    """Whether all threads are asked to end."""
+    over: bool = False  # whether all threads are asked to end
     _heap: list[OpenState] = field(default_factory=list)
     _held: dict[int, float] = field(default_factory=dict)
     _serial: int = 0

@@ -37,8 +37,7 @@ class ClosedState(NamedTuple):
     Rows are the distinct pairs of features and label in the order of `numpy.unique`.
     """
 
-    prefix: NDArray[np.int64]
-    """Deepest node to which the path of each row is known (0-based heap)."""
+    prefix: NDArray[np.int64]  # deepest node to which the path of each row is known (0-based heap)
     multipliers: NDArray[np.float64]
     """Of the slack rows and of the routing rows, shape ``(n_nodes, 2 * n_rows)``."""
     kept: Masks

@@ -18,29 +18,22 @@ Status = Literal["optimal", "stalled", "stopped"]
 class RoutingProblem:
     """A MARGOT problem on arrays."""
 
-    x: NDArray[np.float64]
-    """Features scaled to [0, 1]."""
-    y: NDArray[np.float64]
-    """-1 and +1."""
-    depth: int
-    """Number of branching levels, at least 1."""
+    x: NDArray[np.float64]  # features scaled to [0, 1]
+    y: NDArray[np.float64]  # -1 and +1
+    depth: int  # number of branching levels, at least 1
     c_upper: float
     c_last: float
     """`c_upper`, `c_last`: penalty of slack above the last branching level and on it."""
-    epsilon: float = 1e-3
-    """Width of the strip left of an upper plane that holds no sample."""
+    epsilon: float = 1e-3  # width of the strip left of an upper plane that holds no sample
     weights: NDArray[np.float64] | None = None
     """Finite and not negative; they multiply the penalties. Rows of weight 0 cost nothing, but lie
     in no strip either."""
-    variant: Variant = "margot"
-    """Hard (``hfs``) or soft (``sfs``) feature budget per node, or none."""
+    variant: Variant = "margot"  # hard (``hfs``) or soft (``sfs``) feature budget per node, or none
     budget_upper: int | None = None
     budget_last: int | None = None
     """`budget_upper`, `budget_last`: features per node and level for ``hfs`` and ``sfs``."""
-    alpha: float = 0.0
-    """Price of each feature beyond the budget (``sfs``)."""
-    gap: float = 1e-4
-    """Relative gap at which the search stops."""
+    alpha: float = 0.0  # price of each feature beyond the budget (``sfs``)
+    gap: float = 1e-4  # relative gap at which the search stops
     threads: int = 1
     """How many share the open states; more than one is not reproducible. Under feature budgets
     there is one."""

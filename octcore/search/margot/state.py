@@ -39,19 +39,13 @@ SOLVE_PIVOTS = np.int64(500)
 class SearchData(NamedTuple):
     """Arrays shared by all states."""
 
-    x: Any
-    """Shape ``(n_layers, n_samples, width)``."""
-    layer: Any
-    """Layer of the rows that each node sees."""
+    x: Any  # shape ``(n_layers, n_samples, width)``
+    layer: Any  # layer of the rows that each node sees
     y: Any
-    upper: Any
-    """Shape ``(n_nodes, n_samples)``."""
-    constants: Any
-    """As in `NodeData`."""
-    products: Any
-    """As in `NodeData`; empty where nodes see different rows."""
-    twin: Any
-    """The sample with equal features and the other label, or -1."""
+    upper: Any  # shape ``(n_nodes, n_samples)``
+    constants: Any  # as in `NodeData`
+    products: Any  # as in `NodeData`; empty where nodes see different rows
+    twin: Any  # the sample with equal features and the other label, or -1
     trail: Any
     """Samples moved since its first entry, their number, was set to 0 (as many as there is room
     for), and in its last entry the sample that has no side left where a state was pruned, or -1."""

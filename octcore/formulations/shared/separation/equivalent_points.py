@@ -33,24 +33,18 @@ from octcore.formulations.shared.separation.tree_rows import (
 )
 from octcore.program import Cuts
 
-LIFE = 3
-"""Rounds without being tight after which a row is dropped."""
-MOST_SETS = 30_000
-"""More sets than this cost more than they gain; smaller split sets come first."""
-BLOCK_ROWS = 512
-"""Rows compared with all others at once, so that memory stays flat."""
+LIFE = 3  # rounds without being tight after which a row is dropped
+MOST_SETS = 30_000  # more sets than this cost more than they gain; smaller split sets come first
+BLOCK_ROWS = 512  # rows compared with all others at once, so that memory stays flat
 
 
 @dataclass(frozen=True, eq=False)
 class EquivalentSets:
     """Equivalent-point sets with at least two classes."""
 
-    split_sets: tuple[tuple[int, ...], ...]
-    """Split set of every equivalent-point set."""
-    members: np.ndarray
-    """Hits, set by set and class by class within a set."""
-    group_start: np.ndarray
-    """Where the members of every (set, class) begin."""
+    split_sets: tuple[tuple[int, ...], ...]  # split set of every equivalent-point set
+    members: np.ndarray  # hits, set by set and class by class within a set
+    group_start: np.ndarray  # where the members of every (set, class) begin
     set_of_group: np.ndarray
 
     def __len__(self) -> int:
@@ -149,20 +143,17 @@ def conflict_groups(instance: Instance) -> list[np.ndarray]:
 class EquivalentForm:
     """Which inequality is used."""
 
-    indicator: str = "recursive"
-    """``"basic"``, ``"chain"`` or ``"recursive"``."""
+    indicator: str = "recursive"  # ``"basic"``, ``"chain"`` or ``"recursive"``
     disaggregated: bool = True
     """Separate rows for the conditions of one auxiliary variable (tighter)."""
-    group_selection: bool = True
-    """Choose one class, instead of only bounding by the largest class."""
+    group_selection: bool = True  # choose one class, instead of only bounding by the largest class
 
 
 @dataclass(frozen=True, eq=False)
 class Indicator:
     """beta of every set at a point, as factors of sums over b."""
 
-    value: np.ndarray
-    """Smallest beta, shape ``(n_sets,)``."""
+    value: np.ndarray  # smallest beta, shape ``(n_sets,)``
     inside: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -174,8 +165,7 @@ class EquivalentPointCuts:
     """Finds violated equivalent-point inequalities without auxiliary variables."""
 
     kind = "equivalent-points"
-    MOST = 100
-    """Most cuts of one call."""
+    MOST = 100  # most cuts of one call
 
     def __init__(
         self, layout: TreeLayout, instance: Instance, sets: EquivalentSets, form: EquivalentForm

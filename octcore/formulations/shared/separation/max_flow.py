@@ -27,18 +27,15 @@ from octcore.formulations.shared.separation.tree_rows import (
 )
 from octcore.program import Cuts
 
-TIE = 1e-9
-"""Capacities closer than this are equal."""
-LIFE = 3
-"""Benders rows go after three linear programs without effect (measured: much faster)."""
+TIE = 1e-9  # capacities closer than this are equal
+LIFE = 3  # Benders rows go after three linear programs without effect (measured: much faster)
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
     """Minimum cuts of all hits at one point."""
 
-    value: np.ndarray
-    """Largest feasible value of every hit, shape ``(n_hits,)``."""
+    value: np.ndarray  # largest feasible value of every hit, shape ``(n_hits,)``
     cuts_left: np.ndarray
     cuts_right: np.ndarray
     """`cuts_left`, `cuts_right`: whether the arc to the child is in the cut, shape ``(n_branch + 1,
@@ -82,8 +79,7 @@ class BendersCuts:
 
     kind = "benders"
 
-    MOST = 300
-    """Most cuts of one call."""
+    MOST = 300  # most cuts of one call
 
     def __init__(self, layout: TreeLayout, instance: Instance, strengthened: bool = False) -> None:
         self.layout, self.instance, self.strengthened = layout, instance, strengthened

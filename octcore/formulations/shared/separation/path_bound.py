@@ -59,8 +59,7 @@ if TYPE_CHECKING:  # its kernels take a while to import
 
 LIFE = 200
 """Path bound rows pay off late: they are kept for this many linear programs without effect."""
-REACH = 3
-"""Height up to which values by split are exact: one split above two subtrees of depth two."""
+REACH = 3  # height up to which values by split are exact: one split above two subtrees of depth two
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +68,8 @@ class TreePath:
 
     steps: tuple[tuple[int, int, int], ...]
     """Node, tested feature and side taken (0 left, 1 right), from the root."""
-    end: int
-    """Node that the path leads to."""
-    rows: np.ndarray
-    """Which hits take the path, boolean, shape ``(n_hits,)``."""
+    end: int  # node that the path leads to
+    rows: np.ndarray  # which hits take the path, boolean, shape ``(n_hits,)``
 
     @classmethod
     def root(cls, instance: Instance) -> "TreePath":
@@ -144,12 +141,10 @@ class PathBoundCuts:
     instance: Instance
     subtree: "Callable[[np.ndarray], BestSubtree]"
     """Canonical best subtree of depth two on the hits of a boolean mask."""
-    penalty: float
-    """Price of a leaf on the scale of the weights."""
+    penalty: float  # price of a leaf on the scale of the weights
     forms: PathBoundForms
     kind = "path-bound"
-    LEAST_MASS = 0.3
-    """Paths are followed while their own mass stays above this."""
+    LEAST_MASS = 0.3  # paths are followed while their own mass stays above this
     MOST_PATHS, MOST_SUBTREES = 40, 200
     """Most paths that one call finds, and most subtrees that it computes."""
 
@@ -294,12 +289,10 @@ class ValueRows:
     values: Callable[[np.ndarray, int], np.ndarray]
     """``(mask, height) -> array`` of the best value with every feature at the root of a subtree of
     that height on the hits of a boolean mask."""
-    penalty: float
-    """Price of a leaf on the scale of the weights."""
+    penalty: float  # price of a leaf on the scale of the weights
     _done: set[tuple[tuple[int, int, int], ...]] = field(default_factory=set)
     kind = "value-row"
-    DECIDED = 0.9
-    """Mass of a feature above which its path counts as chosen."""
+    DECIDED = 0.9  # mass of a feature above which its path counts as chosen
 
     def separate(self, point: TreePoint) -> list[Cuts]:
         """Return the rows of all paths that a point has chosen and that have none yet."""
@@ -343,12 +336,9 @@ class Part:
     """A subtree that the bounds leave open, and what its first decision can gain."""
 
     node: int
-    features: np.ndarray
-    """Splits that are allowed at its root."""
-    values: np.ndarray
-    """What is gained at most with each of them."""
-    otherwise: float
-    """What is gained at most without a split of `features`."""
+    features: np.ndarray  # splits that are allowed at its root
+    values: np.ndarray  # what is gained at most with each of them
+    otherwise: float  # what is gained at most without a split of `features`
 
     @property
     def best(self) -> float:
@@ -364,8 +354,7 @@ class PathProbe:
     instance: Instance
     value: Callable[[np.ndarray], float]
     """That of the best subtree of depth two on the hits of a boolean mask."""
-    penalty: float
-    """Price of a leaf on the scale of the weights."""
+    penalty: float  # price of a leaf on the scale of the weights
 
     def __call__(self, upper: np.ndarray, needed: float) -> tuple[float, np.ndarray]:
         """Bound the value of all trees that upper bounds (flat order) allow.

@@ -33,10 +33,8 @@ RELATIVE_TOLERANCE = 1e-4
 VIOLATION = 1e-5  # ten times what solvers of linear programs leave
 REDUCIBLE_SIZE = 8
 """Supports up to this size are made irreducible, one small linear program per point."""
-STEERING = 0.05
-"""Added to the price of used points, so that the next set is another one."""
-MEMORY = 0.5
-"""Weight of the past in the prices that steer towards points not used yet."""
+STEERING = 0.05  # added to the price of used points, so that the next set is another one
+MEMORY = 0.5  # weight of the past in the prices that steer towards points not used yet
 
 
 @dataclass(frozen=True)
@@ -159,8 +157,7 @@ class ShatteringSeparator:
     """
 
     kind = "shattering"
-    LIFE = 40
-    """LPs that a slack row survives; sets are remembered and come back when violated."""
+    LIFE = 40  # LPs that a slack row survives; sets are remembered and come back when violated
     PICTURES = 6
 
     def __init__(

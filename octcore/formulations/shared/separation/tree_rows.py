@@ -101,8 +101,7 @@ class TreePoint:
     """Values of the variables."""
 
     layout: TreeLayout
-    flat: np.ndarray
-    """Values in flat order, shape ``(n_variables,)``."""
+    flat: np.ndarray  # values in flat order, shape ``(n_variables,)``
 
     @cached_property
     def branch(self) -> np.ndarray:
@@ -136,16 +135,13 @@ class TreePoint:
 class Instance:
     """The rows a tree model is about."""
 
-    X: np.ndarray
-    """Features of the patterns, uint8, shape ``(n_patterns, n_features)``."""
+    X: np.ndarray  # features of the patterns, uint8, shape ``(n_patterns, n_features)``
     pattern: np.ndarray
     target: np.ndarray
     """`pattern`, `target`: pattern and class of every hit, shape ``(n_hits,)``."""
-    weight: np.ndarray
-    """Weight of every hit in the objective, shape ``(n_hits,)``."""
+    weight: np.ndarray  # weight of every hit in the objective, shape ``(n_hits,)``
     n_classes: int
-    sample: np.ndarray
-    """A training row of every pattern, for pictures, shape ``(n_patterns,)``."""
+    sample: np.ndarray  # a training row of every pattern, for pictures, shape ``(n_patterns,)``
     feature: np.ndarray
     """Encoded column of every feature, for pictures and trees, shape ``(n_features,)``."""
 
