@@ -31,22 +31,18 @@ from octcore.verification.base import NotProvenError, Proven
 
 Array = np.ndarray
 CLOSED = -1  # among the numbers of rows and columns, which begin at 0
-FREE, ERROR = 0, 1
-"""What is decided about a row, beside the leaf that it ends at."""
+FREE, ERROR = 0, 1  # what is decided about a row, beside the leaf that it ends at
 ROUNDING = 1e-12
 """Share of the sums of a dual value, or of a point of a hull, that double precision may lose."""
-GAP_SLACK = 1e-3
-"""Relative: strips that miss their width by less count as wide enough."""
-CHUNK_CELLS = 1_000_000
-"""Cells of a table of states and rows that are looked at at once."""
+GAP_SLACK = 1e-3  # relative: strips that miss their width by less count as wide enough
+CHUNK_CELLS = 1_000_000  # cells of a table of states and rows that are looked at at once
 
 
 @dataclass(frozen=True, eq=False)
 class AssignmentData:
     """What the claim is about, in units where an error costs its weight."""
 
-    x: Array
-    """Columns that planes may use, shape ``(n_samples, n_columns)``."""
+    x: Array  # columns that planes may use, shape ``(n_samples, n_columns)``
     y: Array
     weights: Array
     n_classes: int
@@ -54,12 +50,10 @@ class AssignmentData:
     missing: float = 0.0
     norm: float = 0.0
     """`missing`, `norm`: A and B."""
-    reach: tuple[float, float] = (0.0, 0.0)
-    """Largest ``|g|`` and ``|h_j|`` where margins are 1."""
+    reach: tuple[float, float] = (0.0, 0.0)  # largest ``|g|`` and ``|h_j|`` where margins are 1
     strip: float | None = None
     """Width of the empty strip for weights of 1-norm 1, where splits leave one."""
-    feature: float = 0.0
-    """Price of a column of a plane."""
+    feature: float = 0.0  # price of a column of a plane
     clearance: float = 0.0
     """Score that rows on the right of a plane have at least, below 0; then sides are not alike."""
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from octcore.data.serial import Record
 
-SECONDS = "<seconds>"
-"""Stands in a statement until the time is known."""
+SECONDS = "<seconds>"  # stands in a statement until the time is known
 WALL_FACTOR = 5.0
 """Clock time beside a limit of CPU time: on a busy machine a check has its CPU time all the same,
 and one that waits for something else ends."""
@@ -57,10 +56,8 @@ class Proven:
 
     bound: float | None
     """No tree is better, in the formulation's own sense; None if there is no tree at all."""
-    method: str
-    """How it was derived, in a few words."""
-    is_optimum: bool = False
-    """Whether a tree reaches the bound."""
+    method: str  # how it was derived, in a few words
+    is_optimum: bool = False  # whether a tree reaches the bound
     by_root: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     """``by_root(said, is_sought)``: optimum with each encoded column at the root, NaN where there
     is no tree; one that is worse than what is said, where it is sought by more than the tolerance
@@ -87,12 +84,9 @@ class Guard:
     """Seconds of CPU of this thread, and `WALL_FACTOR` times as many of the clock, from the making
     of the guard."""
     cancel: Callable[[], bool] | None = None
-    longest: float = math.inf
-    """Longest estimate in seconds with which a check is begun."""
-    memory_limit: float = math.inf
-    """Bytes that a check may take beside the run."""
-    estimate: float | None = None
-    """Seconds that were announced, or that did not suffice."""
+    longest: float = math.inf  # longest estimate in seconds with which a check is begun
+    memory_limit: float = math.inf  # bytes that a check may take beside the run
+    estimate: float | None = None  # seconds that were announced, or that did not suffice
     start: tuple[float, float] = field(
         default_factory=lambda: (time.thread_time(), time.perf_counter())
     )

@@ -25,8 +25,7 @@ FAIRNESS = (
 )  # fmt: skip
 MOST_COMBINATIONS = 100_000
 """Of values of the columns of a tree, which are sent through it to see where it rises."""
-SHARE_TOLERANCE = 1e-9
-"""Shares of rows are ratios of counts; anything below this is rounding."""
+SHARE_TOLERANCE = 1e-9  # shares of rows are ratios of counts; anything below this is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +39,7 @@ class Claim:
     objective: float | None
     bound: float | None
     """`objective`, `bound`: as claimed, in the formulation's own sense."""
-    tree: Any
-    """In encoded columns; only its splits and labels are read."""
+    tree: Any  # in encoded columns; only its splits and labels are read
     X: Array
     y: Array
     weights: Array
@@ -53,12 +51,10 @@ class Claim:
     params: Mapping[str, Any]
     limits: Mapping[str, Any]
     """`params`, `limits`: hyperparameters and side constraints, as stored with the run."""
-    group: Array
-    """Raw feature of every encoded column."""
+    group: Array  # raw feature of every encoded column
     raw_features: tuple[str, ...]
     classes: tuple[Any, ...]
-    positive_class: int
-    """Class whose share is compared between groups."""
+    positive_class: int  # class whose share is compared between groups
     attributes: Mapping[str, Array] = field(default_factory=dict)
     """Group codes of the rows by raw column, for fairness limits; ranks of its values for a
     direction."""
@@ -294,8 +290,7 @@ def _broken_shares(claim: Claim, predicted: Array, guard: Callable[[], None]) ->
     return broken
 
 
-BYTES_AT_ONCE = 20_000_000
-"""Of the rows that the run's own encoding is asked for at once."""
+BYTES_AT_ONCE = 20_000_000  # of the rows that the run's own encoding is asked for at once
 BINARY = frozenset({"above", "bucket", "level"})
 NUMBERS = frozenset({"scaled", "value"})
 
@@ -357,8 +352,7 @@ def _fill(X: Array, places: list[int], columns: list[Mapping[str, Any]], values:
         X[:, j] = (numbers > low) & (numbers <= high)
 
 
-SHARE = 1e-6
-"""Relative distance of two objectives that count as one."""
+SHARE = 1e-6  # relative distance of two objectives that count as one
 
 
 def found_again(

@@ -43,19 +43,16 @@ STARTS = ("search_start", "value_row", "feature_fixing", "pair_fixing")
 class Known:
     """What verification knows of a formulation."""
 
-    params: frozenset[str]
-    """Hyperparameters that say what is optimised."""
+    params: frozenset[str]  # hyperparameters that say what is optimised
     switches: frozenset[str] = frozenset()
     """Hyperparameters that say how: no tree is worth more or less by them."""
-    constraints: frozenset[str] = frozenset({"class_weight"})
-    """Side constraints that are known."""
+    constraints: frozenset[str] = frozenset({"class_weight"})  # side constraints that are known
     only: Mapping[str, Collection[Any]] = field(default_factory=dict)
     """Hyperparameters of which some values only are known, with these."""
     worth: Callable[[Claim, Routed], float] | None = None
     """``worth(claim, routed)``: objective of the claimed tree, whose rows were routed; raises
     `WrongError` if it may not be.  None where it cannot be told."""
-    proofs: tuple[Proof, ...] = ()
-    """Kinds of proof, tried in turn."""
+    proofs: tuple[Proof, ...] = ()  # kinds of proof, tried in turn
     is_maximised: Callable[[Claim], bool] = lambda claim: False
     """Whether a larger objective is better."""
     slack: Callable[[Claim, float], float] = lambda claim, objective: (
@@ -64,10 +61,8 @@ class Known:
     """``slack(claim, objective)``: by how much a claim may miss the truth; a search's tolerance."""
     rounding: Callable[[Claim, float], float] = slack
     """``rounding(claim, objective)``: by how much two ways to add up one objective may differ."""
-    has_costs: bool = False
-    """Whether answers may have costs, or be a person's."""
-    closed: float = 0.0
-    """Relative gap at which a run may be called optimal."""
+    has_costs: bool = False  # whether answers may have costs, or be a person's
+    closed: float = 0.0  # relative gap at which a run may be called optimal
 
 
 def _univariate(*params: str, switches: Collection[str] = (), **others: Any) -> Known:

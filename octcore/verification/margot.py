@@ -28,10 +28,8 @@ from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Claim, Routed, found_again, scores
 from octcore.verification.value import METHOD, conflict_errors
 
-ROUNDING = 1e-13
-"""Share of the sums of a dual value that double precision may lose."""
-CHUNK_CELLS = 2_000_000
-"""Multipliers that are looked at at once."""
+ROUNDING = 1e-13  # share of the sums of a dual value that double precision may lose
+CHUNK_CELLS = 2_000_000  # multipliers that are looked at at once
 STRIP_TOLERANCE = 2e-7
 """How far a row may stand inside the strip of an upper plane: a solver's tolerance."""
 

@@ -28,12 +28,9 @@ from octcore.verification.value import best_of, equal_rows, value_of
 STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9
 """Of SVM1-ODT: distance of right-goers, rows from which on it shrinks, its least; without strict
 mode, that of rows that lie on a plane."""
-WEIGHT_BOX = 1e3
-"""Largest weight of a plane of SVM1-ODT."""
-SCORE_TOLERANCE = 2e-6
-"""How far a row may miss its side: a solver's tolerance, and rounding."""
-LEAF_SHARE = 0.05
-"""Rows of a leaf of OCT-H where none are asked for, as published."""
+WEIGHT_BOX = 1e3  # largest weight of a plane of SVM1-ODT
+SCORE_TOLERANCE = 2e-6  # how far a row may miss its side: a solver's tolerance, and rounding
+LEAF_SHARE = 0.05  # rows of a leaf of OCT-H where none are asked for, as published
 COUNTS = "counts of rows and classes"
 BY_SOLVER = "the bound was proven by a solver of models, which is not replayed"
 

@@ -29,8 +29,7 @@ from octcore.verification.claim import SHARE_TOLERANCE, Array, Claim
 from octcore.verification.sheet import Sheet, make_sheet, needed_bytes
 from octcore.verification.value import TOLERANCE, Value, value_of_gains
 
-ROUNDING = 1e-12
-"""Share of all weight and prices by which costs may differ and count as equal."""
+ROUNDING = 1e-12  # share of all weight and prices by which costs may differ and count as equal
 LANE_CELLS, FEWEST_LANES, MOST_LANES = 400_000, 24, 128
 """Rows times columns times lanes of one pass about, and fewest and most lanes."""
 CUTS_EACH, FEWEST_SETS, MOST_SETS = 8, 8, 32
@@ -40,8 +39,7 @@ PASS_SECONDS, CALL_SECONDS = 4e-9, 1.5e-3
 LANES_EACH, SIDES_EACH = 3.0, 1.2
 """Sides that are solved of a chain beyond two, in square roots of the number of its cuts: single
 splits, and trees; measured."""
-PRODUCTS = 20
-"""Cells of 0/1 columns that cost as much as one of a column of many values."""
+PRODUCTS = 20  # cells of 0/1 columns that cost as much as one of a column of many values
 LONG_RUN = 8
 """Open cuts next to each other from which on a side is solved farther than its own cut needs."""
 
@@ -50,12 +48,9 @@ LONG_RUN = 8
 class Task:
     """What trees cost and may be."""
 
-    price: float
-    """Of a leaf, in weight."""
-    least: int
-    """Rows of a leaf at least, 1 or more."""
-    tolerance: float
-    """Costs closer than this are equal."""
+    price: float  # of a leaf, in weight
+    least: int  # rows of a leaf at least, 1 or more
+    tolerance: float  # costs closer than this are equal
     guard: Guard
     group: Array | None = None
     """Raw feature of every encoded column, where one may be tested once at most on a path."""
@@ -407,17 +402,13 @@ def expected_seconds(sheet: Sheet, depth: int) -> float:
 
 
 CUTS, COUPLED = "all cuts by bounds from their neighbours", "all vectors of sums over leaves"
-MOST_PAIRS = 12
-"""Forbidden pairs; each may double the number of sets of features."""
-SMALLEST_OCT_GAP = 1e-4
-"""Values of a column that lie closer may count as equal in the model of OCT."""
+MOST_PAIRS = 12  # forbidden pairs; each may double the number of sets of features
+SMALLEST_OCT_GAP = 1e-4  # values of a column that lie closer may count as equal in the model of OCT
 LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
 """Other limits count the idle splits of its full trees."""
-SUM_SECONDS = 4e-8
-"""Measured: one entry of one sum of two vectors, with its share of the sorting."""
+SUM_SECONDS = 4e-8  # measured: one entry of one sum of two vectors, with its share of the sorting
 SUMS_AT_ONCE = 200_000  # effort only: vectors, some megabytes
-COPIES = 4
-"""Of the vectors at once, while they are sorted."""
+COPIES = 4  # of the vectors at once, while they are sorted
 
 
 def derived(claim: Claim, guard: Guard) -> Proven:
@@ -553,17 +544,13 @@ class Sums:
     in their errors only are one.  This is small at depth two and seldom beyond.
     """
 
-    right: Array
-    """Whether rows go right of a test, shape ``(n_tests, n_distinct)``."""
-    group: Array
-    """Raw feature of every test, shape ``(n_tests,)``."""
-    counts: Array
-    """Training rows that were merged into one, shape ``(n_distinct,)``."""
+    right: Array  # whether rows go right of a test, shape ``(n_tests, n_distinct)``
+    group: Array  # raw feature of every test, shape ``(n_tests,)``
+    counts: Array  # training rows that were merged into one, shape ``(n_distinct,)``
     of_label: Array
     """What a row adds if it is predicted as class k: weight that is wrong, then the counted sums;
     shape ``(n_classes, n_distinct, 1 + n_sums)``."""
-    floors: list[tuple[int, float]]
-    """Sums (by position) and their least values."""
+    floors: list[tuple[int, float]]  # sums (by position) and their least values
     gaps: list[tuple[int, float, int, float, float]]
     """Sum and size of one group, sum and size of the other, largest gap."""
 

@@ -16,20 +16,16 @@ from octcore.verification.base import Guard
 from octcore.verification.value import equal_rows
 
 Array = np.ndarray
-FEW_CUTS = 12
-"""Cuts of a column up to which a product is quicker than a pass."""
-EXACT_IN_SINGLE = 2**24
-"""Whole numbers up to here are exact in single precision."""
+FEW_CUTS = 12  # cuts of a column up to which a product is quicker than a pass
+EXACT_IN_SINGLE = 2**24  # whole numbers up to here are exact in single precision
 FIELDS = ((8, np.uint8, 2**7), (4, np.uint16, 2**15), (2, np.uint32, 2**31))
 """Sums in one word: how many, their type, and what the whole may weigh at most."""
-BLOCK_BYTES = 1_000_000
-"""Of a part of the passes, so that it stays near the processor."""
+BLOCK_BYTES = 1_000_000  # of a part of the passes, so that it stays near the processor
 MANY_BYTES, CUT_NUMBERS = 30.0, 20
 """Bytes of a cell of a column of many values, and numbers that are kept of a cut, at most."""
 MOST_PAIRED = 3
 """Classes up to which sums for pairs, of which passes fold the ends, are quicker than for each."""
-FOLDED = 16
-"""Entries below which numpy's own reduction is quicker than halving."""
+FOLDED = 16  # entries below which numpy's own reduction is quicker than halving
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +39,9 @@ class Cuts:
     chain: Array
     """Number of the chain, ascending: a column of many values, or 0/1 columns one inside the other,
     as thresholds of one raw feature give them."""
-    left: Array
-    """Weight on the left by class, shape ``(n_cuts, n_classes)``."""
-    rows: Array
-    """Original rows on the left, shape ``(n_cuts,)``."""
-    conflicts: Array
-    """Weight on the left that errs in every tree, shape ``(n_cuts,)``."""
+    left: Array  # weight on the left by class, shape ``(n_cuts, n_classes)``
+    rows: Array  # original rows on the left, shape ``(n_cuts,)``
+    conflicts: Array  # weight on the left that errs in every tree, shape ``(n_cuts,)``
 
     def __len__(self) -> int:
         return len(self.column)
@@ -58,20 +51,13 @@ class Cuts:
 class Sheet:
     """Some of the distinct rows of a table."""
 
-    number: Array
-    """Of the rows in the whole table, ascending, shape ``(n_rows,)``."""
-    weights: Array
-    """Weight by class, shape ``(n_rows, n_classes)``."""
-    counts: Array
-    """Original rows, whatever their weight, shape ``(n_rows,)``."""
-    column: Array
-    """Encoded column of many values, shape ``(n_many,)``."""
-    codes: Array
-    """Number of the value among all of its column, shape ``(n_many, n_rows)``."""
-    order: Array
-    """Rows by ascending value, shape ``(n_many, n_rows)``."""
-    bits: Array
-    """Whether rows are right of the cuts of other columns, shape ``(n_rows, n_bits)``."""
+    number: Array  # of the rows in the whole table, ascending, shape ``(n_rows,)``
+    weights: Array  # weight by class, shape ``(n_rows, n_classes)``
+    counts: Array  # original rows, whatever their weight, shape ``(n_rows,)``
+    column: Array  # encoded column of many values, shape ``(n_many,)``
+    codes: Array  # number of the value among all of its column, shape ``(n_many, n_rows)``
+    order: Array  # rows by ascending value, shape ``(n_many, n_rows)``
+    bits: Array  # whether rows are right of the cuts of other columns, shape ``(n_rows, n_bits)``
     bit_column: Array
     bit_code: Array
     bit_chain: Array

@@ -36,8 +36,7 @@ from octcore.verification.value import (
     weight_of_minorities,
 )
 
-DIGITS = 1e-9
-"""Relative; what is derived here and there may be added up in another order."""
+DIGITS = 1e-9  # relative; what is derived here and there may be added up in another order
 SOLVER_TOLERANCE = 1e-6  # of linear programs, relative
 SIX_DIGITS = 5e-6  # of a number that is printed with six of them
 HOW_IT_WENT = frozenset(
@@ -297,8 +296,7 @@ def _check_recentred(stated: Stated, said: Mapping[str, Any]) -> None:
 
 
 SEARCHES = frozenset({"path-search", "threshold-search"})
-USUAL_GAP, THIN_GAP = 0.005, 1e-4
-"""Of S-OCT: the usual epsilon, and what counts as thin."""
+USUAL_GAP, THIN_GAP = 0.005, 1e-4  # of S-OCT: the usual epsilon, and what counts as thin
 
 
 def _same_by_node(words: str, said: Mapping[Any, Any], found: Mapping[str, Any]) -> None:
@@ -392,12 +390,9 @@ Holds = Callable[..., bool]
 """``holds(stated, *groups)``: whether a statement is true, by what its pattern caught."""
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings under which a split on a column separates its rows anywhere."""
-AS_READ = 1e-12
-"""Largest relative difference of a number and the fraction that it is read as."""
-TWO_DIGITS = 0.051
-"""Relative rounding of a number written in two digits."""
-STRIP_OF_SHATTERING = 1e-5
-"""Of SVM1-ODT."""
+AS_READ = 1e-12  # largest relative difference of a number and the fraction that it is read as
+TWO_DIGITS = 0.051  # relative rounding of a number written in two digits
+STRIP_OF_SHATTERING = 1e-5  # of SVM1-ODT
 
 
 def check_sentences(stated: Stated) -> None:

@@ -12,11 +12,9 @@ from octcore.verification.claim import Array, Claim, Routed, scores
 METHOD = "conflicting rows"
 TOLERANCE, ROUNDING = 1.001e-9, 5e-13
 """Shares of the total weight: what searches take for equal, and rounding of sums."""
-OF_A_SOLVER = 1e-6
-"""By what share of the total weight a solver of models may miss the optimum."""
+OF_A_SOLVER = 1e-6  # by what share of the total weight a solver of models may miss the optimum
 ROUNDING_OF_SCORES = 1e-9  # where margins are 1, and rounding is some 1e-16 of the weights
-GAP_TOLERANCE = 1e-3
-"""Relative, of empty strips: a solver's tolerance."""
+GAP_TOLERANCE = 1e-3  # relative, of empty strips: a solver's tolerance
 
 
 @dataclass(frozen=True)

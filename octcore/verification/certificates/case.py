@@ -10,12 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-IMPOSSIBLE = 1 << 62
-"""Cost of a tree that has a leaf with too few rows."""
-Sides = tuple[np.ndarray, np.ndarray]
-"""Patterns on the left and on the right."""
-Limits = tuple[int | None, int | None]
-"""Of the trees on both sides of a split."""
+IMPOSSIBLE = 1 << 62  # cost of a tree that has a leaf with too few rows
+Sides = tuple[np.ndarray, np.ndarray]  # patterns on the left and on the right
+Limits = tuple[int | None, int | None]  # of the trees on both sides of a split
 Tree = tuple[int, int, "Tree", "Tree"] | int
 """``(column, number, left, right)``: rows whose rank is below the number go left; or a label."""
 
@@ -25,8 +22,7 @@ class Floor:
     """Least recall of a class: at most so many of its rows may be wrong."""
 
     label: int
-    rows: np.ndarray
-    """Of the class, by pattern; shape (n_patterns,), int64."""
+    rows: np.ndarray  # of the class, by pattern; shape (n_patterns,), int64
     most_wrong: int
 
 
@@ -34,27 +30,21 @@ class Floor:
 class Case:
     """Rows, weights and limits."""
 
-    rank: np.ndarray
-    """By column and pattern, whole: how many thresholds lie below its value."""
-    weight: np.ndarray
-    """By pattern and label, whole: what is lost by every leaf with another one."""
-    size: np.ndarray
-    """Rows by pattern, as leaf sizes count them."""
+    rank: np.ndarray  # by column and pattern, whole: how many thresholds lie below its value
+    weight: np.ndarray  # by pattern and label, whole: what is lost by every leaf with another one
+    size: np.ndarray  # rows by pattern, as leaf sizes count them
     depth: int
     price: int
     """`depth`, `price`: most splits on a path; what a leaf costs."""
     names: tuple[str, ...]
     labels: tuple[str, ...]
     """`names`, `labels`: of the columns and the labels, for the reader."""
-    thresholds: tuple[np.ndarray, ...]
-    """By column, ascending: the largest value on the left."""
-    roots: tuple[int, ...] | None = None
-    """Columns one of which the root must test."""
+    thresholds: tuple[np.ndarray, ...]  # by column, ascending: the largest value on the left
+    roots: tuple[int, ...] | None = None  # columns one of which the root must test
     max_leaves: int | None = None
     min_rows: int | None = None
     """`max_leaves`, `min_rows`: limits on the leaves and on the rows of each."""
-    floor: Floor | None = None
-    """There is none beside a limit on the leaves."""
+    floor: Floor | None = None  # there is none beside a limit on the leaves
 
     @property
     def n_labels(self) -> int:
@@ -92,8 +82,7 @@ class Costs:
     """
 
     case: Case
-    guard: Callable[[], None]
-    """Called often; raises when the search has to end."""
+    guard: Callable[[], None]  # called often; raises when the search has to end
     known: dict[tuple[bytes, int, int | None], tuple[int, int]] = field(default_factory=dict)
     """By rows, depth and limit: the least cost, or the number below which there is none, and the
     number up to which it was searched."""

@@ -26,8 +26,7 @@ import numpy as np
 
 from octcore.verification.certificates.case import Case, Tree
 
-Terms = list[tuple[int, str]]
-"""Coefficients and literals; ``~`` negates."""
+Terms = list[tuple[int, str]]  # coefficients and literals; ``~`` negates
 
 
 def leaf(node: int) -> str:

@@ -21,10 +21,8 @@ from octcore.verification.certificates.case import IMPOSSIBLE, Costs, Limits, Si
 from octcore.verification.certificates.checker import HEADER
 from octcore.verification.certificates.formula import Formula, Terms, leaf, negated, p, u, words
 
-SAMPLED = 8
-"""Thresholds of the root whose sweeps are proven to estimate the size of all."""
-PATIENCE = 20.0
-"""Seconds after which no further one is."""
+SAMPLED = 8  # thresholds of the root whose sweeps are proven to estimate the size of all
+PATIENCE = 20.0  # seconds after which no further one is
 
 
 @dataclass(frozen=True)
@@ -32,17 +30,13 @@ class State:
     """A node and what is known there."""
 
     node: int
-    depth: int
-    """Splits that may follow on a path."""
+    depth: int  # splits that may follow on a path
     limit: int | None
     """Most leaves under the node, or most wrong rows of the class that has a floor; None where no
     tree has more."""
-    path: tuple[str, ...]
-    """Literals of the splits above."""
-    rows: np.ndarray
-    """Patterns that come down here for certain."""
-    cost: int
-    """Which the leaves under the node are proven to cost at least."""
+    path: tuple[str, ...]  # literals of the splits above
+    rows: np.ndarray  # patterns that come down here for certain
+    cost: int  # which the leaves under the node are proven to cost at least
 
 
 @dataclass(frozen=True)
@@ -63,8 +57,7 @@ class Split:
 class ExcludedCuts:
     """Cuts of one column at the root that one argument of the proof excludes."""
 
-    column: int
-    """Of the encoding."""
+    column: int  # of the encoding
     low: float
     high: float
     """`low`, `high`: any threshold from the first number up to, but without, the second."""
