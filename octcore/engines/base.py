@@ -17,16 +17,14 @@ from octcore.tree.tree import Tree
 class StopReason(StrEnum):
     """Why a solve stopped."""
 
-    OPTIMAL = "optimal"
-    """Optimality is proven."""
+    OPTIMAL = "optimal"  # optimality is proven
     GAP_LIMIT = "gap_limit"
     """The gap reached what the caller allowed, or what rounding or a solver's tolerance leaves; a
     heuristic allows any gap."""
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
     CANCELLED = "cancelled"
-    INFEASIBLE = "infeasible"
-    """No tree satisfies the constraints; this is proven."""
+    INFEASIBLE = "infeasible"  # no tree satisfies the constraints; this is proven
     ERROR = "error"
 
 
@@ -54,12 +52,9 @@ class Attempt:
     """One attempt at a program: who is told what is found, and what may be spent."""
 
     program: Program
-    recorder: Recorder
-    """Holds the clock, which counts from the start of encoding."""
-    cancel: Callable[[], bool]
-    """Whether a stop was asked for."""
-    gap: float = 0.0
-    """Relative gap at which the solve may stop."""
+    recorder: Recorder  # holds the clock, which counts from the start of encoding
+    cancel: Callable[[], bool]  # whether a stop was asked for
+    gap: float = 0.0  # relative gap at which the solve may stop
     node_limit: int | None = None
     threads: int = 1
     seed: int = 0
@@ -116,15 +111,12 @@ class Outcome:
     """What an engine says at the end; the tree and the bound are with the recorder."""
 
     stop_reason: StopReason
-    method: str
-    """What proves the bound; see `octcore.solving.run.Certificate`."""
+    method: str  # what proves the bound; see `octcore.solving.run.Certificate`
     root_bound: float | None = None
     """Bound of the root relaxation after its cuts; None where there is no LP."""
     size: ModelSize | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Seconds of build, compile and solve."""
-    claims: tuple[str, ...] = ()
-    """What the engine adds to the certificate."""
+    seconds: dict[str, float] = field(default_factory=dict)  # seconds of build, compile and solve
+    claims: tuple[str, ...] = ()  # what the engine adds to the certificate
     values: dict[str, object] = field(default_factory=dict)
     """Results beside the tree, such as the value of every root feature."""
 

@@ -57,21 +57,18 @@ class CompiledModel:
     """``sense cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and a box."""
 
     columns: CompiledColumns
-    sense: Sense
-    """Direction of the model's own objective."""
+    sense: Sense  # direction of the model's own objective
     cost: np.ndarray
     offset: float
     """`cost`, `offset`: linear objective, shape ``(n_columns,)``, and its constant."""
-    matrix: csr_matrix
-    """Shape ``(n_rows, n_columns)``."""
+    matrix: csr_matrix  # shape ``(n_rows, n_columns)``
     row_lower: np.ndarray
     row_upper: np.ndarray
     """`row_lower`, `row_upper`: shape ``(n_rows,)``, infinite where open."""
     lower: np.ndarray
     upper: np.ndarray
     """`lower`, `upper`: column bounds, shape ``(n_columns,)``."""
-    integer: np.ndarray
-    """Boolean, shape ``(n_columns,)``."""
+    integer: np.ndarray  # boolean, shape ``(n_columns,)``
     variables: tuple[Any, ...]
     """Pyomo variables in column order; kept alive because columns know them by identity."""
 
@@ -177,16 +174,14 @@ _STATUS = {
 class SolverSettings:
     """Limits of one run."""
 
-    time_limit: float
-    """Seconds from now."""
+    time_limit: float  # seconds from now
     relative_gap: float = 0.0
     absolute_gap: float = 1e-6
     """`relative_gap`, `absolute_gap`: on the scale of the model's own objective."""
     node_limit: int | None = None
     threads: int = 1
     seed: int = 0
-    feasibility: float = 1e-6
-    """How closely rows and integrality must be kept."""
+    feasibility: float = 1e-6  # how closely rows and integrality must be kept
 
 
 @dataclass(frozen=True, eq=False)

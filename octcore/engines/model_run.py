@@ -43,17 +43,12 @@ class ModelRun(Attempt):
     built: PyomoModel = field(init=False)
     compiled: CompiledModel = field(init=False)
     """`built`, `compiled`: the model, and its matrices, from their phases on."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Seconds by phase."""
-    size: ModelSize | None = None
-    """Counted size, once the model is compiled."""
-    root_bound: float | None = None
-    """Bound of the root relaxation, in the program's terms."""
+    seconds: dict[str, float] = field(default_factory=dict)  # seconds by phase
+    size: ModelSize | None = None  # counted size, once the model is compiled
+    root_bound: float | None = None  # bound of the root relaxation, in the program's terms
     values: dict[str, object] = field(default_factory=dict)
-    claims: tuple[str, ...] = ()
-    """What the engine adds to the certificate."""
-    constant: float | None = None
-    """Big-M of the model that was built, where the program has one."""
+    claims: tuple[str, ...] = ()  # what the engine adds to the certificate
+    constant: float | None = None  # Big-M of the model that was built, where the program has one
 
     def solve(self) -> Outcome:
         """Build, compile and solve; each engine does it in its own way."""

@@ -24,14 +24,10 @@ EXPLAINED_GAP = 1e-4
 """Relative gap of a finished solve that its tolerance explains: prices of slack multiply it."""
 SMALLEST_OBJECTIVE = CLAIM_TOLERANCE / EXPLAINED_GAP
 """Below this, where slack is paid for, the tolerance itself is a gap that matters."""
-ROUNDING = 1e-12
-"""Sums over rows, as a share of the objective."""
-ROOT_ROUNDS = 50
-"""Separation rounds before the MIP; they stop earlier when the bound stalls."""
-ROOT_STALL = 1e-3
-"""A round that improves the bound by a smaller share is the last."""
-ROOT_TIME_SHARE = 0.25
-"""Share of the time left that separation before the MIP may take."""
+ROUNDING = 1e-12  # sums over rows, as a share of the objective
+ROOT_ROUNDS = 50  # separation rounds before the MIP; they stop earlier when the bound stalls
+ROOT_STALL = 1e-3  # a round that improves the bound by a smaller share is the last
+ROOT_TIME_SHARE = 0.25  # share of the time left that separation before the MIP may take
 
 
 @dataclass(eq=False)

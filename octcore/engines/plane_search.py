@@ -7,16 +7,14 @@ from octcore.engines.monolithic import HighsEngine
 from octcore.numerics import kernels
 from octcore.search.report import PlaneTask, Report
 
-SHARE = 0.9
-"""The search closes to less than what counts as closed, so that rounding cannot undo it."""
+SHARE = 0.9  # the search closes to less than what counts as closed, so that rounding cannot undo it
 
 
 class RoutingSearchEngine:
     """Solves the typed problems of the MARGOT family."""
 
     key = "routing-search"
-    goes_on = False
-    """Whether HiGHS gets what the search leaves open."""
+    goes_on = False  # whether HiGHS gets what the search leaves open
 
     def solve(self, attempt: Attempt) -> Outcome:
         """Search; trees are judged by routing before they count."""

@@ -32,8 +32,7 @@ class PyomoSolverEngine:
 
     key = ""
     package = ""
-    interface = ("", "")
-    """Module and class of Pyomo's solver, imported when a solve begins."""
+    interface = ("", "")  # module and class of Pyomo's solver, imported when a solve begins
     seed_option = ""
     node_option = ""
 

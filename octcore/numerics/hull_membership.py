@@ -17,8 +17,7 @@ from octcore.numerics.hulls import SUPPORT
 from octcore.numerics.linear import linear_program, optimum, quiet_solver, run, sparse_rows
 
 FloatArray = NDArray[np.float64]
-INSIDE = 1e-7
-"""1-norm distance at which a point counts as inside (columns in [0, 1])."""
+INSIDE = 1e-7  # 1-norm distance at which a point counts as inside (columns in [0, 1])
 TIE = 1e-12  # of the largest score: rounding of an inner product
 DIRECTIONS_PER_FEATURE = 50
 """Random directions of the screening; their extreme points are vertices for certain.  Effort only:
@@ -29,10 +28,8 @@ fewer leave more to the linear program."""
 class HullSplit:
     """Vertices of a point set and the combinations that give the other points."""
 
-    vertices: NDArray[np.int64]
-    """Positions of the vertices."""
-    inner: NDArray[np.int64]
-    """Positions of all other points."""
+    vertices: NDArray[np.int64]  # positions of the vertices
+    inner: NDArray[np.int64]  # positions of all other points
     members: list[NDArray[np.int64]]
     multipliers: list[FloatArray]
     """`members`, `multipliers`: for every inner point, at most d + 1 vertices and their positive

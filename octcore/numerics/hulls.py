@@ -14,8 +14,7 @@ from scipy.sparse import bmat, csr_matrix, identity
 from octcore.numerics.linear import TOLERANCE, linear_program, optimum, optimum_if_any, quiet_solver
 
 FloatArray = NDArray[np.float64]
-SUPPORT = 1e-9
-"""Smaller multipliers are rounding."""
+SUPPORT = 1e-9  # smaller multipliers are rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,17 +16,13 @@ from scipy.sparse import csr_matrix
 from octcore.numerics.linear import linear_program, quiet_solver, run
 
 FloatArray = NDArray[np.float64]
-WEIGHT_BOX = 1e3
-"""Largest |h_j|: with scores within M = 1 it separates rows that are 1e-7 apart."""
-FIRST_ROWS = 1_500
-"""Rows that the first program has, where there are more."""
-LACKING = 1e-9
-"""Margin that a row may lack, of the one wanted, before it joins."""
+WEIGHT_BOX = 1e3  # largest |h_j|: with scores within M = 1 it separates rows that are 1e-7 apart
+FIRST_ROWS = 1_500  # rows that the first program has, where there are more
+LACKING = 1e-9  # margin that a row may lack, of the one wanted, before it joins
 CLEARANCE = 2.5
 """Gap between rows, as a multiple of the distance of right-goers, where a plane is shifted to; a
 shift moves the largest score, too."""
-DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
-"""Methods of HiGHS."""
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # methods of HiGHS
 
 
 @dataclass(frozen=True)
@@ -36,10 +32,8 @@ class MarginPrices:
     missing: float
     norm: float
     """`missing`, `norm`: alpha1, the price of missing margin; alpha2, the price of the 1-norm."""
-    margin: float
-    """Epsilon, the margin wanted on both sides."""
-    right: float
-    """Distance that right-goers must keep from the plane (0 when ties are allowed)."""
+    margin: float  # epsilon, the margin wanted on both sides
+    right: float  # distance that right-goers must keep from the plane (0 when ties are allowed)
     big_m: float
 
 

@@ -28,13 +28,11 @@ PRICES = (0.1, 0.3, 1.0, 3.0)
 """Of what is missing, as shares of the weight of all rows; in the end no worth makes up for it."""
 SECONDS, LONGEST = 2.0, 20.0
 """When a round is the last one: if a tree keeps the constraints, and if none does."""
-SHARES = (0.25, 0.5)
-"""The same as shares of the time that is left."""
+SHARES = (0.25, 0.5)  # the same as shares of the time that is left
 MOST_TRIED = 100
 """Changes of a node, the most promising first, whose columns are held against the constraints."""
 
-Part = tuple[Any, ...]
-"""A leaf as its label alone, or a split with its sides."""
+Part = tuple[Any, ...]  # a leaf as its label alone, or a split with its sides
 Value = tuple[int, float, float]
 """Constraints on columns and sizes that are broken, what is missing elsewhere, minus the worth."""
 

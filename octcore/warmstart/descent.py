@@ -19,28 +19,21 @@ from threadpoolctl import threadpool_limits
 
 from octcore.warmstart.points import ClassCounts, IntArray, PlaneTree
 
-SomeArray = NDArray[np.floating]
-"""In practice of single precision."""
+SomeArray = NDArray[np.floating]  # in practice of single precision
 
 STEPS = 400  # effort only: some 0.02 s a tree
 RATE = 0.05  # of Adam, for standardised columns
-HARDNESS = (1.0, 20.0)
-"""Factor of the scores at the first and the last step."""
+HARDNESS = (1.0, 20.0)  # factor of the scores at the first and the last step
 LIKELIHOOD_SHARES = (1.0, 0.5, 0.2)
 """Shares of the steps that follow the likelihood, by turns of the batches."""
-LABELLED_SHARE = 0.6
-"""Share of the steps in which leaves keep the labels that were drawn for them."""
-LEAST_CHANCE = 0.02
-"""Rows with less chance of being right pull no harder on the likelihood."""
+LABELLED_SHARE = 0.6  # share of the steps in which leaves keep the labels that were drawn for them
+LEAST_CHANCE = 0.02  # rows with less chance of being right pull no harder on the likelihood
 LARGEST_SCORE = 9.0
 """Larger ones count like this: products of chances stay far from the smallest numbers."""
-EDGE_HARDNESS = 3.0
-"""Largest score of a row that is half of the gap asked for away from a plane."""
+EDGE_HARDNESS = 3.0  # largest score of a row that is half of the gap asked for away from a plane
 MOST_TREES = 16  # effort only: trees of a batch, which share every product
-MOST_ROWS = 1_500
-"""Rows drawn for one batch where there are more."""
-MOST_CELLS = 100_000
-"""Rows x trees x nodes of a batch."""
+MOST_ROWS = 1_500  # rows drawn for one batch where there are more
+MOST_CELLS = 100_000  # rows x trees x nodes of a batch
 
 
 @dataclass(eq=False)
@@ -52,10 +45,8 @@ class Descent:
     split_limit: int
     """`depth`, `split_limit`: levels, and the largest number of splits: the first nodes get
     them."""
-    gap: float
-    """Width of the empty strip that every plane is to have, for weights of 1-norm 1."""
-    rng: np.random.Generator
-    """Draws first planes, labels and, of many rows, some."""
+    gap: float  # width of the empty strip that every plane is to have, for weights of 1-norm 1
+    rng: np.random.Generator  # draws first planes, labels and, of many rows, some
     batches: int = 0
 
     def trees(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:

@@ -24,8 +24,7 @@ from octcore.warmstart.points import (
 )
 
 Plane = tuple[FloatArray, float]
-GAIN = 1e-9
-"""What is better by less is not better."""
+GAIN = 1e-9  # what is better by less is not better
 HEARTBEAT_SECONDS = 0.25
 """The caller of a search hears from it at least that often, if its starts are short."""
 
@@ -36,14 +35,11 @@ class TreeGoal:
 
     points: ClassCounts
     depth: int
-    epsilon: float = 0.0
-    """Smallest admissible node gap for weights of 1-norm 1."""
-    split_price: float = 0.0
-    """Price of a split in weight of correct rows."""
+    epsilon: float = 0.0  # smallest admissible node gap for weights of 1-norm 1
+    split_price: float = 0.0  # price of a split in weight of correct rows
     max_splits: int | None = None
     seed: int = 0
-    feature_price: float = 0.0
-    """Price of a feature in a split, in weight of correct rows."""
+    feature_price: float = 0.0  # price of a feature in a split, in weight of correct rows
     least_leaf: int = 1
 
     @property

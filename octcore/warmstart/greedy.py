@@ -24,20 +24,13 @@ BLOCK_CELLS = 2**21
 class GreedyRules:
     """What a greedy split must respect."""
 
-    allowed: np.ndarray
-    """Boolean by encoded column, shape ``(n_features,)``."""
-    root: np.ndarray | None
-    """The same for the root alone."""
-    groups: np.ndarray
-    """Raw feature of every encoded column."""
-    once_per_path: bool
-    """Whether a raw feature is tested once at most on every path."""
-    min_samples_leaf: int
-    """Smallest number of rows on each side."""
-    rivals: dict[int, set[int]]
-    """Raw features that may not occur together with a raw feature."""
-    max_features: int | None
-    """Largest number of distinct raw features."""
+    allowed: np.ndarray  # boolean by encoded column, shape ``(n_features,)``
+    root: np.ndarray | None  # the same for the root alone
+    groups: np.ndarray  # raw feature of every encoded column
+    once_per_path: bool  # whether a raw feature is tested once at most on every path
+    min_samples_leaf: int  # smallest number of rows on each side
+    rivals: dict[int, set[int]]  # raw features that may not occur together with a raw feature
+    max_features: int | None  # largest number of distinct raw features
 
     @classmethod
     def of(cls, problem: Problem) -> "GreedyRules":

@@ -35,10 +35,8 @@ from octcore.warmstart.points import (
 
 SOFTNESS = (0.03, 0.1, 0.3, 1.0)
 """Price of a margin's width, as shares of what a row gains on its better side."""
-DESCENDED_SHARE = 0.5
-"""Share of the starts that come from a descent."""
-STALLED = 60
-"""Restarts without a better tree that end the search."""
+DESCENDED_SHARE = 0.5  # share of the starts that come from a descent
+STALLED = 60  # restarts without a better tree that end the search
 
 
 @dataclass(frozen=True, eq=False)

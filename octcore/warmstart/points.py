@@ -26,12 +26,9 @@ IntArray = NDArray[np.int64]
 class ClassCounts:
     """Distinct rows and the weight of every class at each of them."""
 
-    X: FloatArray
-    """Distinct rows, shape ``(n_points, n_features)``."""
-    counts: FloatArray
-    """Weight of class k at point i, shape ``(n_points, n_classes)``."""
-    point_of: IntArray
-    """Point of every original row, shape ``(n_samples,)``."""
+    X: FloatArray  # distinct rows, shape ``(n_points, n_features)``
+    counts: FloatArray  # weight of class k at point i, shape ``(n_points, n_classes)``
+    point_of: IntArray  # point of every original row, shape ``(n_samples,)``
 
     def __len__(self) -> int:
         return len(self.X)
@@ -65,10 +62,8 @@ def count_classes(X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: 
 class PlaneTree:
     """Planes at the branch nodes of a perfect tree; entry 0 is not used."""
 
-    weights: FloatArray
-    """Shape ``(2**depth, n_features)``."""
-    offsets: FloatArray
-    """Shape ``(2**depth,)``."""
+    weights: FloatArray  # shape ``(2**depth, n_features)``
+    offsets: FloatArray  # shape ``(2**depth,)``
 
     @classmethod
     def empty(cls, depth: int, n_features: int) -> "PlaneTree":

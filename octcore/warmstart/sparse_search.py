@@ -16,8 +16,7 @@ from octcore.warmstart.goal import LocalSearch, Plane, TreeGoal, climb, side_gai
 from octcore.warmstart.plane_search import best_step, improve_plane, shift_into_gap
 from octcore.warmstart.points import FloatArray, PlaneTree, node_sides, to_tree, tree_leaves
 
-STRIP_SLACK = 1e-6
-"""Relative: strips are a little wider than asked, since scores are rounded."""
+STRIP_SLACK = 1e-6  # relative: strips are a little wider than asked, since scores are rounded
 
 
 class SparseSearch(LocalSearch):

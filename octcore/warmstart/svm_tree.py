@@ -37,20 +37,14 @@ from octcore.warmstart.tree_gaps import SOFT_MARGIN_SIZE, GapRepair, largest_nor
 CRITERIA = ("error", "gini", "entropy")
 REFIT_PENALTIES = (1.0, 100.0, 1e4)
 POLISH_SECONDS = 1.0  # effort only: for one tree whose gaps cost it rows
-SLICE_SECONDS = 1.0
-"""Longest time of one restart."""
-STALLED_RESTARTS = 200
-"""Restarts without a better tree after which the search of the starts ends."""
-DESCENDED = 8
-"""Trees of a batch of the descent that are gone on with, the best ones."""
+SLICE_SECONDS = 1.0  # longest time of one restart
+STALLED_RESTARTS = 200  # restarts without a better tree after which the search of the starts ends
+DESCENDED = 8  # trees of a batch of the descent that are gone on with, the best ones
 PENALTIES = tuple(2.0**k for k in range(11))
 """C of the candidate support vector machines, as published."""
-ROUNDS = 30
-"""Turns of routing and planes of a soft tree."""
-NORM_SLACK = 1e-4
-"""Relative: gaps are to reach epsilon in spite of a solver's tolerance."""
-TROUBLE = 1e-7
-"""Cost that counts as none."""
+ROUNDS = 30  # turns of routing and planes of a soft tree
+NORM_SLACK = 1e-4  # relative: gaps are to reach epsilon in spite of a solver's tolerance
+TROUBLE = 1e-7  # cost that counts as none
 
 
 def svm_planes(X: FloatArray, counts: FloatArray, stop: Callable[[], bool]) -> list[Plane]:

@@ -14,10 +14,8 @@ SOFT_MARGIN_SIZE = 20_000
 """Largest points x features for which the soft-margin LP is worth its time."""
 STRIP_STEPS, POLISH_STEPS = 100, 400
 """Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
-MOST_AXES = 64
-"""Coordinates tried as directions of a strip: sparse weights have the widest gaps."""
-GAP_SLACK = 1e-3
-"""Relative: gaps are differences of scores computed with a solver's tolerance."""
+MOST_AXES = 64  # coordinates tried as directions of a strip: sparse weights have the widest gaps
+GAP_SLACK = 1e-3  # relative: gaps are differences of scores computed with a solver's tolerance
 
 
 def largest_norm(epsilon: float) -> float:

@@ -16,15 +16,13 @@ from octcore.errors import EngineError
 from octcore.numerics.linear import add_rows, new_solver, run
 
 INFINITY = highspy.kHighsInf
-SLICE_SECONDS = 1.0
-"""A long LP is cut into slices of this length, so that a stop request is heard."""
+SLICE_SECONDS = 1.0  # a long LP is cut into slices of this length, so that a stop request is heard
 PERTURBATION = "dual_simplex_cost_perturbation_multiplier"
 """Warm programs take few steps, and undoing perturbed costs takes more (measured: 19 % of CPU); but
 a degenerate program may not end without (sonar QB-5 at depth 4: 173 instead of 7.5 CPU s)."""
 PLAIN_STEPS, NO_LIMIT = 500, highspy.kHighsIInf
 """Simplex steps of one solve without perturbed costs; a program that needs more keeps them."""
-MANY_ROWS = 50
-"""New rows after which a program counts as cold."""
+MANY_ROWS = 50  # new rows after which a program counts as cold
 
 
 class LpStatus(Enum):
@@ -32,10 +30,8 @@ class LpStatus(Enum):
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
-    CUT_OFF = "cut off"
-    """The LP value is proven to be at least the cutoff."""
-    STOPPED = "stopped"
-    """Out of time, or the caller asked to stop."""
+    CUT_OFF = "cut off"  # the LP value is proven to be at least the cutoff
+    STOPPED = "stopped"  # out of time, or the caller asked to stop
 
 
 @dataclass(frozen=True, eq=False)

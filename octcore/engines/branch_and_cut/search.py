@@ -26,30 +26,22 @@ from octcore.errors import CancelledError
 from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState, Sense
 from octcore.tree.tree import Tree
 
-INTEGRAL = 1e-6
-"""Largest distance of a binary from an integer that counts as integral."""
-ROOT_ROUNDS, NODE_ROUNDS = 50, 3
-"""Most separation rounds at fractional points."""
-ROOT_STALLS = 4
-"""Rounds with little progress after which the root is left."""
+INTEGRAL = 1e-6  # largest distance of a binary from an integer that counts as integral
+ROOT_ROUNDS, NODE_ROUNDS = 50, 3  # most separation rounds at fractional points
+ROOT_STALLS = 4  # rounds with little progress after which the root is left
 KEEP = np.iinfo(np.int64).max
-PICTURES_PER_FAMILY = 6
-"""Teaching views need a few examples of each family, not all of them."""
+PICTURES_PER_FAMILY = 6  # teaching views need a few examples of each family, not all of them
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
     """A part of the search space."""
 
-    bound: float
-    """No solution in it has a smaller value."""
-    depth: int
-    """Number of branchings that lead to it."""
-    changes: tuple[Child, ...] = ()
-    """Bounds that differ from those of the whole problem."""
+    bound: float  # no solution in it has a smaller value
+    depth: int  # number of branchings that lead to it
+    changes: tuple[Child, ...] = ()  # bounds that differ from those of the whole problem
     basis: Basis | None = None
-    separates: bool = True
-    """Whether cuts are worth their time here."""
+    separates: bool = True  # whether cuts are worth their time here
 
     def tightened(
         self, lower: np.ndarray, upper: np.ndarray
@@ -150,8 +142,7 @@ class CutPool:
     """
 
     DUAL_TOLERANCE = 1e-9
-    LEAST_SHARE = 0.2
-    """A purge costs a refactorisation: only when this share of the cuts goes."""
+    LEAST_SHARE = 0.2  # a purge costs a refactorisation: only when this share of the cuts goes
 
     def __init__(self, lp: PersistentLp, least: int) -> None:
         self.lp, self.least = lp, least
@@ -206,8 +197,7 @@ class CutPool:
 class Relaxation:
     """The compiled model and the way from LP values to objective values."""
 
-    lp: highspy.HighsLp
-    """A minimisation."""
+    lp: highspy.HighsLp  # a minimisation
     columns: Columns
     integer: np.ndarray
     factor: float

@@ -46,12 +46,9 @@ NO_PRODUCTS = np.zeros((0, 0))
 class NodeData(NamedTuple):
     """What one node QP is about; all arrays are shared between nodes and never written."""
 
-    x: Any
-    """Centred rows, the bias scale in column ``n_dims - 1``, zeros up to the width."""
-    y: Any
-    """-1 or +1."""
-    upper: Any
-    """Penalty of each sample at this node."""
+    x: Any  # centred rows, the bias scale in column ``n_dims - 1``, zeros up to the width
+    y: Any  # -1 or +1
+    upper: Any  # penalty of each sample at this node
     constants: Any
     """The strip epsilon left of the plane that routing rows must keep free; an offset that is part
     of every score (the bias around which the bias penalty is centred); the violation of a row

@@ -108,13 +108,11 @@ class NodePlane:
 class NodeSolution:
     """Plane of a node with what proves it."""
 
-    plane: NodePlane
-    """Best plane found; its value is recomputed from it."""
+    plane: NodePlane  # best plane found; its value is recomputed from it
     bound: float
     """Dual value of multipliers whose bias terms cancel: below the value of every plane that keeps
     the routing rows."""
-    vector: NDArray[np.float64]
-    """Weights that belong to those multipliers, shape ``(n_features,)``."""
+    vector: NDArray[np.float64]  # weights that belong to those multipliers, shape ``(n_features,)``
     multipliers: NDArray[np.float64]
     """Of the slack rows, then the routing rows, before their bias terms are made to cancel."""
 
