@@ -109,10 +109,8 @@ class Alternative:
     loss: float
     """`objective`, `loss`: by routing the training rows, and its distance from the optimum."""
     accuracy: float
-    test_accuracy: float | None
-    """On the held-out rows."""
-    features: tuple[str, ...]
-    """Raw features tested, in the order of the data."""
+    test_accuracy: float | None  # on the held-out rows
+    features: tuple[str, ...]  # raw features tested, in the order of the data
     recalls: tuple[float | None, ...]
     """Share of the training rows of every class that get their class; None where there are none."""
     parity_gap: float | None = None
@@ -129,26 +127,19 @@ class Alternatives(Record):
     """`optimum`, `searched`, `tolerance`: proven optimum; distance that was searched; distance of
     the trees described here."""
     leaf_penalty: float
-    count: int
-    """Trees that meet the conditions; exact."""
+    count: int  # trees that meet the conditions; exact
     steps: tuple[tuple[float, int, int], ...]
     """Distance, leaves and trees of all trees searched, whatever the conditions."""
-    features: tuple[FeatureUse, ...]
-    """In the order of the data."""
-    trees: tuple[Alternative, ...]
-    """The best of them, at most `LISTED`."""
-    smallest: Alternative | None
-    """The best of those with fewest leaves."""
+    features: tuple[FeatureUse, ...]  # in the order of the data
+    trees: tuple[Alternative, ...]  # the best of them, at most `LISTED`
+    smallest: Alternative | None  # the best of those with fewest leaves
     disagreement: np.ndarray
     """Share of the trees that give a training row another class than most, ``(n_train,)``."""
-    favourite: np.ndarray
-    """Class that most trees give a row, ``(n_train,)``."""
+    favourite: np.ndarray  # class that most trees give a row, ``(n_train,)``
     encoding: Encoding
-    same_columns: Mapping[str, tuple[str, ...]]
-    """Columns that part all rows alike."""
+    same_columns: Mapping[str, tuple[str, ...]]  # columns that part all rows alike
     seconds: float
-    statements: tuple[str, ...] = ()
-    """As those of `NearOptimalTrees`."""
+    statements: tuple[str, ...] = ()  # as those of `NearOptimalTrees`
 
     @property
     def total(self) -> int:
@@ -202,8 +193,7 @@ class ShapeLine:
     leaves: int
     accuracy: float
     """`loss`, `leaves`, `accuracy`: of its best tree, with its distance from the optimum."""
-    thresholds: tuple[str, ...]
-    """By column and place: the thresholds that its trees have."""
+    thresholds: tuple[str, ...]  # by column and place: the thresholds that its trees have
 
 
 def shape_lines(found: NearOptimalTrees) -> tuple[int, tuple[ShapeLine, ...]]:

@@ -27,14 +27,10 @@ QUANTILES = range(2, 21)
 class BinarizationPoint:
     """The best tree on one encoding."""
 
-    encoding: str
-    """``"QB-q"``, ``"QT-q"``, ``"class-change"`` or ``"raw"`` (all thresholds)."""
-    q: int | None
-    """Number of quantile parts; None where there is none."""
-    columns: int
-    """Encoded columns that the search may split on."""
-    status: str
-    """``"optimal"`` when the objective is proven for this encoding."""
+    encoding: str  # ``"QB-q"``, ``"QT-q"``, ``"class-change"`` or ``"raw"`` (all thresholds)
+    q: int | None  # number of quantile parts; None where there is none
+    columns: int  # encoded columns that the search may split on
+    status: str  # ``"optimal"`` when the objective is proven for this encoding
     objective: float | None
     bound: float | None
     """`objective`, `bound`: weighted accuracy less the price of the leaves, on the training
@@ -44,8 +40,7 @@ class BinarizationPoint:
     """`accuracy`, `test_accuracy`: of the tree on the training and on the held-out rows, by
     routing."""
     leaves: int
-    seconds: float
-    """Of the solve, encoding included, start-up and compiling not."""
+    seconds: float  # of the solve, encoding included, start-up and compiling not
     thresholds: Mapping[str, tuple[float, ...]]
     """Where the tree cuts each numeric raw column, in raw units."""
 

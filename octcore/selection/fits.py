@@ -22,8 +22,7 @@ from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.constraints import Constraints
 
-Candidate = tuple[tuple[str, Any], ...]
-"""Settings of the grid by name."""
+Candidate = tuple[tuple[str, Any], ...]  # settings of the grid by name
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,13 @@ class Fit:
     split."""
     accuracy: float | None
     """On the validation rows, or on the test rows of a final training; None without rows."""
-    train_accuracy: float
-    """On the rows it was trained with."""
-    features: int
-    """Distinct raw features used, summed over branch nodes."""
+    train_accuracy: float  # on the rows it was trained with
+    features: int  # distinct raw features used, summed over branch nodes
     leaves: int
     status: str
     gap: float | None
     seconds: float
-    error: str = ""
-    """Why the candidate could not be trained; empty when it could."""
+    error: str = ""  # why the candidate could not be trained; empty when it could
     mean_cost: float | None = None
     """Where answers have costs: that of the rows that `accuracy` is about, which then counts those
     only that get a class; by the weights of the classes, as in the objective."""

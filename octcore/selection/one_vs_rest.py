@@ -24,8 +24,7 @@ class OneVsRest(Record):
     """K trees, one per class; there is no single tree, objective, bound or gap."""
 
     classes: tuple[Label, ...]
-    runs: tuple[Run, ...]
-    """Run of every class against the rest."""
+    runs: tuple[Run, ...]  # run of every class against the rest
     accuracy: float | None = None
     test_accuracy: float | None = None
 

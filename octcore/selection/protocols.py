@@ -19,10 +19,8 @@ class OuterSplit:
 
     inner: tuple[tuple[Rows, Rows], ...]
     """Pairs of training and validation rows on which candidates are compared."""
-    train: Rows
-    """Rows on which the chosen candidate is trained again."""
-    test: Rows
-    """Rows on which it is judged; empty when the protocol keeps none."""
+    train: Rows  # rows on which the chosen candidate is trained again
+    test: Rows  # rows on which it is judged; empty when the protocol keeps none
 
 
 Make = Callable[[np.ndarray, int], tuple[OuterSplit, ...]]
@@ -35,8 +33,7 @@ class Protocol:
     key: str
     title: str
     """`key`, `title`: key of the public interface and words."""
-    make: Make
-    """``(y, seed) -> tuple of OuterSplit``."""
+    make: Make  # ``(y, seed) -> tuple of OuterSplit``
 
 
 def folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Rows, Rows], ...]:

@@ -20,12 +20,10 @@ STEPS = 10  # effort only: a solve each
 class ReferPoint:
     """The best tree at one price of asking."""
 
-    refer: float
-    """Cost of leaving a row to a person."""
+    refer: float  # cost of leaving a row to a person
     referred: float
     """Share of the rows that are, here and below of the held-out rows where there are some."""
-    accuracy: float | None
-    """Share that is right of the others; None where there are none."""
+    accuracy: float | None  # share that is right of the others; None where there are none
     mean_cost: float
     leaves: int
     is_proven: bool

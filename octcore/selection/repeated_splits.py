@@ -30,8 +30,7 @@ class Tally:
     rows: int
     right: int
     """`rows`, `right`: held-out rows, and those that get their class."""
-    worth: float
-    """Share of their weight that is right, where classes have weights."""
+    worth: float  # share of their weight that is right, where classes have weights
     named: int = 0
     found: int = 0
     told: int = 0
@@ -59,10 +58,8 @@ class Size:
     """A number of leaves over several splits."""
 
     leaves: int
-    worth: float
-    """Mean of `Tally.worth`."""
-    error: float
-    """One standard error of that mean."""
+    worth: float  # mean of `Tally.worth`
+    error: float  # one standard error of that mean
 
 
 def repeated_splits(

@@ -38,10 +38,8 @@ RULES = SELECT_ROWS.options
 LARGEST = {"hull": 1_000, "balanced": 60}
 """Largest cluster by rule; the program of the balanced one has a column per pair of points."""
 BALANCED_SECONDS = 5.0  # effort only, for the program of a cluster
-DESCENT_SHARE = 0.2
-"""Share of the time that the heuristic tree may take."""
-DESCENT_GAP = 0.02
-"""Width of the empty strips that its planes are to have, for weights of 1-norm 1."""
+DESCENT_SHARE = 0.2  # share of the time that the heuristic tree may take
+DESCENT_GAP = 0.02  # width of the empty strips that its planes are to have, for weights of 1-norm 1
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,8 @@ class Thresholds:
 class Selection:
     """Rows to train on."""
 
-    rows: np.ndarray
-    """Positions of the selected rows, ascending."""
-    weights: np.ndarray
-    """Weight of every selected row in the objective."""
+    rows: np.ndarray  # positions of the selected rows, ascending
+    weights: np.ndarray  # weight of every selected row in the objective
     n_samples: int
     clusters: tuple[dict[str, int], ...]
     """Size, points inside, vertices that matter and points kept, by cluster; ``"unfinished"`` where
@@ -321,27 +317,21 @@ def _halves(at: np.ndarray, X: np.ndarray, largest: int) -> Iterator[np.ndarray]
 
 
 CLAIM = "optimal on the selected subset of the rows; nothing is proven about the others"
-SELECTION_SHARE = 0.5
-"""Share of the time limit that the selection of rows may take."""
+SELECTION_SHARE = 0.5  # share of the time limit that the selection of rows may take
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedRun:
     """The best tree over all rounds, judged on all rows."""
 
-    run: Run
-    """Solve on the selected rows that gave the tree; its numbers are about those rows."""
+    run: Run  # solve on the selected rows that gave the tree; its numbers are about those rows
     tree: Tree
-    accuracy: float
-    """Share of *all* training rows that the tree classifies correctly."""
+    accuracy: float  # share of *all* training rows that the tree classifies correctly
     selection: Selection
-    rounds: tuple[float, ...]
-    """Accuracy on all training rows after every round."""
-    seconds: float
-    """Total, selection included."""
+    rounds: tuple[float, ...]  # accuracy on all training rows after every round
+    seconds: float  # total, selection included
     select_seconds: float = 0.0
-    test_accuracy: float | None = None
-    """On the rows held out, None without any."""
+    test_accuracy: float | None = None  # on the rows held out, None without any
 
     @property
     def summary(self) -> str:

@@ -14,23 +14,19 @@ from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
 
 LEAF = "leaf"
-DIGITS = 4
-"""Of thresholds in words."""
+DIGITS = 4  # of thresholds in words
 
 
 @dataclass(frozen=True, eq=False)
 class ThresholdRange:
     """The thresholds that the trees of a shape have for one column at one place."""
 
-    where: str
-    """Turns from the root down to it, as "left, right"; empty at the root."""
+    where: str  # turns from the root down to it, as "left, right"; empty at the root
     column: int
     name: str
     """`column`, `name`: of the encoding."""
-    thresholds: np.ndarray
-    """Those that some tree uses, ascending, shape ``(n,)``."""
-    counts: np.ndarray
-    """Trees with each of them, shape ``(n,)``."""
+    thresholds: np.ndarray  # those that some tree uses, ascending, shape ``(n,)``
+    counts: np.ndarray  # trees with each of them, shape ``(n,)``
 
     @property
     def low(self) -> float:
@@ -63,12 +59,9 @@ class TreeShape:
     order they are asked: they ask for a conjunction.
     """
 
-    words: str
-    """The columns: ``a + b`` one after the other, ``a (b | c)`` with more on both sides."""
-    columns: tuple[str, ...]
-    """Encoded columns that it asks, in the order of the encoding."""
-    count: int
-    """Exact number of trees."""
+    words: str  # the columns: ``a + b`` one after the other, ``a (b | c)`` with more on both sides
+    columns: tuple[str, ...]  # encoded columns that it asks, in the order of the encoding
+    count: int  # exact number of trees
     objective: float
     leaves: int
     """`objective`, `leaves`: of the best one."""

@@ -19,8 +19,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings, class_weights
 from octcore.tree.constraints import Constraints
 
-SCORE_DIGITS = 12
-"""Of a mean over folds: their order must not part candidates that are as good."""
+SCORE_DIGITS = 12  # of a mean over folds: their order must not part candidates that are as good
 CHOICES = ("accuracy", "features", "one-error")
 NEAR_BEST = 0.975
 """The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""
@@ -35,10 +34,8 @@ class TuneResult:
     choice: str
     fits: tuple[Fit, ...]
     chosen: tuple[Candidate, ...]
-    runs: tuple[Run, ...]
-    """The final training of every outer split."""
-    splits: tuple[OuterSplit, ...]
-    """The rows, so that others can repeat it."""
+    runs: tuple[Run, ...]  # the final training of every outer split
+    splits: tuple[OuterSplit, ...]  # the rows, so that others can repeat it
     seed: int
 
     @property

@@ -39,12 +39,10 @@ class ColumnValue(Record):
     """Best objective of a tree that tests it there, or a bound on that; None if there is none."""
     is_exact: bool
     """False where the time was over: no tree that tests it there is better than `value`."""
-    threshold: float | None
-    """At the root of `tree`, in units of the column; None for a category."""
+    threshold: float | None  # at the root of `tree`, in units of the column; None for a category
     interval: tuple[float, float] | None
     """Any threshold from the first number up to, but without, the second parts the rows alike."""
-    tree: Tree | None
-    """The best tree that was found, from the node on."""
+    tree: Tree | None  # the best tree that was found, from the node on
 
 
 def column_values(

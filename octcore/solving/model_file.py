@@ -14,8 +14,7 @@ from octcore.solving.prepare import problem_of
 if TYPE_CHECKING:
     from octcore.solving.run import Run
 
-FORMATS = {".lp": "\\", ".mps": "*"}
-"""By suffix: how a comment begins."""
+FORMATS = {".lp": "\\", ".mps": "*"}  # by suffix: how a comment begins
 MOST_NONZEROS = 5_000_000  # effort only: some 30 characters of text each
 WHOLE = {Capability.LINEAR, Capability.CONVEX_QUADRATIC}
 """Models that hold all their rows; rows of the others come from separators during a solve."""

@@ -26,10 +26,8 @@ from octcore.tree.constraints import FAIRNESS, ConstraintContext, Constraints
 if TYPE_CHECKING:
     from octcore.solving.run import Run
 
-LEAST_WEIGHT = 1e-6
-"""Of the heaviest row: solvers of models keep their rows up to such numbers."""
-NEAR_COSTS = 1e-9
-"""Costs of a row closer than this are equal."""
+LEAST_WEIGHT = 1e-6  # of the heaviest row: solvers of models keep their rows up to such numbers
+NEAR_COSTS = 1e-9  # costs of a row closer than this are equal
 MOST_REPEATED_ROWS = 1_000_000
 """Enough for any bootstrap; beyond it the memory would be better spent elsewhere."""
 

@@ -36,16 +36,13 @@ if TYPE_CHECKING:
 FORMULA, PROOF, README = "tree.opb", "tree.pbp", "README"
 OWN_CHECKER = "checker of the package"
 ACCEPTED = "Verification succeeded."
-PLAIN_BYTES = 10e6
-"""Estimated bytes from which the proof is compressed."""
+PLAIN_BYTES = 10e6  # estimated bytes from which the proof is compressed
 REFUSAL = "No proof can be written"
 RECALL, LEAVES = frozenset({"min_recall"}), frozenset({"max_leaves", "max_splits"})
-LARGEST_COST = 1 << 58
-"""Of all rows together: sums of a few stay inside 63 bits."""
+LARGEST_COST = 1 << 58  # of all rows together: sums of a few stay inside 63 bits
 BYTES_OF_A_CONSTRAINT = 20.0
 """Estimated, of one that says on which side of a column a pattern goes on."""
-DIGITS = 1e-9
-"""Relative; what an objective and the whole numbers of its proof may differ by."""
+DIGITS = 1e-9  # relative; what an objective and the whole numbers of its proof may differ by
 
 README_TEXT = """\
 tree.opb describes all trees of depth {depth}{limits}; {name} proves: none costs less than {cost}.
@@ -66,10 +63,8 @@ class WrittenProof:
     """A proof on disk."""
 
     folder: Path
-    objective: float
-    """Which no tree exceeds, in the run's own sense."""
-    n_bytes: int
-    """Of formula and proof as written."""
+    objective: float  # which no tree exceeds, in the run's own sense
+    n_bytes: int  # of formula and proof as written
     accepted_by: str | None
     """`OWN_CHECKER`, or the program that followed it to its end; None if nothing did yet."""
     is_late: bool = False

@@ -20,8 +20,7 @@ from octcore.tree.constraints import side_constraint
 class DataChoice(Record):
     """Which table is read and how its columns are meant."""
 
-    sample: str = ""
-    """Name of a sample, empty for a file."""
+    sample: str = ""  # name of a sample, empty for a file
     file_name: str = ""
     target: str | None = None
     drop: tuple[str, ...] = ()
@@ -32,8 +31,7 @@ class DataChoice(Record):
     target_bins: int | None = None
     na_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     header: int | None = None
-    first_row: int | None = None
-    """`target` and what follows it: as in `octcore.read_csv`."""
+    first_row: int | None = None  # `target` and what follows it: as in `octcore.read_csv`
 
     @property
     def of_columns(self) -> dict[str, Any]:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue, ThresholdValue
     from octcore.solving.proving import WrittenProof
 
-COMPILE_SECONDS = 100.0
-"""Of kernels, once per installation."""
+COMPILE_SECONDS = 100.0  # of kernels, once per installation
 COST_FIELDS = ("mean_cost", "referred", "test_mean_cost", "test_referred")
 """Of a run; older ones have none."""
 NUMBERS = (
@@ -43,8 +42,7 @@ NUMBERS = (
 )  # fmt: skip
 """Fields that are plain in a record of a run."""
 INTERRUPTED = "interrupted"
-STOPPED = frozenset({"cancelled", INTERRUPTED})
-"""Why a run stopped when somebody wanted it to."""
+STOPPED = frozenset({"cancelled", INTERRUPTED})  # why a run stopped when somebody wanted it to
 SEARCHES = frozenset({"routing-search", "assignment-search"})
 PROOF_SHARE = 0.5
 """Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but

@@ -10,8 +10,7 @@ from octcore.data.findings import percent
 from octcore.engines.events import CLOSED, Event, relative_gap
 from octcore.numerics import kernels
 
-SECONDS_BETWEEN = 1.0
-"""Between two lines that say the same with other numbers."""
+SECONDS_BETWEEN = 1.0  # between two lines that say the same with other numbers
 _is_told = False
 
 
@@ -55,8 +54,7 @@ def standing(seconds: float, phase: str, incumbent: float | None, bound: float |
 class Teller:
     """Tells the events of a solve, at most a line a second and the last one."""
 
-    heard: Callable[[Event], None] | None = None
-    """Receives every event as well."""
+    heard: Callable[[Event], None] | None = None  # receives every event as well
     phase: str = ""
     last: float = float("-inf")
 

@@ -7,10 +7,8 @@ import numpy as np
 
 from octcore.solving.run import SolvedRun
 
-ROUNDING = 1e-9
-"""Objectives closer than this are taken for equal."""
-ORDERED = {"above", "value", "scaled"}
-"""Kinds of columns that compare numbers."""
+ROUNDING = 1e-9  # objectives closer than this are taken for equal
+ORDERED = {"above", "value", "scaled"}  # kinds of columns that compare numbers
 WITHIN = 0.01
 """How much of the objective a moved threshold may cost at most, and not quite: one point, or the
 price of a leaf where that is less, since a split that changes no answer costs as much anywhere."""
@@ -26,8 +24,7 @@ class ThresholdValue:
     rows alike."""
     value: float | None
     """Best objective of a tree that splits so, or a bound on that; None if there is none."""
-    is_exact: bool
-    """False where the time was over: no tree that splits so is better than `value`."""
+    is_exact: bool  # false where the time was over: no tree that splits so is better than `value`
 
 
 def ordered_columns(run: SolvedRun) -> list[str]:
