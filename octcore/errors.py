@@ -99,8 +99,7 @@ DAMAGE = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, zlib.error
 )  # fmt: skip
 """What reading plain data raises where a part is missing, of another type, or no number."""
-MOST_WORDS = 200
-"""Characters of a reason that are shown; it may quote what is damaged."""
+MOST_WORDS = 200  # characters of a reason that are shown; it may quote what is damaged
 
 
 @contextlib.contextmanager

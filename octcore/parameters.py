@@ -29,18 +29,12 @@ FINEST = 10_000
 class Parameter:
     """What all kinds of settings share."""
 
-    name: str
-    """Name in the public interface, such as ``"leaf_penalty"``."""
-    default: object = None
-    """Value used when the caller says nothing; None means "not used"."""
-    symbol: str = ""
-    """Symbol in the paper, plain text or LaTeX without dollars."""
-    help: str = ""
-    """One or two sentences: what it does and what a larger value means."""
-    unit: str = ""
-    """Unit shown behind the value, empty for pure numbers."""
-    advanced: bool = False
-    """Whether forms may hide it behind "more settings"."""
+    name: str  # name in the public interface, such as ``"leaf_penalty"``
+    default: object = None  # value used when the caller says nothing; None means "not used"
+    symbol: str = ""  # symbol in the paper, plain text or LaTeX without dollars
+    help: str = ""  # one or two sentences: what it does and what a larger value means
+    unit: str = ""  # unit shown behind the value, empty for pure numbers
+    advanced: bool = False  # whether forms may hide it behind "more settings"
     label: str = field(default="", kw_only=True)
     """Words above an input; made of the name by default."""
     allowed: ClassVar[str] = "any"
@@ -102,8 +96,7 @@ class FloatRange(Parameter):
     low_open: bool = False
     high_open: bool = False
     """`low_open`, `high_open`: whether the end itself is excluded."""
-    log: bool = False
-    """Whether a slider should be logarithmic."""
+    log: bool = False  # whether a slider should be logarithmic
 
     def _checked(self, value: Any) -> float:
         number = _as_float(value)
@@ -282,10 +275,8 @@ class Directions(Parameter):
 class ByClass(Parameter):
     """A number in ``[0, high]`` for some classes, or a word that stands for such numbers."""
 
-    high: float = math.inf
-    """Largest number; infinite for no limit."""
-    words: tuple[str, ...] = ()
-    """Words that may be given instead."""
+    high: float = math.inf  # largest number; infinite for no limit
+    words: tuple[str, ...] = ()  # words that may be given instead
     bracket = "{"
 
     def _checked(self, value: Any) -> dict[Any, float] | str:

@@ -34,22 +34,17 @@ if TYPE_CHECKING:
 class Capability(StrEnum):
     """What an engine must be able to do for a program."""
 
-    LINEAR = "linear"
-    """Solve the Pyomo model as it stands: a mixed-integer linear program."""
+    LINEAR = "linear"  # solve the Pyomo model as it stands: a mixed-integer linear program
     SEPARATION = "separation"
     """Solve a mixed-integer linear program whose rows arrive from separators."""
     CONVEX_QUADRATIC = "convex-quadratic"
     """Solve the Pyomo model as it stands: convex quadratic objective, linear rows, integers."""
-    PATH_SEARCH = "path-search"
-    """Answer the question of the univariate family."""
+    PATH_SEARCH = "path-search"  # answer the question of the univariate family
     THRESHOLD_SEARCH = "threshold-search"
     """Answer the same question over all thresholds of numeric columns."""
-    ROUTING_SEARCH = "routing-search"
-    """Solve the typed search problem of the MARGOT family."""
-    ASSIGNMENT_SEARCH = "assignment-search"
-    """Solve the typed search problem of SVM1-ODT and OCT-H."""
-    GREEDY = "greedy"
-    """Take the program's own tree; nothing is proven."""
+    ROUTING_SEARCH = "routing-search"  # solve the typed search problem of the MARGOT family
+    ASSIGNMENT_SEARCH = "assignment-search"  # solve the typed search problem of SVM1-ODT and OCT-H
+    GREEDY = "greedy"  # take the program's own tree; nothing is proven
 
 
 @dataclass(frozen=True)
@@ -103,8 +98,7 @@ def engines_for(capabilities: Iterable[Capability]) -> tuple[str, ...]:
 class Patience:
     """Whom first trees ask how long they may take; without arguments as long as they want."""
 
-    left: Callable[[], float] = lambda: math.inf
-    """Seconds until the time limit."""
+    left: Callable[[], float] = lambda: math.inf  # seconds until the time limit
     cancel: Callable[[], bool] = lambda: False
 
     def __call__(self) -> bool:
@@ -142,16 +136,14 @@ class Problem:
     X: np.ndarray
     """Encoded training rows, shape ``(n_samples, n_features)``; uint8 when all columns are binary,
     float64 otherwise."""
-    y: np.ndarray
-    """Class indices, shape ``(n_samples,)``."""
+    y: np.ndarray  # class indices, shape ``(n_samples,)``
     weights: np.ndarray
     """Weight of every row in the accuracy term, shape ``(n_samples,)``; ones by default."""
     n_classes: int
     depth: int
     """`n_classes`, `depth`: number of answers that a leaf may give, the classes and perhaps asking
     a person; largest depth."""
-    params: Mapping[str, Any]
-    """Checked hyperparameters, every declared name present."""
+    params: Mapping[str, Any]  # checked hyperparameters, every declared name present
     constraints: Constraints
     context: ConstraintContext
     categorical: tuple[tuple[int, ...], ...] = ()
@@ -285,14 +277,10 @@ class Point:
 class Cuts:
     """Rows ``matrix @ x <= rhs`` found by a separator."""
 
-    kind: str
-    """Family of the inequality, for counts and pictures ("benders", "shattering", …)."""
-    matrix: csr_matrix
-    """Shape ``(n_cuts, n_columns)``."""
-    rhs: np.ndarray
-    """Shape ``(n_cuts,)``."""
-    life: int | None = None
-    """Number of LPs that a slack row survives; None to keep it for good."""
+    kind: str  # family of the inequality, for counts and pictures ("benders", "shattering", …)
+    matrix: csr_matrix  # shape ``(n_cuts, n_columns)``
+    rhs: np.ndarray  # shape ``(n_cuts,)``
+    life: int | None = None  # number of LPs that a slack row survives; None to keep it for good
     pictures: tuple[Mapping[str, Any], ...] = ()
     """Plain data for teaching views of some of the cuts (rows, path, split set)."""
 
@@ -305,8 +293,7 @@ class SearchState:
     is_integral: bool
     """`is_root`, `is_integral`: whether this is the root node; whether all binaries are integral at
     the point."""
-    round: int
-    """Number of separation rounds done at this node."""
+    round: int  # number of separation rounds done at this node
 
 
 class Separator(Protocol):
@@ -325,14 +312,12 @@ Child = tuple[np.ndarray, np.ndarray, np.ndarray]
 class PyomoModel:
     """A built model and the functions that belong to it."""
 
-    model: pyo.ConcreteModel
-    """Variables, numbered equations and one objective."""
+    model: pyo.ConcreteModel  # variables, numbered equations and one objective
     read_tree: Callable[[Point], Tree]
     """Solution values to a tree (labels and thresholds need not be final)."""
     start_values: Callable[[Tree], list[tuple[Any, np.ndarray]]]
     """Tree to values ``[(variable component, array in index order), …]`` for a warm start."""
-    separators: tuple[Separator, ...] = ()
-    """For `Capability.SEPARATION`."""
+    separators: tuple[Separator, ...] = ()  # for `Capability.SEPARATION`
     branching: Callable[[Point, np.ndarray, np.ndarray], Sequence[Child]] | None = None
     """``(point, lower, upper) -> children``, or None for the engine's default.  A child is
     ``(columns, lower, upper)``, the new bounds of some columns; together the children keep every
@@ -345,14 +330,12 @@ class PyomoModel:
     probing: Callable[[Columns, np.ndarray, np.ndarray, float], tuple[float, Child]] | None = None
     """``(columns, lower, upper, needed) -> (bound, child)``: a bound on the objective of all trees
     that the bounds of a node allow, and the bounds that every tree better than `needed` keeps."""
-    starts: tuple[tuple[str, Tree], ...] = ()
-    """Trees found while building, with their source."""
+    starts: tuple[tuple[str, Tree], ...] = ()  # trees found while building, with their source
     values: Mapping[str, Any] = field(default_factory=dict)
     """Plain results found while building, such as the value of every root feature."""
     bound: float | None = None
     """A bound on the objective, in its own terms, that was proven while building."""
-    claims: tuple[str, ...] = ()
-    """What the certificate says about it."""
+    claims: tuple[str, ...] = ()  # what the certificate says about it
 
     @classmethod
     def of(cls, model: pyo.ConcreteModel, maker: Any, **others: Any) -> PyomoModel:
@@ -370,14 +353,12 @@ class BigM:
     while no tree at least as good as the incumbent can reach the constant.
     """
 
-    asked: float
-    """Constant of the settings, the least that is used."""
+    asked: float  # constant of the settings, the least that is used
     needed: Callable[[float], float]
     """``needed(objective)``: least constant that forbids no tree of at most this objective."""
     build: Callable[[Callable[[], None], float], PyomoModel]
     """``build(guard, constant) -> PyomoModel``."""
-    limit: float = 1e6
-    """Largest constant; beyond it a solver's tolerances leave nothing to prove."""
+    limit: float = 1e6  # largest constant; beyond it a solver's tolerances leave nothing to prove
 
     def choose(self, objective: float | None) -> float:
         """Constant to build with when the best tree has an objective (None: there is none)."""
@@ -404,8 +385,7 @@ class Listing:
     columns that are left out; searched one after the other instead."""
     starts: Callable[[Sequence[Tree], Patience], Iterator[Tree]] = lambda trees, patience: iter(())
     """Trees that keep them, made of some that do not."""
-    floors: Mapping[int, int] = field(default_factory=dict)
-    """Rows that must be right, by class."""
+    floors: Mapping[int, int] = field(default_factory=dict)  # rows that must be right, by class
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,15 +396,13 @@ class Program:
     evaluate: Callable[[Tree], float | None]
     """Objective of a tree in the paper's own terms, recomputed by routing all rows; None when the
     tree breaks a side constraint."""
-    size: ModelSize | None = None
-    """Estimate; None when there is no model."""
+    size: ModelSize | None = None  # estimate; None when there is no model
     build: Callable[[Callable[[], None]], PyomoModel] | None = None
     """``build(guard) -> PyomoModel``; `guard()` is called often and raises when the solve must
     stop."""
     big_m: BigM | None = None
     """Set where `build` has a big-M that could forbid trees; engines then build through it."""
-    feasibility: float = 1e-6
-    """How closely a solver must keep the rows of the model."""
+    feasibility: float = 1e-6  # how closely a solver must keep the rows of the model
     scale: float = 1.0
     shift: float = 0.0
     """`scale`, `shift`: ``objective = scale * (model objective) + shift``."""
@@ -440,8 +418,7 @@ class Program:
     asks how long; the engine evaluates them."""
     improve: Callable[[Tree, Patience], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
-    search: Any = None
-    """Typed search problem for the search capabilities."""
+    search: Any = None  # typed search problem for the search capabilities
     listing: Listing | None = None
     """Where `evaluate` refuses trees that the search does not: how they are listed until one is
     accepted."""
@@ -458,8 +435,7 @@ class Program:
     """``prove(bound, stop)``: steps of a proof that no tree is better than a bound, for
     verification to check, where a search can find one whoever solved the program.  A tree among
     them is better, and the last step.  The generator returns whether the bound is proven."""
-    kernels: tuple[str, ...] = ()
-    """Sets of kernels that `prove` needs."""
+    kernels: tuple[str, ...] = ()  # sets of kernels that `prove` needs
     method: str = "mip"
     """What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
     search, "path-search", "threshold-search", "routing-search", or "heuristic"."""

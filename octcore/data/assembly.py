@@ -54,13 +54,10 @@ class Choices:
 class GapPrice:
     """What a policy for missing values costs."""
 
-    n_rows: int
-    """Rows whose class is known."""
+    n_rows: int  # rows whose class is known
     n_rows_lost: int
-    columns: tuple[str, ...]
-    """Columns that are left out."""
-    classes: tuple[Label, ...]
-    """Classes of which no row stays."""
+    columns: tuple[str, ...]  # columns that are left out
+    classes: tuple[Label, ...]  # classes of which no row stays
 
 
 def assemble(table: RawTable, chosen: Choices) -> Dataset:

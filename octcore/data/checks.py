@@ -20,8 +20,7 @@ from octcore.data.thresholds import quantile_thresholds
 
 SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
-BUCKETS = 5
-"""Quantile parts of the default encoding, used to see what binning would lose."""
+BUCKETS = 5  # quantile parts of the default encoding, used to see what binning would lose
 MANY_CLASSES = 20
 FEW_ROWS = 10
 DOMINANT_SHARE = 0.9
@@ -357,8 +356,7 @@ def _ceiling(groups: Codes, codes: Codes, n_classes: int) -> tuple[float, int]:
     return int(best.sum()) / len(codes), int(first[repeated[group_of_key]].min())
 
 
-TOLD = 2
-"""Findings of one code that are kept as they are."""
+TOLD = 2  # findings of one code that are kept as they are
 
 
 def compact(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -68,15 +68,12 @@ class Column:
 class Source:
     """Where a data set came from and what was left out."""
 
-    file_name: str = ""
-    """Shown to people, never used as a path."""
-    sha256: str = ""
-    """Hash of the bytes that were read, empty for data that came as arrays."""
+    file_name: str = ""  # shown to people, never used as a path
+    sha256: str = ""  # hash of the bytes that were read, empty for data that came as arrays
     n_bytes: int = 0
     n_rows_read: int = 0
     """`n_bytes`, `n_rows_read`: size of the file; data rows before any was left out."""
-    rows_dropped: tuple[tuple[str, int], ...] = ()
-    """Reason (a finding's code) and number of rows."""
+    rows_dropped: tuple[tuple[str, int], ...] = ()  # reason (a finding's code) and number of rows
     columns_dropped: tuple[tuple[str, str], ...] = ()
     """Column name and reason (a finding's code, or ``"USER"``)."""
     encoding: str = ""

@@ -16,8 +16,7 @@ from octcore.data.findings import Finding, count, listing
 from octcore.data.text import affirmed, unknown_column
 from octcore.errors import DataError, SettingsError
 
-COLUMNS_SHOWN = 30
-"""Columns that the table of a notebook lists."""
+COLUMNS_SHOWN = 30  # columns that the table of a notebook lists
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,7 @@ from octcore.errors import DataError
 
 Severity = Literal["error", "warning", "info"]
 """`error`: unusable. `warning`: usable, but look at it. `info`: said for completeness."""
-SHOWN = 40
-"""Longest piece of a user's text quoted in a message, in characters."""
+SHOWN = 40  # longest piece of a user's text quoted in a message, in characters
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,7 @@ def few(words: Sequence[object], at_most: int = 5) -> str:
     return ", ".join(map(str, words[:at_most])) + more
 
 
-MOST_DIGITS = 4
-"""Of a share in percent."""
+MOST_DIGITS = 4  # of a share in percent
 
 
 def percent(share: float | None, digits: int = 1) -> str:

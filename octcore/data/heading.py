@@ -13,15 +13,11 @@ from octcore.data.sniffing import TITLES, data_like
 from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, is_spaced, normal
 from octcore.errors import SettingsError
 
-Fields = Sequence[Sequence[str]]
-"""Those of several lines."""
+Fields = Sequence[Sequence[str]]  # those of several lines
 PROSE_LINES = 5  # so few lines of sentences are no table
-LOOKED_AT = 40
-"""Rows that tell what is usual in a table."""
-HEAD = TITLES + 2
-"""First lines that a table keeps, to be shown."""
-LONG_TEXT = 100
-"""Names and labels beyond this are cut in views."""
+LOOKED_AT = 40  # rows that tell what is usual in a table
+HEAD = TITLES + 2  # first lines that a table keeps, to be shown
+LONG_TEXT = 100  # names and labels beyond this are cut in views
 _BRACKETS = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _UNIT = re.compile(r"[^\s,;]{0,14}[A-Za-zµΩ%‰°€$£][^,;]{0,14}(?<!\.)")
 _NUMBER_LIKE = re.compile(r"[-+−]?[\d.,:/'’ ]*\d[\d.,:/'’ ]*(?:[eE][-+]?\d+)?%?")
@@ -32,10 +28,8 @@ _BLANKS = frozenset({"", "-", "–", "—"})
 class WantedLines:
     """Lines of a file, counted from 1, as a user chose them; what is None is found."""
 
-    header: int | None = None
-    """Line that names the columns."""
-    first_row: int | None = None
-    """Line on which the rows begin."""
+    header: int | None = None  # line that names the columns
+    first_row: int | None = None  # line on which the rows begin
     names: frozenset[str] = frozenset()
     """Columns that must be there: the first line that names all of them is the header."""
 

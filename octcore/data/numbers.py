@@ -25,10 +25,8 @@ from octcore.data.findings import refuse_rows
 FEW_NUMBERS = 10
 """Up to so many distinct numbers a column has a threshold between every two neighbours, whatever
 the number of quantiles."""
-LOOKED_AT = 100
-"""Values of a column that tell how the numbers of a table are written."""
-EXACT = 2.0**53
-"""From here on floating point does not hold every whole number."""
+LOOKED_AT = 100  # values of a column that tell how the numbers of a table are written
+EXACT = 2.0**53  # from here on floating point does not hold every whole number
 PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
 _POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"

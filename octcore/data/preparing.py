@@ -17,8 +17,7 @@ from octcore.data.table import RawColumn, RawTable
 from octcore.data.text import LOOKS_MISSING, MISSING_MARKS, fresh_name, normal
 
 Texts = Collection[str]
-DATE = "date"
-"""What a user calls a column of which year, month and weekday are wanted."""
+DATE = "date"  # what a user calls a column of which year, month and weekday are wanted
 _WEEK = "ordinal:" + "<".join(WEEKDAYS)
 
 

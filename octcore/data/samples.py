@@ -16,20 +16,17 @@ from octcore.errors import DataError
 class SampleInfo:
     """What ``datasets.toml`` says about a sample."""
 
-    name: str
-    """Key for `load_sample`."""
+    name: str  # key for `load_sample`
     title: str
     summary: str
     """`title`, `summary`: for lists and headings."""
     target: str
-    rows: int
-    """Number of data rows in the file."""
+    rows: int  # number of data rows in the file
     source: str
     licence: str
     citation: str
     """`source`, `licence`, `citation`: where the data come from and under what terms."""
-    ground_truth: str = ""
-    """What is known about the best tree, empty if nothing."""
+    ground_truth: str = ""  # what is known about the best tree, empty if nothing
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Column kinds where the default is not meant."""
 

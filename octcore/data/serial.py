@@ -20,8 +20,7 @@ import platformdirs
 from octcore.errors import ModelFileError, SettingsError
 
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
-MAX_BYTES = 500_000_000
-"""Largest JSON file to read; a run with all its rows has less."""
+MAX_BYTES = 500_000_000  # largest JSON file to read; a run with all its rows has less
 STORE_VARIABLE = "OCTCORE_STORE"
 
 

@@ -15,13 +15,11 @@ from itertools import islice
 from octcore.data.findings import Finding, count, refused, warning
 from octcore.data.numbers import PLAIN
 
-MAX_BYTES = 200_000_000
-"""Largest file that is read; the app's own upload limit is lower."""
+MAX_BYTES = 200_000_000  # largest file that is read; the app's own upload limit is lower
 MAX_COLUMNS = 5_000
 """Most columns of a table: parsing time grows with columns long before any model could be built."""
 DELIMITERS = (",", ";", "\t", "|")
-TITLES = 6
-"""Up to so many lines may stand above the names."""
+TITLES = 6  # up to so many lines may stand above the names
 _SIGNATURES: dict[str, tuple[bytes, ...]] = {
     "a zip archive or an Excel or OpenDocument workbook": (b"PK\x03\x04", b"PK\x05\x06"),
     "an old Excel or Word file": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),

@@ -49,14 +49,11 @@ def route(planes: Mapping[int, Line], points: Points) -> tuple[Labels, Points]:
 class SyntheticSet:
     """Points, labels and, where known, the tree that made them."""
 
-    points: Points
-    """Shape ``(n_samples, 2)``: coordinates in [0, 1]."""
-    labels: Labels
-    """Shape ``(n_samples,)``: -1 or +1, some of them turned over by noise."""
+    points: Points  # shape ``(n_samples, 2)``: coordinates in [0, 1]
+    labels: Labels  # shape ``(n_samples,)``: -1 or +1, some of them turned over by noise
     planes: Mapping[int, Line] = field(default_factory=dict)
     """Lines of the tree that made the labels; empty where there is none."""
-    leaf_labels: Mapping[int, int] = field(default_factory=dict)
-    """Label of each leaf of that tree."""
+    leaf_labels: Mapping[int, int] = field(default_factory=dict)  # label of each leaf of that tree
     true_labels: Labels = field(default_factory=lambda: np.empty(0, np.int64))
     """Shape ``(n_samples,)``: labels before noise."""
 

@@ -28,10 +28,8 @@ from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
 from octcore.data.text import clean_text, has_control, is_spaced
 
-MAX_FIELD = 100_000
-"""Longest field, in characters; Python's own parser gives up at 131,072."""
-MAX_CELLS = 20_000_000
-"""Most cells of a table."""
+MAX_FIELD = 100_000  # longest field, in characters; Python's own parser gives up at 131,072
+MAX_CELLS = 20_000_000  # most cells of a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +37,7 @@ class RawColumn:
     """A column as text: distinct values and, for every row, which of them."""
 
     name: str
-    codes: npt.NDArray[np.int64]
-    """Shape ``(n_rows,)``: positions in `values`."""
+    codes: npt.NDArray[np.int64]  # shape ``(n_rows,)``: positions in `values`
     values: tuple[str, ...]
     """Distinct cleaned texts in order of appearance; the empty text means nothing was written."""
     made_of: str = ""
@@ -78,16 +75,12 @@ class RawTable:
     encoding: str
     delimiter: str
     columns: tuple[RawColumn, ...]
-    lines: npt.NDArray[np.int64]
-    """Shape ``(n_rows,)``: line of the file on which each row starts."""
-    findings: tuple[Finding, ...]
-    """Warnings about the file as a whole."""
+    lines: npt.NDArray[np.int64]  # shape ``(n_rows,)``: line of the file on which each row starts
+    findings: tuple[Finding, ...]  # warnings about the file as a whole
     index_column: str | None = None
     """A column that only numbers the rows (unnamed, as pandas and R save it)."""
-    header: int = 1
-    """Line of the file with the names."""
-    head: Head = ()
-    """The first lines of the file that are not blank, whatever they were taken for."""
+    header: int = 1  # line of the file with the names
+    head: Head = ()  # the first lines of the file that are not blank, whatever they were taken for
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,8 +148,7 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
     )  # fmt: skip
 
 
-NUMBERED_ROWS = 10
-"""In fewer rows numbers may differ by chance, unless they count."""
+NUMBERED_ROWS = 10  # in fewer rows numbers may differ by chance, unless they count
 _INDEX_NAMES = frozenset({"", "index", "rownames", "row.names", "row", "level_0"})
 
 

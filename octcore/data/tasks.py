@@ -18,18 +18,15 @@ import numpy as np
 from octcore.errors import SettingsError
 from octcore.parameters import FloatRange, Parameter, as_fraction
 
-ASK = "ask a person"
-"""The answer of a leaf that leaves its rows to a person."""
+ASK = "ask a person"  # the answer of a leaf that leaves its rows to a person
 ORDINAL = "ordinal"
 ORDINAL_WORDS = "a wrong class costs its distance from the right one in the order of the classes"
-LARGEST = 1e6
-"""Of a cost: beyond it one row would hide what a million others cost."""
+LARGEST = 1e6  # of a cost: beyond it one row would hide what a million others cost
 FEW_WEIGHTS = 1000
 """Different weights whose products with costs are rounded but once; more have no common unit."""
 LONGEST = 10**6
 """Denominator up to which a weight is a fraction: balanced weights are rows by rows of a class."""
-FEW_ROWS = 1000
-"""Costs are read as fractions of so many rows at least, however few there are."""
+FEW_ROWS = 1000  # costs are read as fractions of so many rows at least, however few there are
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,7 @@ REFER = FloatRange(
     help="Cost of leaving a row to a person, which leaves may then answer; 0.2 is a fifth of an "
     "error.",
 )  # fmt: skip
-TASK: tuple[Parameter, ...] = (COSTS, REFER)
-"""What is asked of the answers."""
+TASK: tuple[Parameter, ...] = (COSTS, REFER)  # what is asked of the answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +85,9 @@ class Copies:
     label: np.ndarray
     """`row`, `label`: which row it is, for which answer."""
     weight: np.ndarray
-    count: np.ndarray
-    """1 for the one copy of each row that leaf sizes count."""
-    total: float
-    """Weight of the rows themselves."""
-    offset: float
-    """``total - cost = weight of the copies that are right + offset``."""
+    count: np.ndarray  # 1 for the one copy of each row that leaf sizes count
+    total: float  # weight of the rows themselves
+    offset: float  # ``total - cost = weight of the copies that are right + offset``
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from itertools import count
 from octcore.data.findings import listing, quote
 from octcore.errors import DataError
 
-MISSING_MARKS = frozenset({"", "?"})
-"""Values that are missing in every column."""
+MISSING_MARKS = frozenset({"", "?"})  # values that are missing in every column
 MISSING_WORDS = frozenset({
     "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", ".", "n.a.",
     "#value!", "#div/0!", "#ref!", "#name?", "#null!", "<na>", "nat", "(null)",

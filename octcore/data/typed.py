@@ -28,10 +28,8 @@ from octcore.errors import SettingsError
 
 MOSTLY_NUMBERS = 0.8
 """From this share of numbers on, the few texts in a column count as missing numbers."""
-HALF = 0.5
-"""From this share of numbers on, it is said that the texts among them make texts of all."""
-ORDERED = 3
-"""Fewer distinct numbers have no order to lose, and a gap beside them is one more value."""
+HALF = 0.5  # from this share of numbers on, it is said that the texts among them make texts of all
+ORDERED = 3  # fewer distinct numbers have no order to lose, and a gap beside them is one more value
 _DIGITS, _ZERO_FIRST = re.compile(r"\d+", re.ASCII), re.compile(r"0\d+", re.ASCII)
 
 
@@ -43,10 +41,8 @@ class TypedColumn:
     numbers: npt.NDArray[np.float64] | None
     """Shape ``(n_values,)``: number of each distinct value, NaN where missing; None for a text
     column."""
-    missing: npt.NDArray[np.bool_]
-    """Shape ``(n_values,)``: which distinct values mean "missing"."""
-    number_format: str = "plain"
-    """See `octcore.data.numbers`."""
+    missing: npt.NDArray[np.bool_]  # shape ``(n_values,)``: which distinct values mean "missing"
+    number_format: str = "plain"  # see `octcore.data.numbers`
     findings: tuple[Finding, ...] = ()
     too_long: str = ""
     """The first whole number that floating point takes for another one, as written: the column is

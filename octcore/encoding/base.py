@@ -27,11 +27,9 @@ from octcore.errors import DataError, read_in_words
 
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
 KINDS = BINARY_KINDS | {"scaled", "value"}
-NUMBERS = ("lower", "upper", "shift", "scale")
-"""Fields of a column that hold numbers."""
+NUMBERS = ("lower", "upper", "shift", "scale")  # fields of a column that hold numbers
 PLAIN = (str, int, float, bool, type(None))
-NUMBER_KINDS = "fiub"
-"""Kinds of arrays of numbers and truth values."""
+NUMBER_KINDS = "fiub"  # kinds of arrays of numbers and truth values
 FEW_LEVELS = 8
 """Up to so many levels of numbers are compared one by one, which is quicker than an index."""
 NO_VALUE = "has no value; fill or leave out the row"
@@ -49,10 +47,8 @@ class EncodedColumn:
     lower: float | None = None
     upper: float | None = None
     """`lower`, `upper`: ends in raw units."""
-    level: Any = None
-    """The category of a ``"level"`` column."""
-    other: Any = None
-    """The other category of a two-valued column, None elsewhere."""
+    level: Any = None  # the category of a ``"level"`` column
+    other: Any = None  # the other category of a two-valued column, None elsewhere
     shift: float = 0.0
     scale: float = 1.0
     """`shift`, `scale`: of a ``"scaled"`` column."""
@@ -113,13 +109,11 @@ class EncodedColumn:
 class Encoding:
     """A fitted encoding."""
 
-    key: str
-    """Such as ``"QT-5"``."""
+    key: str  # such as ``"QT-5"``
     columns: tuple[EncodedColumn, ...]
     raw_features: tuple[str, ...]
     """Names of the raw columns, in the order of the data set; also those that gave no column."""
-    findings: tuple[str, ...] = ()
-    """Remarks for the user, such as collapsed quantile edges."""
+    findings: tuple[str, ...] = ()  # remarks for the user, such as collapsed quantile edges
 
     @cached_property
     def names(self) -> tuple[str, ...]:

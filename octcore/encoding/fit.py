@@ -43,10 +43,8 @@ MANY_QUANTILES = 100
 class EncodingKey:
     """An encoding key taken apart."""
 
-    family: str
-    """``"QB"``, ``"QT"`` or one of the keys without a number."""
-    q: int = 0
-    """Number of quantile steps; 0 for keys without one."""
+    family: str  # ``"QB"``, ``"QT"`` or one of the keys without a number
+    q: int = 0  # number of quantile steps; 0 for keys without one
     findings: tuple[str, ...] = ()
 
     @property

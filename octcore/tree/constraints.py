@@ -29,20 +29,16 @@ from octcore.parameters import (
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
-TOLERANCE = 1e-9
-"""Shares of rows are ratios of counts; anything below this is rounding."""
+TOLERANCE = 1e-9  # shares of rows are ratios of counts; anything below this is rounding
 
 
 @dataclass(frozen=True)
 class Fairness:
     """A largest allowed difference between protected groups."""
 
-    attribute: str
-    """Raw column that names the protected groups."""
-    max_gap: float
-    """Largest difference of the shares, in [0, 1]."""
-    given: str | None = None
-    """Raw column whose levels are compared separately (conditional parity)."""
+    attribute: str  # raw column that names the protected groups
+    max_gap: float  # largest difference of the shares, in [0, 1]
+    given: str | None = None  # raw column whose levels are compared separately (conditional parity)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `ParityLimit.check` reads it back."""
@@ -59,8 +55,7 @@ MAX_GAP = FloatRange(
 class ParityLimit(Parameter):
     """A limit on the difference between groups; text is JSON or ``attribute:max_gap[:given]``."""
 
-    has_given: bool = False
-    """Whether levels of another column are compared separately."""
+    has_given: bool = False  # whether levels of another column are compared separately
     bracket = "{"
 
     def _checked(self, value: Any) -> Fairness:
@@ -222,16 +217,13 @@ class ConstraintContext:
     y: np.ndarray
     """`X`, `y`: encoded training rows ``(n_samples, n_features)`` and class indices
     ``(n_samples,)``."""
-    groups: np.ndarray
-    """Raw feature index of every encoded column."""
+    groups: np.ndarray  # raw feature index of every encoded column
     raw_features: tuple[str, ...]
-    classes: tuple[Any, ...]
-    """Class labels in index order."""
+    classes: tuple[Any, ...]  # class labels in index order
     attributes: Mapping[str, np.ndarray]
     """Codes of the rows for every raw column that a fairness limit names (its groups), or a
     direction (ranks)."""
-    positive_class: int
-    """Class index that counts as the favourable prediction."""
+    positive_class: int  # class index that counts as the favourable prediction
 
     def class_index(self, label: Any) -> int:
         """Index of a class label, also by its text; `SettingsError` if no class has it."""

@@ -22,8 +22,7 @@ Point = tuple[float, float]
 Polygon = tuple[Point, ...]
 Segment = tuple[Point, Point]
 Range = tuple[float, float]
-THIN = 1e-12
-"""Polygons with less than this share of the box are rounding, not regions."""
+THIN = 1e-12  # polygons with less than this share of the box are rounding, not regions
 
 
 @dataclass(frozen=True)
@@ -178,8 +177,7 @@ class Region:
 
     leaf: int
     code: int
-    polygon: Polygon
-    """Corners in view units, counter-clockwise."""
+    polygon: Polygon  # corners in view units, counter-clockwise
 
 
 def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:

@@ -25,8 +25,7 @@ from octcore.tree.tree import Split, Tree
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-SUPPORT_TOLERANCE = 1e-6
-"""A row with ``y (w.x + b)`` up to 1 plus this is a support vector."""
+SUPPORT_TOLERANCE = 1e-6  # a row with ``y (w.x + b)`` up to 1 plus this is a support vector
 
 
 @dataclass(frozen=True)
@@ -34,28 +33,24 @@ class SplitLines:
     """What to draw for one branch node, clipped to the cell of the node; view units."""
 
     node: int
-    kind: str
-    """``"unit"``, ``"geometric"``, or ``"none"`` where there is no margin to draw."""
+    kind: str  # ``"unit"``, ``"geometric"``, or ``"none"`` where there is no margin to draw
     line: tuple[Segment, ...]
     """The hyperplane as solved; for splits on binary columns the edges of their conditions."""
     low: tuple[Segment, ...] = ()
     high: tuple[Segment, ...] = ()
     """`low`, `high`: the margin lines on the left and on the right side."""
-    band: tuple[Polygon, ...] = ()
-    """The area between the margin lines."""
+    band: tuple[Polygon, ...] = ()  # the area between the margin lines
 
 
 @dataclass(frozen=True, eq=False)
 class NodeMargin:
     """Margin of one branch node on training rows, in encoded units."""
 
-    kind: str
-    """``"unit"`` or ``"geometric"``."""
+    kind: str  # ``"unit"`` or ``"geometric"``
     low: float
     high: float
     """`low`, `high`: values of ``w.x`` on the margin lines; infinite on a side without rows."""
-    width: float
-    """Distance between the margin lines, ``2 / ||w||`` for unit margins."""
+    width: float  # distance between the margin lines, ``2 / ||w||`` for unit margins
     rows: npt.NDArray[np.int64]
     support: Flags
     """Which of these rows are support vectors: on or beyond their margin line, or nearest."""

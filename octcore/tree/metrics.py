@@ -60,8 +60,7 @@ class NodeSummary:
 
     n_samples: int
     class_counts: tuple[int, ...]
-    errors: int
-    """Rows that end below this node with a wrong prediction."""
+    errors: int  # rows that end below this node with a wrong prediction
 
     def right(self, label: int) -> int:
         """Rows of the class that a leaf answers; none where it asks a person."""

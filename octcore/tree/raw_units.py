@@ -14,8 +14,7 @@ from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.tree.tree import Split
 
 THRESHOLD_DIGITS = 12
-SURE_DIGITS = 15
-"""Of a number that a sum or a mean of doubles leaves as they are."""
+SURE_DIGITS = 15  # of a number that a sum or a mean of doubles leaves as they are
 ANY_ROW = ""
 """Column name of the condition of a split without weights, which sends all rows one way."""
 Cut = tuple[float, int]
@@ -32,10 +31,8 @@ class Numbers:
     """
 
     raw: str
-    intervals: tuple[tuple[Cut, Cut], ...]
-    """Empty for no number at all."""
-    levels: tuple[Any, ...] = ()
-    """Ordered categories if the numbers are ranks."""
+    intervals: tuple[tuple[Cut, Cut], ...]  # empty for no number at all
+    levels: tuple[Any, ...] = ()  # ordered categories if the numbers are ranks
 
     @property
     def is_everything(self) -> bool:
@@ -65,10 +62,8 @@ class Levels:
 
     raw: str
     levels: tuple[Any, ...]
-    inside: bool
-    """Whether they are meant, or everything else."""
-    pair: tuple[Any, ...] = ()
-    """Both categories of a two-valued column, empty elsewhere."""
+    inside: bool  # whether they are meant, or everything else
+    pair: tuple[Any, ...] = ()  # both categories of a two-valued column, empty elsewhere
 
     @property
     def is_everything(self) -> bool:
@@ -134,21 +129,17 @@ class RawTerm:
     """One term of a hyperplane: ``weight * value``, or ``weight`` where a condition holds."""
 
     raw: str
-    weight: float
-    """Weight per raw unit, or of the condition."""
-    condition: Condition | None = None
-    """Of a term that counts only under a condition."""
+    weight: float  # weight per raw unit, or of the condition
+    condition: Condition | None = None  # of a term that counts only under a condition
 
 
 @dataclass(frozen=True)
 class RawPlane:
     """The hyperplane ``sum of terms + offset = 0`` in raw units."""
 
-    terms: tuple[RawTerm, ...]
-    """One per raw column of numbers and one per different condition."""
+    terms: tuple[RawTerm, ...]  # one per raw column of numbers and one per different condition
     offset: float
-    threshold: float
-    """Routing: ``sum of terms <= threshold`` goes left."""
+    threshold: float  # routing: ``sum of terms <= threshold`` goes left
 
     @property
     def sign(self) -> float:

@@ -21,8 +21,7 @@ FORMAT = "octcore-tree"
 VERSION = 1
 Place = TypeVar("Place")
 Test = TypeVar("Test")
-SCORE_TOLERANCE = 1e-12
-"""A score of exactly 0 goes right; rounding must not send it left."""
+SCORE_TOLERANCE = 1e-12  # a score of exactly 0 goes right; rounding must not send it left
 
 
 @dataclass(frozen=True)

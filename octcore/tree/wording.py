@@ -37,8 +37,7 @@ from octcore.tree.tree import Split, Tree
 Rows = npt.NDArray[np.float64] | None
 Codes = npt.NDArray[np.int64] | None
 """Encoded rows, shape ``(n_samples, n_features)``, and their class codes, where there are any."""
-Most = int | None
-"""Of the characters of a name, or the terms of a sum; None for all."""
+Most = int | None  # of the characters of a name, or the terms of a sum; None for all
 WEIGHT_DIGITS = 4  # for reading; exports have all digits
 _LAST_WORD = re.compile(r"[^\W_]*$")
 _HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
@@ -60,12 +59,9 @@ class Rule:
     conditions: tuple[str, ...]
     """All must hold; one per raw column where the splits allow it, empty for a single leaf."""
     label: Any
-    n_samples: int | None = None
-    """Rows in the leaf, None when no rows were given."""
-    class_counts: tuple[int, ...] = ()
-    """Rows by class, empty when no rows were given."""
-    right: int = 0
-    """Rows of the class that the rule gives."""
+    n_samples: int | None = None  # rows in the leaf, None when no rows were given
+    class_counts: tuple[int, ...] = ()  # rows by class, empty when no rows were given
+    right: int = 0  # rows of the class that the rule gives
 
     @property
     def text(self) -> str:

@@ -57,8 +57,7 @@ class Asked(NamedTuple):
 
     name: str
     is_text: bool
-    unit: str = ""
-    """What its numbers count where a table holds something else: the days of dates."""
+    unit: str = ""  # what its numbers count where a table holds something else: the days of dates
 
     @property
     def titled(self) -> str:
@@ -70,8 +69,7 @@ class Asked(NamedTuple):
 class Dialect:
     """How a language writes what a tree needs."""
 
-    choose: Form
-    """Condition, then, else."""
+    choose: Form  # condition, then, else
     both: Form
     either: Form
     neither: Form
@@ -81,11 +79,9 @@ class Dialect:
     gap_text: Form
     """`gap`, `gap_text`: whether a number, or a text, is missing."""
     none: str
-    column: Callable[[int, str], str]
-    """``(number, name)``: value of a column of the row."""
+    column: Callable[[int, str], str]  # ``(number, name)``: value of a column of the row
     text: Callable[[str], str]
-    frame: Callable[[str, Sequence[Asked]], str]
-    """``(expression, columns)``: the whole text."""
+    frame: Callable[[str, Sequence[Asked]], str]  # ``(expression, columns)``: the whole text
     truth: Mapping[str, Form] = field(default_factory=dict)
     """Whether a value is true, by the text "True", or false, where `equal_text` does not say it of
     the truth values of the language."""
@@ -97,10 +93,8 @@ class Dialect:
     over: Form = "({0} / {1})"
     group: Form = "({0})"
     number: Callable[[float], str] = _digits
-    folds_names: bool = False
-    """Whether names that differ in capitals only are one."""
-    longest: int | None = None
-    """Characters that an expression may have."""
+    folds_names: bool = False  # whether names that differ in capitals only are one
+    longest: int | None = None  # characters that an expression may have
 
 
 def _by_name(head: str, line: str, tail: str, quoted: Callable[[str], str], mark: str) -> Any:

@@ -19,8 +19,7 @@ LEAF_COLOURS = (
     "#bb99f8", "#c3cfac", "#bbbbb4", "#c2b4c2",
 )  # fmt: skip
 """The colours of classes in all figures, light enough for black text."""
-COLOUR_OF_ASKING = "#d5d8dd"
-"""Of leaves that leave their rows to a person."""
+COLOUR_OF_ASKING = "#d5d8dd"  # of leaves that leave their rows to a person
 MAX_NAME, MAX_TERMS = 30, 6
 """Characters of a name, and terms of a hyperplane, in a box of a picture."""
 
@@ -31,12 +30,9 @@ class NodeRecord:
 
     node: int
     is_leaf: bool
-    words: str
-    """The question of a branch node, the class of a leaf."""
-    arrival: str
-    """The answer at the parent that leads here, empty for the root."""
-    rows: NodeSummary | None = None
-    """Counts of the rows here, None when no rows were given."""
+    words: str  # the question of a branch node, the class of a leaf
+    arrival: str  # the answer at the parent that leads here, empty for the root
+    rows: NodeSummary | None = None  # counts of the rows here, None when no rows were given
 
 
 def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
@@ -77,12 +73,10 @@ def leaf_colour(tree: Tree, leaf: int) -> str:
 CHARACTER = 6.6
 """Width of a character at font size 12, on the safe side for sans-serif fonts, in pixels."""
 LINE, PADDING, GAP, RISE = 15.0, 8.0, 14.0, 54.0
-WIDEST = 26
-"""Longest line in a box, in characters."""
+WIDEST = 26  # longest line in a box, in characters
 MOST_COUNTED = 3
 """Classes whose counts stand in a box: of more nobody can tell which number is whose."""
-WIDE_NAME = 60
-"""Characters of a name; a terminal has room for more than a picture."""
+WIDE_NAME = 60  # characters of a name; a terminal has room for more than a picture
 
 
 def to_text(tree: Tree, encoding: Encoding, X: Rows = None, y: Codes = None) -> str:

@@ -12,8 +12,7 @@ from octcore.errors import SettingsError
 from octcore.tree.export.code import Asked, Dialect, to_code
 from octcore.tree.tree import Tree
 
-OPERATORS, FILE = 19, 9
-"""Versions of the operators, the first that compare texts, and of the file."""
+OPERATORS, FILE = 19, 9  # versions of the operators, the first that compare texts, and of the file
 
 
 def to_onnx(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> bytes:
