@@ -34,14 +34,10 @@ NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
 class Profile:
     """One curve."""
 
-    name: str
-    """Formulation, with the variant where there are several."""
-    total: int
-    """Number of instances that were run."""
-    x: tuple[float, ...]
-    """Seconds, or gaps, ascending."""
-    y: tuple[int, ...]
-    """Number of instances with at most that value."""
+    name: str  # formulation, with the variant where there are several
+    total: int  # number of instances that were run
+    x: tuple[float, ...]  # seconds, or gaps, ascending
+    y: tuple[int, ...]  # number of instances with at most that value
 
 
 def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:

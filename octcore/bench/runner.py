@@ -34,11 +34,9 @@ from octcore.worker.job import Job, Snapshot
 from octcore.worker.process import SolveProcess
 from octcore.worker.request import Request
 
-WARM_SECONDS = 180.0
-"""The first compilation of all kernels on a machine takes about a minute."""
+WARM_SECONDS = 180.0  # the first compilation of all kernels on a machine takes about a minute
 POLL_SECONDS = 0.1  # the error of a measured time at most
-CPU = "cpu"
-"""Among the timings of a run: its processor seconds."""
+CPU = "cpu"  # among the timings of a run: its processor seconds
 Solver = Callable[[Instance, Dataset, float], Run]
 """Solves an instance on some rows within a limit in seconds."""
 

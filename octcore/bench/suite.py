@@ -18,22 +18,17 @@ from typing import Any
 from octcore.data.dataset import Dataset
 from octcore.parameters import unknown_name
 
-SELECTION_TEST_SIZE = 0.25
-"""Share of the rows held out where rows are selected, as in the paper."""
+SELECTION_TEST_SIZE = 0.25  # share of the rows held out where rows are selected, as in the paper
 
 
 @dataclass(frozen=True)
 class Published:
     """What a paper reports for an instance; None where it reports nothing."""
 
-    objective: float | None = None
-    """In the sense of the formulation."""
-    gap: float | None = None
-    """Relative, not in percent."""
-    seconds: float | None = None
-    """On the paper's machine and solver."""
-    accuracy: float | None = None
-    """Test accuracy, in [0, 1]."""
+    objective: float | None = None  # in the sense of the formulation
+    gap: float | None = None  # relative, not in percent
+    seconds: float | None = None  # on the paper's machine and solver
+    accuracy: float | None = None  # test accuracy, in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -42,15 +37,13 @@ class Instance:
 
     dataset: str
     encoding: str
-    formulation: str
-    """Key of a formulation, or of another program (see `Suite.programs`)."""
+    formulation: str  # key of a formulation, or of another program (see `Suite.programs`)
     depth: int
     load: Callable[[], Dataset] = field(repr=False, compare=False)
     """Returns the data set; called in the benchmark's own process, once for many instances."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further keywords of `octcore.solve`: params, constraints, encoding, engine, seed."""
-    label: str = ""
-    """What distinguishes the solve beside its params: a variant, a split."""
+    label: str = ""  # what distinguishes the solve beside its params: a variant, a split
     published: Published = Published()
     rows: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None = field(
         default=None, repr=False
@@ -59,10 +52,8 @@ class Instance:
     grid: tuple[Mapping[str, Any], ...] = ()
     """Candidates, with settings as in `octcore.tune`; the best on the validation rows is trained
     again on training and validation rows.  Empty without a choice."""
-    folds: int = 0
-    """Stratified folds of the training rows by which candidates are compared instead."""
-    choice: str = "accuracy"
-    """How the best is told, as in `octcore.tune`."""
+    folds: int = 0  # stratified folds of the training rows by which candidates are compared instead
+    choice: str = "accuracy"  # how the best is told, as in `octcore.tune`
     select: str = ""
     """Rule by which training rows are selected, as in `octcore.select_rows`; empty to train on all.
     The accuracies of the line are then about all rows."""
@@ -147,8 +138,7 @@ class Line:
         return {name: "" if value is None else str(value) for name, value in asdict(self).items()}
 
 
-COLUMNS = tuple(f.name for f in fields(Line))
-"""Columns of the output in their order."""
+COLUMNS = tuple(f.name for f in fields(Line))  # columns of the output in their order
 KEY = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
 """Columns that make a line unique."""
 
@@ -179,14 +169,11 @@ class Suite:
     title: str
     """`key`, `title`: name on the command line, and words; the title says what the reference
     columns hold."""
-    formulations: tuple[str, ...]
-    """What runs unless ``--formulations`` says otherwise."""
-    needs: tuple[str, ...]
-    """Files, relative to the data folder."""
+    formulations: tuple[str, ...]  # what runs unless ``--formulations`` says otherwise
+    needs: tuple[str, ...]  # files, relative to the data folder
     instances: Callable[[Path, str, tuple[str, ...]], Sequence[Instance]]
     """``(folder, study, formulations) -> instances``, in the order in which they run."""
-    studies: tuple[str, ...] = ("main",)
-    """Variants of the suite, the default first."""
+    studies: tuple[str, ...] = ("main",)  # variants of the suite, the default first
     programs: Mapping[str, Callable[[Instance, Line, float], Line]] = field(default_factory=dict)
     """Programs of others by the key that stands for one in place of a formulation; each is
     ``(instance, line so far, limit in seconds) -> line``."""

@@ -18,10 +18,8 @@ CONNECT_SECONDS = 10
 class Workers:
     """Who does the work."""
 
-    backend: str | None
-    """Backend of joblib; None for this machine."""
-    at_once: int
-    """Solves that run at the same time."""
+    backend: str | None  # backend of joblib; None for this machine
+    at_once: int  # solves that run at the same time
 
     @property
     def n_jobs(self) -> int:

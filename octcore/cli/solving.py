@@ -23,8 +23,7 @@ from octcore.store.models import model_to_dict
 from octcore.tree.export.onnx import require_onnx
 from octcore.worker.client import solve_in_child
 
-FOR_ONE_TREE = ("trace", "model", "report", "tree")
-"""Outputs that describe one tree."""
+FOR_ONE_TREE = ("trace", "model", "report", "tree")  # outputs that describe one tree
 
 
 def add_commands(commands: Any) -> None:

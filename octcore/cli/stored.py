@@ -38,8 +38,7 @@ from octcore.store.runs import RunInfo, RunStore
 from octcore.store.scoring import score
 
 SHORT_ID = 8
-EXITS = {True: 0, False: 1, None: 3}
-"""Of `octcore verify`: confirmed, refuted, no verdict."""
+EXITS = {True: 0, False: 1, None: 3}  # of `octcore verify`: confirmed, refuted, no verdict
 
 
 def add_commands(commands: Any) -> None:

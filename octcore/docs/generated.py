@@ -21,8 +21,7 @@ from octcore.parameters import Parameter
 from octcore.tree.constraints import ACCEPTED
 
 START, END = "<!-- generated: formulations -->", "<!-- end -->"
-SAMPLES = {2: "4-partitions"}
-"""Sample for the example of a page, by the largest number of classes."""
+SAMPLES = {2: "4-partitions"}  # sample for the example of a page, by the largest number of classes
 FOLDER = Path(__file__).parent / "pages"
 NAMES = "<!-- generated: names -->"
 

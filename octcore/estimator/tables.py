@@ -65,8 +65,7 @@ class Gaps:
     fills: Mapping[str, Any] = field(default_factory=dict)
     """Columns of numbers or dates and the median of their known values; a second column says where
     a value was missing, so that a split can send these rows where they belong."""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Name of that second column by column."""
+    names: Mapping[str, str] = field(default_factory=dict)  # name of that second column by column
     texts: tuple[str, ...] = ()
     """Columns of categories; a missing value is a level of its own, the first in an order."""
 

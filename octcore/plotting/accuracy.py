@@ -86,8 +86,7 @@ def _rows(names: Sequence[str], room: float) -> dict[str, Any]:
 
 MOST_LINES = 6
 MOST_MARKS = 24
-SPREAD = 0.26
-"""Widest sideways shift of the lines at one value, in steps of the axis."""
+SPREAD = 0.26  # widest sideways shift of the lines at one value, in steps of the axis
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,8 @@ class Score:
 class TuningPlot:
     """What the chart draws."""
 
-    scores: tuple[Score, ...]
-    """Candidates that were judged at least once."""
-    across: str
-    """Setting on the horizontal axis; empty when every candidate gets a line of its own."""
+    scores: tuple[Score, ...]  # candidates that were judged at least once
+    across: str  # setting on the horizontal axis; empty when every candidate gets a line of its own
     values: tuple[Any, ...]
     best: Candidate | None
 

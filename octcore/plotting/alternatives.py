@@ -19,13 +19,11 @@ SHOWN_FEATURES = 14
 HEIGHT = 330
 COUNTED = {"title_text": "trees", "type": "log", "dtick": 1, "exponentformat": "power"}
 """Axis of the number of trees."""
-LEVELS = 3
-"""Rings of the sunburst: root, its children, their children."""
+LEVELS = 3  # rings of the sunburst: root, its children, their children
 SAME = 1e-12  # rounding of shares
 LEAF_WORDS = "leaf"
 LONGEST_NAME = 18
-READABLE = 0.02
-"""Smallest share of the trees whose sector has room for words."""
+READABLE = 0.02  # smallest share of the trees whose sector has room for words
 
 
 def points_words(share: float) -> str:

@@ -30,20 +30,17 @@ from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.race import DASHES, SHAPES
 
 LEAST_SECONDS = 0.01  # left end of the axis of seconds
-LEAST_GAP = 0.05
-"""Width of the axis of gaps where all are closed."""
+LEAST_GAP = 0.05  # width of the axis of gaps where all are closed
 
 
 @dataclass(frozen=True)
 class Panels:
     """Profiles of all curves on the instances that all of them were given, where there are any."""
 
-    proven: tuple[Profile, ...]
-    """Instances proven within a time, one per curve."""
+    proven: tuple[Profile, ...]  # instances proven within a time, one per curve
     gaps: tuple[Profile, ...]
     """Instances whose gap at the end was at most a value, in the same order."""
-    n_left_out: int = 0
-    """Lines that not every curve has."""
+    n_left_out: int = 0  # lines that not every curve has
     same_instances: bool = True
     """False when the curves have no instance in common, so that each has its own."""
 
@@ -130,8 +127,7 @@ MEASURES = {
     "seconds": ("seconds", "reference_seconds", "seconds"),
 }
 """Column of ours, column of the paper, and words for the axis."""
-MOST_ROWS = 40
-"""Data sets that get a row of their own."""
+MOST_ROWS = 40  # data sets that get a row of their own
 
 
 @dataclass(frozen=True)
@@ -254,8 +250,7 @@ def beside_the_paper(
     return found
 
 
-MOST_INSTANCES = 40
-"""A table of more rows is no picture."""
+MOST_INSTANCES = 40  # a table of more rows is no picture
 
 
 @dataclass(frozen=True)

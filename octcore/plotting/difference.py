@@ -13,10 +13,8 @@ from octcore.plotting import text
 from octcore.solving.run import Run
 from octcore.tree.tree import Tree
 
-NOTHING = 1e-9
-"""Differences of accuracy below this are rounding."""
-ROUNDING = 1e-6
-"""Of a last digit: less beyond it is rounding, too."""
+NOTHING = 1e-9  # differences of accuracy below this are rounding
+ROUNDING = 1e-6  # of a last digit: less beyond it is rounding, too
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,7 @@ class Difference:
     after: frozenset[int]
     """`before`, `after`: nodes of the first and the second tree that the other one does not have in
     this form."""
-    rows: int
-    """Training rows that get another prediction."""
+    rows: int  # training rows that get another prediction
 
     @property
     def words(self) -> str:
@@ -73,8 +70,7 @@ class Price:
     before: float
     after: float
     """`before`, `after`: accuracy; where answers have costs, the mean cost of a row."""
-    leaves: int
-    """Leaves of the new tree minus leaves of the old one."""
+    leaves: int  # leaves of the new tree minus leaves of the old one
     low: float | None
     high: float | None
     """`low`, `high`: range of the price in the objective; None where a bound is missing.  Equal
@@ -82,8 +78,7 @@ class Price:
     own_optima: bool | None = None
     """Where the objectives differ: whether each tree is optimal for its own; None where they are
     the same."""
-    of_costs: bool = False
-    """Whether answers have costs."""
+    of_costs: bool = False  # whether answers have costs
 
     @property
     def accuracy(self) -> float:

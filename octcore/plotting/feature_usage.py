@@ -20,16 +20,12 @@ from octcore.tree.tree import Tree
 class FeatureUsage:
     """Share of the absolute weights that every raw feature has at every branch node."""
 
-    nodes: tuple[int, ...]
-    """Branch nodes, ascending."""
-    features: tuple[str, ...]
-    """Raw features that are used anywhere, most used first."""
+    nodes: tuple[int, ...]  # branch nodes, ascending
+    features: tuple[str, ...]  # raw features that are used anywhere, most used first
     shares: tuple[tuple[float, ...], ...]
     """``shares[feature][node]`` in [0, 1]; the shares of a node sum to 1."""
-    words: Mapping[int, str]
-    """Wording of every node's split."""
-    unused: tuple[str, ...] = ()
-    """Raw features that no split tests."""
+    words: Mapping[int, str]  # wording of every node's split
+    unused: tuple[str, ...] = ()  # raw features that no split tests
 
 
 def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:

@@ -16,16 +16,13 @@ from octcore.plotting.layout import curve, framed, mark
 from octcore.plotting.palette import Palette, translucent
 
 SOLVE_PHASES = frozenset({"solve", "search"})
-SEARCHED = frozenset({"solver", "search", "polish"})
-"""Sources of trees that are no warm starts."""
+SEARCHED = frozenset({"solver", "search", "polish"})  # sources of trees that are no warm starts
 LINES = ("incumbent", "bound", "gap")
-GAP_FLOOR = 1e-4
-"""A closed gap has no place on a log axis; it is drawn at this height and labelled."""
+GAP_FLOOR = 1e-4  # a closed gap has no place on a log axis; it is drawn at this height and labelled
 LEAST_OPEN = 2 * GAP_FLOOR
 """Height of the smallest gaps that are not closed, so that none looks like a proof."""
 TIME_TITLE = "time since encoding began (s)"
-MOST_POINTS = 400
-"""Enough for any screen; a live chart is sent once a second."""
+MOST_POINTS = 400  # enough for any screen; a live chart is sent once a second
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,17 @@ class Convergence:
     """What a convergence chart shows of one run."""
 
     label: str
-    objective: str
-    """Title of the axis for absolute values."""
+    objective: str  # title of the axis for absolute values
     seconds: tuple[float, ...]
     incumbent: tuple[float | None, ...]
     bound: tuple[float | None, ...]
     gap: tuple[float | None, ...]
     """`seconds`, `incumbent`, `bound`, `gap`: one entry per change; None where there is no value
     yet.  Times count from the start of encoding."""
-    marks: tuple[Event, ...]
-    """Those that brought a tree of some value."""
-    search_start: float
-    """When everything before the search was done."""
+    marks: tuple[Event, ...]  # those that brought a tree of some value
+    search_start: float  # when everything before the search was done
     optimum: float | None = None
-    is_closed: bool = False
-    """Whether the last gap is a proof."""
+    is_closed: bool = False  # whether the last gap is a proof
 
     @property
     def end(self) -> float:

@@ -82,8 +82,7 @@ def mark(symbol: Any, size: Any, colour: Any, edge: Any = None, width: Any = 1) 
     return {"symbol": symbol, "size": size, "color": colour, "line": line}
 
 
-BREAK = (None, None)
-"""Between the points of one piece of a line and those of the next."""
+BREAK = (None, None)  # between the points of one piece of a line and those of the next
 
 
 def curve(

@@ -26,8 +26,7 @@ CLASS_MARKERS = (
     "circle", "square", "triangle-up", "diamond", "cross", "star", "hexagon", "triangle-down",
     "pentagon", "hourglass", "bowtie",
 )  # fmt: skip
-ASK_COLOUR = "#8a94a3"
-"""Of leaves that leave their rows to a person: no class looks like it."""
+ASK_COLOUR = "#8a94a3"  # of leaves that leave their rows to a person: no class looks like it
 DARK_INK, LIGHT_INK = "#14181f", "#ffffff"
 
 
@@ -35,8 +34,7 @@ DARK_INK, LIGHT_INK = "#14181f", "#ffffff"
 class Palette:
     """Colours of one theme."""
 
-    name: str
-    """``"light"`` or ``"dark"``."""
+    name: str  # ``"light"`` or ``"dark"``
     text: str
     muted: str
     grid: str
@@ -51,8 +49,7 @@ class Palette:
     refuted: str
     """`incumbent`, `bound`, `optimum`, `refuted`: lines of the convergence charts; the badge of a
     refuted claim."""
-    accent: str
-    """Marks what is selected."""
+    accent: str  # marks what is selected
 
     def class_colour(self, index: int) -> str:
         """Colour of a class by its index; of asking a person for -1."""

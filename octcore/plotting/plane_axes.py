@@ -19,18 +19,13 @@ from octcore.tree.wording import format_number
 Scale = Literal["linear", "log", "rank", "levels"]
 Floats = npt.NDArray[np.float64]
 PADDING = 0.05  # of the range, so that no point lies on the frame
-MOST_LEVELS = 12
-"""Strips of more categories are too narrow for dots and names."""
-CROWDED = 0.08
-"""Numbers crowd when half of the rows stand within this share of the axis."""
-FEW_VALUES = 20
-"""Numbers with no more distinct values are seen well enough as they are."""
-DECADES = 1.3
-"""Numbers above 0 that span so many powers of ten get a logarithmic axis."""
+MOST_LEVELS = 12  # strips of more categories are too narrow for dots and names
+CROWDED = 0.08  # numbers crowd when half of the rows stand within this share of the axis
+FEW_VALUES = 20  # numbers with no more distinct values are seen well enough as they are
+DECADES = 1.3  # numbers above 0 that span so many powers of ten get a logarithmic axis
 ABOUT_TICKS = 7
 JITTER = 0.34  # below half, so that neighbouring categories stay apart
-BEND_STEPS = 48
-"""Pieces of an oblique line that is no straight line on a spread axis."""
+BEND_STEPS = 48  # pieces of an oblique line that is no straight line on a spread axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +33,9 @@ class Axis:
     """One axis: where raw values stand in the picture."""
 
     name: str
-    raw_range: tuple[float, float]
-    """Ends in raw units; on an axis of categories their positions."""
-    scale: Scale = "linear"
-    """How numbers are spread; or that the column holds categories."""
-    levels: tuple[Any, ...] = ()
-    """The categories of the column, in order."""
+    raw_range: tuple[float, float]  # ends in raw units; on an axis of categories their positions
+    scale: Scale = "linear"  # how numbers are spread; or that the column holds categories
+    levels: tuple[Any, ...] = ()  # the categories of the column, in order
     knots: Floats | None = None
     """Of a rank axis: its ends and the distinct values between them, ascending."""
 

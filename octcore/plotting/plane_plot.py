@@ -18,10 +18,8 @@ from octcore.tree.geometry import PlaneView, Polygon, Region, Segment, leaf_regi
 from octcore.tree.margins import NodeMargin, SplitLines, node_margins, split_lines
 from octcore.tree.tree import Tree
 
-MOST_POINTS = 2000
-"""More dots than this cannot be told apart and make the browser slow."""
-MOST_NAMED = 12
-"""Of so many classes all are in the legend; of more those that the tree gives."""
+MOST_POINTS = 2000  # more dots than this cannot be told apart and make the browser slow
+MOST_NAMED = 12  # of so many classes all are in the legend; of more those that the tree gives
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +33,7 @@ class Dots:
     code: np.ndarray
     leaf: np.ndarray
     wrong: np.ndarray
-    support: Mapping[int, np.ndarray]
-    """By branch node with a unit margin: its support vectors."""
+    support: Mapping[int, np.ndarray]  # by branch node with a unit margin: its support vectors
     outside: np.ndarray
     """The row's own values of the held columns lead it to another leaf than the slice shows."""
     x_words: tuple[str, ...]
@@ -52,15 +49,12 @@ class PlaneRecord:
     classes: tuple[Any, ...]
     regions: tuple[Region, ...]
     cells: Mapping[int, tuple[Polygon, ...]]
-    lines: Mapping[int, SplitLines]
-    """Hyperplanes and margins of branch nodes."""
-    last_level: frozenset[int]
-    """Branch nodes whose children are both leaves."""
+    lines: Mapping[int, SplitLines]  # hyperplanes and margins of branch nodes
+    last_level: frozenset[int]  # branch nodes whose children are both leaves
     dots: Dots
     held: Mapping[str, Any] = field(default_factory=dict)
     """Values of the other columns that the tree uses; empty when there are none."""
-    n_rows: int = 0
-    """Rows of the data set, of which `dots` may show a part."""
+    n_rows: int = 0  # rows of the data set, of which `dots` may show a part
 
     @property
     def has_margins(self) -> bool:

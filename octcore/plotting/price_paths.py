@@ -117,8 +117,7 @@ MEASURES = {
 class BinarizationCurves:
     """What one measure is on every encoding."""
 
-    measure: str
-    """A key of `MEASURES`."""
+    measure: str  # a key of `MEASURES`
     curves: dict[str, tuple[tuple[int, float, bool], ...]]
     """By family: parts, value, and whether the objective is proven."""
     levels: dict[str, tuple[float, bool]]

@@ -28,14 +28,11 @@ class Entrant:
     objective: str
     problem: str = ""
     """Equal for solves of the same problem: then an optimum of one is that of the other."""
-    proven: float | None = None
-    """Objective, once it is proven optimal."""
+    proven: float | None = None  # objective, once it is proven optimal
     span: tuple[float, float] | None = None
     """When it ran, in seconds since 1970; None while it waits and where it is not known."""
-    accuracies: tuple[float, ...] = ()
-    """Training accuracy of every incumbent that has a tree."""
-    elapsed: float = 0.0
-    """Seconds so far of one that goes on: its lines reach the present."""
+    accuracies: tuple[float, ...] = ()  # training accuracy of every incumbent that has a tree
+    elapsed: float = 0.0  # seconds so far of one that goes on: its lines reach the present
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,11 @@ class Series:
 class Race:
     """What a race chart shows."""
 
-    scale: Scale
-    """``"gap"``, ``"objective"`` or ``"accuracy"``."""
+    scale: Scale  # ``"gap"``, ``"objective"`` or ``"accuracy"``
     title: str
-    labels: tuple[str, ...]
-    """All solves, with or without a line yet."""
+    labels: tuple[str, ...]  # all solves, with or without a line yet
     series: tuple[Series, ...]
-    optimum: float | None = None
-    """Proven optimum of the problem that all drawn solves share."""
+    optimum: float | None = None  # proven optimum of the problem that all drawn solves share
     proven_by: str = ""
     left_out: tuple[str, ...] = ()
     """Solves whose objective is of another kind and which are not drawn."""

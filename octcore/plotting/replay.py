@@ -116,10 +116,8 @@ class CutPicture:
 
     seconds: float
     family: str
-    words: str
-    """What it says, in one or two sentences."""
-    nodes: tuple[int, ...] = ()
-    """Nodes that it speaks of; empty when it speaks of rows alone."""
+    words: str  # what it says, in one or two sentences
+    nodes: tuple[int, ...] = ()  # nodes that it speaks of; empty when it speaks of rows alone
     arcs: tuple[tuple[int, int], ...] = ()
     path: tuple[tuple[int, int, str], ...] = ()
     """Branch nodes of a path, the side taken (0 is left) and the condition for going left."""

@@ -26,12 +26,9 @@ VALUE_DIGITS = 5
 class ChosenRow:
     """A row that somebody looks at."""
 
-    source: str
-    """``"training"``, ``"held-out"`` or ``"typed"``."""
-    position: int
-    """Place in its part, from 0; -1 for a typed row."""
-    frame: pd.DataFrame
-    """The one row, raw columns typed as at training."""
+    source: str  # ``"training"``, ``"held-out"`` or ``"typed"``
+    position: int  # place in its part, from 0; -1 for a typed row
+    frame: pd.DataFrame  # the one row, raw columns typed as at training
 
     @property
     def title(self) -> str:
@@ -44,8 +41,7 @@ class Step:
     """One question on the way."""
 
     node: int
-    question: str
-    """Its split in raw units, worded positively."""
+    question: str  # its split in raw units, worded positively
     value: str
     is_yes: bool
 

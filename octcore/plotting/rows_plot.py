@@ -24,18 +24,12 @@ class EncodingPlot:
     """What the picture of one raw column shows."""
 
     column: str
-    classes: tuple[Any, ...]
-    """Class labels in index order; one unnamed class without a target."""
-    edges: tuple[float, ...]
-    """Ends of the histogram's bins; empty for a column of levels."""
-    levels: tuple[str, ...]
-    """Levels; empty for a numeric column."""
-    counts: tuple[tuple[int, ...], ...]
-    """``counts[class][bin or level]``."""
-    thresholds: tuple[float, ...]
-    """Where the encoding cuts the raw axis, ascending."""
-    n_encoded: int
-    """Encoded columns made of this raw column."""
+    classes: tuple[Any, ...]  # class labels in index order; one unnamed class without a target
+    edges: tuple[float, ...]  # ends of the histogram's bins; empty for a column of levels
+    levels: tuple[str, ...]  # levels; empty for a numeric column
+    counts: tuple[tuple[int, ...], ...]  # ``counts[class][bin or level]``
+    thresholds: tuple[float, ...]  # where the encoding cuts the raw axis, ascending
+    n_encoded: int  # encoded columns made of this raw column
     others: tuple[tuple[str, tuple[float, ...]], ...] = ()
     """Named thresholds to lay over each other, such as those of two encodings and of a tree."""
 
@@ -136,8 +130,7 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     return figure
 
 
-MOST_BARS = 12
-"""More classes than this are shown as the largest ones and one bar of all others."""
+MOST_BARS = 12  # more classes than this are shown as the largest ones and one bar of all others
 
 
 @dataclass(frozen=True)

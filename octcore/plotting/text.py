@@ -67,8 +67,7 @@ def hundredfold(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
-MOST_DIGITS = 6
-"""Of points."""
+MOST_DIGITS = 6  # of points
 
 
 def points_between(first: float, second: float) -> tuple[str, str, str]:

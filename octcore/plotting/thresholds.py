@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue, ThresholdValue
 
 MOST_FEATURES = 24
-ROUNDING = 1e-12
-"""Values closer than this are equal."""
+ROUNDING = 1e-12  # values closer than this are equal
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,9 @@ class RootValue:
     """One raw feature at a node."""
 
     feature: str
-    value: float
-    """Best objective over its columns."""
-    split: str
-    """The best split on it, in words."""
-    loss: float
-    """What starting with it costs against the best of these features."""
+    value: float  # best objective over its columns
+    split: str  # the best split on it, in words
+    loss: float  # what starting with it costs against the best of these features
 
 
 def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[RootValue, ...]:
@@ -175,10 +171,8 @@ class OpenColumn:
     column: str
     shares: tuple[tuple[float, float], ...]
     """What is open, as shares of the way from the smallest to the largest value."""
-    root: float | None
-    """Where the best tree begins, if with this column; as a share, too."""
-    words: str
-    """What is open, in its own units."""
+    root: float | None  # where the best tree begins, if with this column; as a share, too
+    words: str  # what is open, in its own units
 
 
 def open_columns(

@@ -19,8 +19,7 @@ from octcore.tree.tree import Tree
 from octcore.tree.wording import asks_for_right, split_words
 
 BINS = 14
-WORD_DIGITS, LONGEST_NAME = 5, 28
-"""Of a question, so that it fits into a node."""
+WORD_DIGITS, LONGEST_NAME = 5, 28  # of a question, so that it fits into a node
 
 
 def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
@@ -35,12 +34,9 @@ def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
 class NodeHistogram:
     """Rows of one branch node by class along a raw column, or along ``w.x`` of a hyperplane."""
 
-    counts: tuple[tuple[int, ...], ...]
-    """``counts[bin][class]``, ascending."""
-    cuts: tuple[float, ...]
-    """Where the split parts them, as a share of the width, 0 to 1."""
-    ends: tuple[float, float]
-    """Values at both ends of the width."""
+    counts: tuple[tuple[int, ...], ...]  # ``counts[bin][class]``, ascending
+    cuts: tuple[float, ...]  # where the split parts them, as a share of the width, 0 to 1
+    ends: tuple[float, float]  # values at both ends of the width
     band: tuple[float, float] | None = None
     """Margin lines of a hyperplane, or how far a threshold may move, as shares; an end outside the
     picture is 0 or 1."""
@@ -109,18 +105,14 @@ class NodeView:
     """One node as it is shown."""
 
     node: int
-    words: str
-    """The split in raw units, or the class of a leaf."""
-    detail: str
-    """Second line: rows and correctness, or rows and margin."""
+    words: str  # the split in raw units, or the class of a leaf
+    detail: str  # second line: rows and correctness, or rows and margin
     n_samples: int
     counts: tuple[int, ...]
-    leaf_class: int | None
-    """Class index of a leaf, None for a branch node."""
+    leaf_class: int | None  # class index of a leaf, None for a branch node
     is_swapped: bool = False
     """Whether the answer yes leads to the right child, which is then drawn on the left."""
-    histogram: NodeHistogram | None = None
-    """Rows along what the split tests, where it cuts numbers."""
+    histogram: NodeHistogram | None = None  # rows along what the split tests, where it cuts numbers
 
     @property
     def label(self) -> str:
@@ -136,8 +128,7 @@ class TreeView:
     nodes: tuple[NodeView, ...]
     classes: tuple[str, ...]
     """What leaves answer, in the order of their indices; the last may be asking a person."""
-    n_targets: int
-    """Classes of rows."""
+    n_targets: int  # classes of rows
     badge: str
     proven: bool
     refuted: bool = False

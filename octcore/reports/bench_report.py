@@ -34,8 +34,7 @@ class Section:
 
     title: str
     machines: tuple[str, ...]
-    facts: tuple[str, ...]
-    """Sentences: limits, loads, and what every formulation proved."""
+    facts: tuple[str, ...]  # sentences: limits, loads, and what every formulation proved
     summary: tuple[tuple[str, ...], ...]
     """Heading, and a row for every formulation or variant at every depth."""
     table: tuple[tuple[str, ...], ...]

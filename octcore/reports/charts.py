@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 WIDTH, LEFT, RIGHT, BOTTOM, LINE = 680, 74, 14, 48, 22
-LETTER = 6.4
-"""Pixels of a letter."""
+LETTER = 6.4  # pixels of a letter
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 STAR = tuple(
     (-r * math.sin(k * math.pi / 5), -r * math.cos(k * math.pi / 5))

@@ -28,8 +28,7 @@ from octcore.solving.run import Run, SolvedRun
 from octcore.solving.threshold_span import lost_words
 from octcore.tree.wording import split_words
 
-THRESHOLD_SECONDS = 5.0
-"""For how far all thresholds of a report may move."""
+THRESHOLD_SECONDS = 5.0  # for how far all thresholds of a report may move
 
 
 def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:

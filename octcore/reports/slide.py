@@ -11,10 +11,8 @@ from octcore.solving.run import SolvedRun
 from octcore.tree.export.drawings import MOST_COUNTED
 
 WIDTH, HEIGHT, EDGE = 1600, 900, 50
-LETTERS, LINE = 92, 44
-"""Of a line of words; its height in pixels."""
-SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")
-"""Spaces at which a line does not end."""
+LETTERS, LINE = 92, 44  # of a line of words; its height in pixels
+SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")  # spaces at which a line does not end
 
 
 def slide_svg(run: SolvedRun, name: str) -> str:

@@ -25,8 +25,7 @@ class Score:
     right: int
     rows: int
     """`right`, `rows`: correct rows, and all that get a class."""
-    asked: int = 0
-    """Rows that a person is asked about."""
+    asked: int = 0  # rows that a person is asked about
 
     @property
     def share(self) -> float | None:
@@ -39,8 +38,7 @@ class LeafCount:
     """One rule with the rows that it gets."""
 
     leaf: int
-    conditions: str
-    """In words; "always" for a single leaf."""
+    conditions: str  # in words; "always" for a single leaf
     label: object
     train: Score
     test: Score
@@ -50,13 +48,10 @@ class LeafCount:
 class Summary:
     """What the first half page of a report says."""
 
-    tally: Tally
-    """Of the rows that count, with the class that matters."""
-    focus: object
-    """The class that matters; None for none."""
+    tally: Tally  # of the rows that count, with the class that matters
+    focus: object  # the class that matters; None for none
     n_questions: int
-    silent: tuple[object, ...]
-    """Classes that no leaf gives."""
+    silent: tuple[object, ...]  # classes that no leaf gives
     train: Score
     test: Score
     guess: Score

@@ -16,8 +16,7 @@ from octcore.data.serial import STORE_VARIABLE
 from octcore.errors import StoreError
 
 BUSY_SECONDS = 10.0  # another process may be writing
-CHECKED_BYTES = 64 * 2**20
-"""Files up to this size are checked whole when they are opened."""
+CHECKED_BYTES = 64 * 2**20  # files up to this size are checked whole when they are opened
 STEPS = (
     """
 CREATE TABLE rows (

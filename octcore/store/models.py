@@ -25,10 +25,8 @@ from octcore.tree.tree import Tree, labels_array
 
 FORMAT = "octcore-model"
 VERSION = 1
-TIE = 1e-9
-"""Relative difference of summed weights that is rounding."""
-DEEPEST = 60
-"""Deepest tree to read: node numbers fit into 64 bits."""
+TIE = 1e-9  # relative difference of summed weights that is rounding
+DEEPEST = 60  # deepest tree to read: node numbers fit into 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +34,9 @@ class StoredModel:
     """A model read back: everything that prediction and wording need."""
 
     columns: tuple[Column, ...]
-    encoding: Encoding
-    """From raw columns to those of the tree."""
+    encoding: Encoding  # from raw columns to those of the tree
     tree: Tree
-    classes: tuple[Any, ...]
-    """Class labels in the order of the tree's indices."""
+    classes: tuple[Any, ...]  # class labels in the order of the tree's indices
     target: str | None = None
     shares: Mapping[int, npt.NDArray[np.float64]] | None = None
     """By leaf the shares of the classes among its training rows; files of before have none."""

@@ -41,8 +41,7 @@ SUMMARY = (
     "status", "stop_reason", "objective", "bound", "gap", "accuracy", "test_accuracy",
     "majority_accuracy", "n_train", "n_test",
 )  # fmt: skip
-START_TOLERANCE = 1.0
-"""Seconds by which two readings of a process's start may differ."""
+START_TOLERANCE = 1.0  # seconds by which two readings of a process's start may differ
 logger = logging.getLogger(__name__)
 
 
@@ -54,8 +53,7 @@ class StoreState(StrEnum):
     DONE = "done"
     STOPPED = "stopped"
     FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    """Its program died; the last incumbent is what there is."""
+    INTERRUPTED = "interrupted"  # its program died; the last incumbent is what there is
 
     @property
     def is_open(self) -> bool:
@@ -70,8 +68,7 @@ class RunInfo:
     id: str
     name: str
     """`id`, `name`: full UUID; the user's name for it."""
-    session: str
-    """Who started it, as the program chose to say."""
+    session: str  # who started it, as the program chose to say
     state: StoreState
     created: float
     finished: float | None
@@ -79,11 +76,9 @@ class RunInfo:
     settings: Mapping[str, Any]
     summary: Mapping[str, Any] = field(default_factory=dict)
     """Status, objective, bound, gap, accuracies and counts, as far as there are any."""
-    rows_hash: str = ""
-    """Content hash of its rows; runs on the same rows share it."""
+    rows_hash: str = ""  # content hash of its rows; runs on the same rows share it
     rows_bytes: int = 0
-    error: str = ""
-    """Why it failed, in one sentence."""
+    error: str = ""  # why it failed, in one sentence
 
 
 @dataclass(frozen=True)

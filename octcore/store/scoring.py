@@ -26,22 +26,18 @@ class Scored:
     frame: pd.DataFrame
     complete: npt.NDArray[np.bool_]
     """Shape ``(n_rows,)``: rows that have all values; only these get a prediction."""
-    labels: npt.NDArray[Any]
-    """Shape ``(n_complete,)``: predicted classes."""
-    leaves: npt.NDArray[np.int64]
-    """Shape ``(n_complete,)``: leaf that every row reaches."""
+    labels: npt.NDArray[Any]  # shape ``(n_complete,)``: predicted classes
+    leaves: npt.NDArray[np.int64]  # shape ``(n_complete,)``: leaf that every row reaches
     confidence: npt.NDArray[np.float64] | None = None
     """Shape ``(n_complete,)``: share of the predicted class among the training rows of the leaf,
     NaN in a leaf that no training row reaches; None when these are not known."""
     warnings: tuple[Finding, ...] = ()
     """Rows that get no prediction, and columns with values that never came up in training."""
-    extra: tuple[str, ...] = ()
-    """Columns that the model does not know."""
+    extra: tuple[str, ...] = ()  # columns that the model does not know
     right: npt.NDArray[np.int8] | None = None
     """Shape ``(n_complete,)``: 1 where the prediction is right, 0 where not, -1 where the file
     states no label, -2 where it does and a person is asked; None when it has no target column."""
-    target: str | None = None
-    """The target column in the spelling of the file."""
+    target: str | None = None  # the target column in the spelling of the file
 
     @property
     def n_judged(self) -> int:

@@ -16,8 +16,7 @@ from octcore.worker.process import COMMAND, SolveProcess
 from octcore.worker.request import Request
 
 WATCH_SECONDS = 0.25  # a dead worker is noticed within it
-STALE_SECONDS = 5.0
-"""An idle worker that was not heard for so long is not used."""
+STALE_SECONDS = 5.0  # an idle worker that was not heard for so long is not used
 
 
 class WorkerPool:

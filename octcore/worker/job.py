@@ -33,8 +33,7 @@ class JobState(StrEnum):
 
     RUNNING = "running"
     STOPPING = "stopping"
-    DONE = "done"
-    """The worker sent its result; also when it was asked to stop and did."""
+    DONE = "done"  # the worker sent its result; also when it was asked to stop and did
     STOPPED = "stopped"
     """The worker was ended from outside, by the user's wish or at the hard deadline."""
     FAILED = "failed"
@@ -52,22 +51,17 @@ class Snapshot:
     """A job at one moment."""
 
     state: JobState
-    phase: str
-    """What is being done now, such as "compiling kernels", "build" or "solve"."""
+    phase: str  # what is being done now, such as "compiling kernels", "build" or "solve"
     elapsed: float
     """Seconds since the worker was ready, up to the end; 0 before, and standing still while kernels
     are compiled."""
-    last: Event | None
-    """The last event, with incumbent value and bound."""
-    incumbent: Event | None
-    """The last event that brought a tree."""
-    run: Run | None
-    """The result, once the state is final; None only where there is nothing at all."""
+    last: Event | None  # the last event, with incumbent value and bound
+    incumbent: Event | None  # the last event that brought a tree
+    run: Run | None  # the result, once the state is final; None only where there is nothing at all
     error: OctError | None
     parts: tuple[Mapping[str, Any], ...] = ()
     """What a task has told so far; stays when it is stopped."""
-    result: Mapping[str, Any] | None = None
-    """The whole of a task, once it is done."""
+    result: Mapping[str, Any] | None = None  # the whole of a task, once it is done
 
 
 class Stopwatch:

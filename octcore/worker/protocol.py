@@ -32,8 +32,7 @@ from octcore.errors import DataError, OctError, SettingsError, TooLargeError
 PROTOCOL = 2
 HEARTBEAT_SECONDS = 0.5
 CANCEL = b"cancel\n"
-WORKING = "working"
-"""What a task is at, unless it waits for kernels."""
+WORKING = "working"  # what a task is at, unless it waits for kernels
 EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
 KINDS = EVENT_KINDS | {"hello", "warming", "ready", "part", "heartbeat", "done", "error"}
 ERRORS = {kind.__name__: kind for kind in (OctError, *OctError.__subclasses__())}

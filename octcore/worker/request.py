@@ -30,10 +30,8 @@ class Request:
     """Keywords of `octcore.solve` that are settings, or of the task; plain values."""
     memory_limit: int | None = None
     """Resident bytes at which the worker gives up; None for half of what is free at its start."""
-    sample_weight: np.ndarray | None = None
-    """Weights of the rows, shape ``(n_samples,)``."""
-    task: str = ""
-    """Key of a task of `octcore.selection.tasks`; empty for a solve."""
+    sample_weight: np.ndarray | None = None  # weights of the rows, shape ``(n_samples,)``
+    task: str = ""  # key of a task of `octcore.selection.tasks`; empty for a solve
     seconds: float = 600.0
     """After so long a task is ended, whatever it does; a solve has its own limit."""
 

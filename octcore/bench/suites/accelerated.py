@@ -18,8 +18,7 @@ from octcore.bench.suite import Instance, Published, Suite, encoded_sets, number
 
 Settings = Mapping[str, Any]
 Plans = Mapping[str, tuple[str, Settings]]
-Case = tuple[str, str, int, float]
-"""Data set, encoding, depth and penalty."""
+Case = tuple[str, str, int, float]  # data set, encoding, depth and penalty
 ACCELERATED = "accelerated-bend-oct"
 ABLATION: Plans = {
     "all techniques": (ACCELERATED, {}),
