@@ -44,8 +44,7 @@ class State:
     choice: DataChoice | None = None
     """How the columns are meant; None in a new session, which has neither table nor rows."""
     table: RawTable = field(init=False)
-    data: Dataset = field(init=False)
-    """The rows in use."""
+    data: Dataset = field(init=False)  # the rows in use
     content: bytes = b""
     """The file that was uploaded, to be read again; empty for a sample and for rows of a run."""
     problem: str = ""
@@ -58,26 +57,19 @@ class State:
     untaken: tuple[dict[str, Any], str] = field(default_factory=lambda: ({}, ""))
     """Settings of the Solve form, and what it said that others asked for and they do not hold."""
     token: str = ""
-    run: str | None = None
-    """The run that is looked at."""
-    runs: tuple[str, ...] = ()
-    """Runs that were started or opened, newest first."""
-    nodes: dict[str, int] = field(default_factory=dict)
-    """Selected node of every run."""
-    rows: "dict[str, ChosenRow]" = field(default_factory=dict)
-    """Chosen row of every run."""
+    run: str | None = None  # the run that is looked at
+    runs: tuple[str, ...] = ()  # runs that were started or opened, newest first
+    nodes: dict[str, int] = field(default_factory=dict)  # selected node of every run
+    rows: "dict[str, ChosenRow]" = field(default_factory=dict)  # chosen row of every run
     panels: dict[str, str] = field(default_factory=dict)
     """What stands under the tree of a run: `NODE`, which it is at first, `ROW` or `REPLAY`."""
     playing: dict[str, tuple[int, float]] = field(default_factory=dict)
     """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
     compared: tuple[str, ...] = ()
     tuning: str | None = None
-    tunings: tuple[str, ...] = ()
-    """Model selections that were started or opened, newest first."""
-    lesson: "Lesson | None" = None
-    """What the Teach page shows; None before the page was opened."""
-    lesson_step: str = ""
-    """The step that was drawn last."""
+    tunings: tuple[str, ...] = ()  # model selections that were started or opened, newest first
+    lesson: "Lesson | None" = None  # what the Teach page shows; None before the page was opened
+    lesson_step: str = ""  # the step that was drawn last
     lessons_opened: int = 0
     """Part of the keys of the widgets of a lesson, which start afresh with every one."""
     boards: "dict[str, tuple[int, Points | None]]" = field(default_factory=dict)
@@ -87,8 +79,7 @@ class State:
     """The answer that the page What if shows of every run."""
     lesson_runs: dict[str, str] = field(default_factory=dict)
     """Trees of lessons by `run_key`; they do not become the run that is looked at."""
-    live_run: str = ""
-    """The solve for the points that are being moved."""
+    live_run: str = ""  # the solve for the points that are being moved
     path_step: tuple[str, int] = ("", 0)
     """Encoding and number of leaves that are chosen on the page Size."""
 

@@ -20,15 +20,12 @@ SELECT_TASK = "select"
 class Family:
     """The rows from which the rows of one solve, or of one solve for every class, were made."""
 
-    whole: Dataset
-    """All rows with all their classes."""
-    runs: tuple[str, ...]
-    """Ids of the solves in the order of the classes; one id for selected rows."""
+    whole: Dataset  # all rows with all their classes
+    runs: tuple[str, ...]  # ids of the solves in the order of the classes; one id for selected rows
     test_size: float = 0.0
     seed: int = 0
     """`test_size`, `seed`: what was held out from all solves together."""
-    n_selected: int = 0
-    """Rows that were selected; 0 for one solve for every class."""
+    n_selected: int = 0  # rows that were selected; 0 for one solve for every class
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], whole: Dataset) -> "Family":

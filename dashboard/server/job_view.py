@@ -23,19 +23,15 @@ FINAL = frozenset({"done", "stopped", "failed", "interrupted"})
 class JobView:
     """A job at one moment, whether it waits, runs, has ended or comes from the history."""
 
-    id: str
-    """Full UUID; knowing it is the right to see the job."""
+    id: str  # full UUID; knowing it is the right to see the job
     title: str
-    settings: Mapping[str, Any]
-    """Keywords of `octcore.solve`, or of the task."""
+    settings: Mapping[str, Any]  # keywords of `octcore.solve`, or of the task
     state: str
     """``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
     ``"interrupted"`` when the program died during the solve."""
     phase: str = ""
-    position: int = 0
-    """Place in the queue from 1; 0 when it does not wait."""
-    elapsed: float = 0.0
-    """Seconds since it started, up to the end."""
+    position: int = 0  # place in the queue from 1; 0 when it does not wait
+    elapsed: float = 0.0  # seconds since it started, up to the end
     trace: Trace = field(default_factory=Trace)
     data: Dataset | None = None
     """All rows, the held-out ones included; None for runs from the history."""
@@ -49,8 +45,7 @@ class JobView:
     session: str = ""
     summary: Mapping[str, Any] = field(default_factory=dict)
     """Numbers of the result as far as there are any; in lists of runs only."""
-    task: str = ""
-    """Key of a task of `octcore.selection.tasks`; empty for a solve."""
+    task: str = ""  # key of a task of `octcore.selection.tasks`; empty for a solve
     parts: tuple[Mapping[str, Any], ...] = ()
     """What a task has told so far; stays when it is stopped."""
     result: Mapping[str, Any] | None = None

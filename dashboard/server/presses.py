@@ -10,8 +10,7 @@ from itertools import islice
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 
-KEPT, MADE = 200, 16
-"""Buttons, of all sessions together, and made files that stay; the newest."""
+KEPT, MADE = 200, 16  # buttons, of all sessions together, and made files that stay; the newest
 OWNER = "kept for a press"
 
 

@@ -32,34 +32,28 @@ from octcore.worker.request import Request
 
 QUEUED_PER_SESSION = 8
 QUEUED_ALTOGETHER = 100
-KEPT = 16
-"""Finished jobs kept in memory; older ones are read back from the history."""
+KEPT = 16  # finished jobs kept in memory; older ones are read back from the history
 KEPT_TASKS = 64
 """Finished tasks of a kind kept in memory; they are not in the history.  A tuning of an hour is not
 forgotten for the nodes of a tree that somebody looked at."""
-UNSEEN_SECONDS = 5.0
-"""Pages look about once a second at what they wait for."""
+UNSEEN_SECONDS = 5.0  # pages look about once a second at what they wait for
 TICK_SECONDS = 0.5
 DRAIN_SECONDS = 2.0
 VERIFY_TASK = "verify"
-NICENESS = 5
-"""How far solves stand back behind the server: pages stay quick while all cores work."""
+NICENESS = 5  # how far solves stand back behind the server: pages stay quick while all cores work
 
 
 @dataclass(eq=False)
 class Entry:
     """The supervisor's own record of a job; changed under its lock only."""
 
-    known: JobView
-    """The job as far as its worker has no part in it."""
+    known: JobView  # the job as far as its worker has no part in it
     seconds: float = 0.0
     job: Job | None = None
-    verified: Run | None = None
-    """The run with a verification that came later."""
+    verified: Run | None = None  # the run with a verification that came later
     is_look: bool = False
     """Whether nobody pressed anything for it: it gives way once no page waits for it."""
-    seen: float = field(default_factory=time.monotonic)
-    """`time.monotonic` of the last look at it."""
+    seen: float = field(default_factory=time.monotonic)  # `time.monotonic` of the last look at it
 
     @property
     def is_waiting(self) -> bool:

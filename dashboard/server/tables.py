@@ -12,8 +12,7 @@ from typing import Any
 from octcore.data.serial import digest, replacing
 from octcore.solving.recipe import DataChoice
 
-KEPT = 100
-"""Tables, and for each of them ways to read it; those that were used last stay."""
+KEPT = 100  # tables, and for each of them ways to read it; those that were used last stay
 TABLE, MEANT = ".table", ".json"
 _NAME = re.compile("[0-9a-f]{32,64}")
 
@@ -22,8 +21,7 @@ _NAME = re.compile("[0-9a-f]{32,64}")
 class Tables:
     """The tables of one server."""
 
-    folder: Path | None
-    """Beside the history; None where there is none, and nothing is kept."""
+    folder: Path | None  # beside the history; None where there is none, and nothing is kept
 
     def keep(self, sha256: str, content: bytes) -> None:
         """Keep the bytes of a table; a disk that does not take them makes it no worse."""

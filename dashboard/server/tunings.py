@@ -42,10 +42,8 @@ class Plan:
     """`protocol`, `choice`: as in `octcore.tune`."""
     depth: int = 2
     encoding: str = "auto"
-    params: Mapping[str, Any] = field(default_factory=dict)
-    """What the grid does not vary."""
-    time_limit: float = 10.0
-    """Seconds of every training."""
+    params: Mapping[str, Any] = field(default_factory=dict)  # what the grid does not vary
+    time_limit: float = 10.0  # seconds of every training
     seed: int = 0
 
     @property
@@ -176,10 +174,8 @@ def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
 class Standing:
     """A model selection at one moment."""
 
-    job: JobView
-    """The task; its settings are keywords of `octcore.tune`."""
-    result: TuneResult
-    """All trainings so far; `chosen` is empty until it is done."""
+    job: JobView  # the task; its settings are keywords of `octcore.tune`
+    result: TuneResult  # all trainings so far; `chosen` is empty until it is done
 
     @property
     def total(self) -> int:

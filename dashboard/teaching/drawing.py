@@ -24,23 +24,19 @@ from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.tree import Split, Tree
 from octcore.verification.certificates.proof import ExcludedCuts
 
-BOX = (-0.02, 1.02)
-"""Visible part of both axes: points on the border stay whole."""
+BOX = (-0.02, 1.02)  # visible part of both axes: points on the border stay whole
 WIDEST = 0.2
 """A margin wider than this share of the picture covers it, and nearly all points lie inside."""
-ROUNDING = 1e-9
-"""A line nearer to a point than this goes through it."""
+ROUNDING = 1e-9  # a line nearer to a point than this goes through it
 
 
 @dataclass(frozen=True)
 class Truth:
     """The lines that made the labels, and the points whose label was turned over."""
 
-    segments: tuple[Segment, ...] = ()
-    """Lines, each inside its own region."""
+    segments: tuple[Segment, ...] = ()  # lines, each inside its own region
     regions: tuple[Region, ...] = ()
-    flipped: tuple[tuple[float, float], ...] = ()
-    """Points with noise on their label."""
+    flipped: tuple[tuple[float, float], ...] = ()  # points with noise on their label
 
     @property
     def is_known(self) -> bool:

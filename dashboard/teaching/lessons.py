@@ -32,8 +32,7 @@ from octcore.solving.settings import DEPTH
 
 FORMAT, VERSION = "octcore-lesson", 1
 CLASSES = ("A", "B")
-GRID = 1000
-"""Drawn points lie on thousandths: fine enough for a picture, short enough for a link."""
+GRID = 1000  # drawn points lie on thousandths: fine enough for a picture, short enough for a link
 MOST_POINTS = 400
 LONGEST_FILE = 200_000
 DRAWN = "drawn"
@@ -46,8 +45,7 @@ FIRST_FORMULATIONS = (
 """Greedy, optimal, with margins."""
 TIME_LIMIT = 30.0
 
-Points = tuple[tuple[int, int, int], ...]
-"""Drawn points: x and y in thousandths, class index."""
+Points = tuple[tuple[int, int, int], ...]  # drawn points: x and y in thousandths, class index
 Cuts = tuple[tuple[int, int], ...]
 """A guessed tree from the root on: axis (0 is x) and place in thousandths of every cut."""
 
@@ -74,14 +72,12 @@ HEAD = frozenset({"format", "version"})
 class Lesson:
     """What a lesson consists of."""
 
-    key: str = FIRST_SET
-    """Generator, or ``"drawn"`` for points of one's own."""
+    key: str = FIRST_SET  # generator, or ``"drawn"`` for points of one's own
     recipe: Mapping[str, float] = field(default_factory=dict)
     points: Points | None = None
     """Points drawn or moved by hand: x and y in thousandths, class index; None as generated."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    formulations: tuple[str, ...] = FIRST_FORMULATIONS
-    """What grows a tree, in teaching order."""
+    formulations: tuple[str, ...] = FIRST_FORMULATIONS  # what grows a tree, in teaching order
 
     @property
     def depth(self) -> int:

@@ -14,8 +14,7 @@ from octcore.plotting.layout import CONFIG
 from octcore.reports.charts import figure_svg
 
 ROWS_SHOWN = 200
-PHONE = 360
-"""Width of a picture on a phone, in pixels."""
+PHONE = 360  # width of a picture on a phone, in pixels
 
 
 def show(

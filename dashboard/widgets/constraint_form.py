@@ -28,8 +28,7 @@ from octcore.tree.constraints import ACCEPTED, MAX_GAP, ParityLimit
 
 MOST_PAIR_FEATURES = 20
 MOST_CLASSES = 12
-MOST_COSTED = 4
-"""More classes make a table of too many inputs."""
+MOST_COSTED = 4  # more classes make a table of too many inputs
 ORDER = "order"
 OWN_WEIGHTS = "one for every class"
 Key = Callable[..., str]

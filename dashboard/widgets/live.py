@@ -15,10 +15,8 @@ from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
 SECONDS_BETWEEN = 0.8
-GRACE_SECONDS = 20.0
-"""A worker ends itself at its time limit; this much later it is ended."""
-AT_ONCE_SECONDS = 1.0
-"""How long a page waits for an answer of which most take a fraction of that."""
+GRACE_SECONDS = 20.0  # a worker ends itself at its time limit; this much later it is ended
+AT_ONCE_SECONDS = 1.0  # how long a page waits for an answer of which most take a fraction of that
 
 
 def until(

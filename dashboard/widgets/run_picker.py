@@ -11,8 +11,7 @@ from dashboard.widgets.start import start_button
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
-LOADED = ""
-"""Stands for the data that are loaded among the runs that a page may ask about."""
+LOADED = ""  # stands for the data that are loaded among the runs that a page may ask about
 
 
 def pick(title: str, none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:

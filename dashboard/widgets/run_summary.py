@@ -16,8 +16,7 @@ from octcore.reports.summary import Summary, answer_words, counts_words, summary
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import AUTO
 
-METRIC_WIDTH = 150
-"""In pixels; as many fit on a line as there is room for."""
+METRIC_WIDTH = 150  # in pixels; as many fit on a line as there is room for
 
 STOP_WORDS = {
     "optimal": "proven optimal",

@@ -21,8 +21,7 @@ from octcore.solving.settings import (
 )
 
 FIRST_FORMULATION = str(FORMULATION.default)
-MOST_SHARE = 50
-"""Percent of the rows that a form holds out; more would leave few to train on."""
+MOST_SHARE = 50  # percent of the rows that a form holds out; more would leave few to train on
 
 
 def formulation_input(

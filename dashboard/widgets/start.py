@@ -16,8 +16,7 @@ from octcore.solving.settings import FORMULATION
 HELD_OUT = 0.25
 QUICK_CELLS = 250_000
 """Up to about so many numbers in the table, depth 3 is proven within a second or two."""
-QUICK_CLASSES = 10
-"""Every further ten classes cost the search as much as the table once more."""
+QUICK_CLASSES = 10  # every further ten classes cost the search as much as the table once more
 
 
 def is_quick(data: Dataset) -> bool:
@@ -59,8 +58,7 @@ MARGIN_SETTINGS: dict[str, Any] = {
     "time_limit": 60.0,
     "test_size": HELD_OUT,
 }
-MOST_MARGIN_ROWS = 500
-"""Up to about so many rows MARGOT is proven while one waits."""
+MOST_MARGIN_ROWS = 500  # up to about so many rows MARGOT is proven while one waits
 
 
 def suits_margins(data: Dataset) -> bool:

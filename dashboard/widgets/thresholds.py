@@ -28,8 +28,7 @@ from octcore.solving.threshold_span import (
     threshold_at,
 )
 
-TIME_LIMIT = 30.0
-"""For all thresholds of a column."""
+TIME_LIMIT = 30.0  # for all thresholds of a column
 
 
 def draw(run_id: str, run: SolvedRun, column: str, node: int, pressed: bool | None = None) -> None:

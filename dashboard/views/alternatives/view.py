@@ -221,8 +221,7 @@ class Context:
     data: Dataset
     train: Dataset
     """`data`, `train`: all rows, and those of the search."""
-    search: Mapping[str, Any]
-    """Keywords of the search."""
+    search: Mapping[str, Any]  # keywords of the search
     record: Alternatives
 
 

@@ -29,8 +29,7 @@ from octcore.solving.run import Run
 
 DASH = "–"
 PARTS = ("setting", "result", "proof", "effort")
-COVERS = "what it covers"
-"""Too long for a cell: pages say it in full beside the run."""
+COVERS = "what it covers"  # too long for a cell: pages say it in full beside the run
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ from octcore.selection.binarization import QUANTILES, BinarizationPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import DEPTH
 
-TABS, TAB = "data_tabs", "Encoding"
-"""Key of the tabs of the page Data, and the label of this one."""
+TABS, TAB = "data_tabs", "Encoding"  # key of the tabs of the page Data, and the label of this one
 
 
 def draw() -> None:

@@ -16,8 +16,7 @@ from octcore.data.preparing import missing_words
 from octcore.data.samples import sample_info
 from octcore.plotting import text
 
-MOST_AT_ONCE = 6
-"""Warnings beside the table; the others are in a tab."""
+MOST_AT_ONCE = 6  # warnings beside the table; the others are in a tab
 SEVERITIES = {
     "error": (":material/error:", "What must be mended"),
     "warning": (":material/warning:", "What to check: it may change the tree or its accuracy"),
@@ -43,8 +42,7 @@ SAID_ELSEWHERE = {"CONFLICTING_AFTER_BINNING", "EDGES_COLLAPSED", "TITLE_LINES",
 """What matters only where a formulation sees columns in parts, and what the first lines show."""
 OF_CLASSES = {"MANY_CLASSES", "RARE_CLASS"}
 """What does not matter as long as the target is a measurement, which is said beside its choice."""
-REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}
-"""Findings that a press answers."""
+REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}  # findings that a press answers
 
 
 def draw_above() -> None:

@@ -20,8 +20,7 @@ from octcore.plotting.tree_view import tree_view_data
 from octcore.solving.run import Run, SolvedRun
 
 SECONDS_PER_TREE = 1.5
-SLACK = 0.2
-"""A redraw comes about when a tree is due; a little early counts."""
+SLACK = 0.2  # a redraw comes about when a tree is due; a little early counts
 GAP_HEIGHT = 250
 
 
@@ -140,8 +139,7 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     run_summary.still_tree(view, session.widget_key("replay_tree", run_id), f"replay:{run_id}")
 
 
-SAME = 1e-6
-"""Objectives this close (relative) are equal; they are sums in another order."""
+SAME = 1e-6  # objectives this close (relative) are equal; they are sums in another order
 
 
 def convergence(run_id: str, run: Run) -> None:

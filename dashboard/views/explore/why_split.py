@@ -32,11 +32,9 @@ from octcore.tree.tree import Split, Tree
 if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue
 
-TASK, TIME_LIMIT = "values", 30.0
-"""For all columns of a node."""
+TASK, TIME_LIMIT = "values", 30.0  # for all columns of a node
 MOST_LINES = 6
-NOTICED = 1e-7
-"""Prices below this are rounding."""
+NOTICED = 1e-7  # prices below this are rounding
 
 
 def is_known(run: SolvedRun) -> bool:

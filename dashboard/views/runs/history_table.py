@@ -26,8 +26,7 @@ STATES = {
 }
 
 FACTS = ["test_accuracy", "accuracy", "n_leaves", "seconds"]
-NARROW = 72
-"""Width of a column of numbers, in pixels: all but the last column are seen on 1,024."""
+NARROW = 72  # width of a column of numbers, in pixels: all but the last column are seen on 1,024
 
 
 def name_of(entry: JobView) -> str:

@@ -32,8 +32,7 @@ ENCODINGS = {
 """What splits test, by its name here; others have their own."""
 FIRST_ENCODING = "All thresholds"
 DEPTH = 3
-SIZES = frozenset({"max_leaves", "max_splits"})
-"""Side constraints that every size has for itself."""
+SIZES = frozenset({"max_leaves", "max_splits"})  # side constraints that every size has for itself
 CHART = "path_chart"
 
 

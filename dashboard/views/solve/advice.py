@@ -30,13 +30,11 @@ TASK_NAMES = tuple(parameter.name for parameter in TASK)
 SEARCHES = frozenset({Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH})
 MODEL_WORK = 60_000
 """Training rows x columns x branch nodes that a mixed-integer program proves in a minute."""
-MARGIN_WORK = 1_500
-"""Training rows x branch nodes that a search for hyperplanes proves in a minute."""
+MARGIN_WORK = 1_500  # training rows x branch nodes that a search for hyperplanes proves in a minute
 SEARCH_CELLS = {3: 3_000_000, 4: 12_000}
 """Numbers in the table up to which the search over all thresholds ends in a minute, by depth."""
 SAME = 1e-9  # rounding of shares
-NOTICED = 0.05
-"""Differences in points of accuracy that are not shown are not worth a sentence."""
+NOTICED = 0.05  # differences in points of accuracy that are not shown are not worth a sentence
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,8 @@ class Step:
 
     label: str
     icon: str
-    page: str = ""
-    """Page to open; empty for a solve."""
-    settings: Mapping[str, Any] | None = None
-    """Keywords of the solve."""
+    page: str = ""  # page to open; empty for a solve
+    settings: Mapping[str, Any] | None = None  # keywords of the solve
 
 
 LOOK = Step("Explore this tree", ":material/account_tree:", "explore")

@@ -18,10 +18,8 @@ from octcore.reports.summary import rows_of
 from octcore.selection.repeated_splits import N_SPLITS, Size, Split, Tally, recommended, sizes_of
 from octcore.solving.run import SolvedRun
 
-TASK, TIME_LIMIT = "repeats", 60.0
-"""For all splits."""
-FEW = 3
-"""From so many splits on a range says something."""
+TASK, TIME_LIMIT = "repeats", 60.0  # for all splits
+FEW = 3  # from so many splits on a range says something
 
 
 def draw(view: JobView, run: SolvedRun) -> None:

@@ -252,8 +252,7 @@ def _what_now(view: JobView, found: advice.Advice) -> None:
                 st.rerun()
 
 
-MOST_SECONDS = 20.0
-"""Of one point of the curve."""
+MOST_SECONDS = 20.0  # of one point of the curve
 
 
 def over_costs(view: JobView, run: SolvedRun) -> None:

@@ -46,14 +46,11 @@ ONE, EVERY = "one class against the rest", "one tree for every class"
 class Rows:
     """What is solved."""
 
-    data: Dataset
-    """The rows of the solve; the first of them for one tree per class."""
-    whole: Dataset
-    """All rows with all classes; some may be held out from a selection and its tree."""
+    data: Dataset  # the rows of the solve; the first of them for one tree per class
+    whole: Dataset  # all rows with all classes; some may be held out from a selection and its tree
     asked: Mapping[str, Any] = field(default_factory=dict)
     """What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are."""
-    select_seconds: float = 0.0
-    """Seconds that the selection took."""
+    select_seconds: float = 0.0  # seconds that the selection took
 
     @property
     def every_class(self) -> bool:

@@ -37,8 +37,7 @@ LABELS = {
     "C_upper": "Price of slack, upper lines",
     "C_last": "Price of slack, last lines",
 }
-MOST_SLIDER = 400
-"""Sliders end here even where a recipe takes more: more points hide each other."""
+MOST_SLIDER = 400  # sliders end here even where a recipe takes more: more points hide each other
 
 
 def draw(lesson: Lesson) -> None:

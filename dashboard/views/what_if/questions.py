@@ -23,8 +23,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 
-MOST_DEPTH = 5
-"""Deeper runs are asked about at this depth, and told so."""
+MOST_DEPTH = 5  # deeper runs are asked about at this depth, and told so
 TIME_LIMIT = 60.0  # a person waits for the answer
 REFERENCE_TIME_LIMIT = 30.0
 """Of the values of all root features; those that are not exact by then are bounds."""

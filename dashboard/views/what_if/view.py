@@ -265,8 +265,7 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
         side_by_side.differences([before, after], ["Without the condition", "With the condition"])
 
 
-SAME = "max_splits"
-"""Says the same of a tree as `max_leaves`; one of them is enough here."""
+SAME = "max_splits"  # says the same of a tree as `max_leaves`; one of them is enough here
 
 
 def _of(*kinds: type[Parameter]) -> list[Parameter]:
