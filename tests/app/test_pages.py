@@ -86,6 +86,7 @@ def test_opens_with_a_sample_and_one_button(fake):
     assert {m.label: m.value for m in app.metric}["Rows in use"] == "150"
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "page", ["solve", "compare", "tune", "path", "explore", "alternatives", "whatif", "runs"]

@@ -213,6 +213,7 @@ def test_code_gives_every_tree_its_classes(case: tuple[Dataset, Encoding, Tree])
     assert len(model.findall(".//{*}Node[@score]")) == tree.n_leaves
 
 
+@pytest.mark.long
 @given(trees())
 def test_the_graph_gives_every_tree_its_classes(case: tuple[Dataset, Encoding, Tree]) -> None:
     assume(case[2].splits)

@@ -75,6 +75,7 @@ def test_solve_writes_exact_json_model_trace_and_tree(
     assert right / len(rows) == pytest.approx(record["accuracy"])
 
 
+@pytest.mark.long
 def test_a_stored_model_predicts_shares_and_a_report_is_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, iris: str
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_stored_model_predicts_shares_and_a_report_is_one_file(
     np.testing.assert_allclose(shares, fitted.predict_proba(frame))
 
 
+@pytest.mark.long
 def test_json_on_standard_output_is_one_object(
     iris: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +138,7 @@ def test_wrong_input_is_one_sentence_and_exit_2(
     assert "Traceback" not in err
 
 
+@pytest.mark.long
 def test_constraints_that_admit_no_tree_exit_3(
     iris: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +199,7 @@ def test_compare_repeats_on_further_splits_and_says_first_what_that_takes(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_one_versus_rest_and_class_versus_rest(
     iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,6 +222,7 @@ def test_one_versus_rest_and_class_versus_rest(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", iris, "--target", "species", "--formulation", "s-oct", "--depth", "2"]
     arguments += ["--time-limit", "60", "--param", "start_seconds=5", "--gap", "1"]
@@ -247,6 +252,7 @@ def test_a_folder_that_is_gone_takes_no_output(
     assert "run.json cannot be written: No such file" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_rows_with_a_gap_get_an_empty_prediction_and_the_others_theirs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -295,6 +301,7 @@ def test_samples_are_written_as_they_are(
     assert "xor" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_near_optimal_counts_say_which_trees_they_count(
     iris: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

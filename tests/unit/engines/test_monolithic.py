@@ -55,6 +55,7 @@ def test_time_limit_during_building_is_a_normal_outcome(problem):
     assert recorder.tree is not None
 
 
+@pytest.mark.long
 def test_time_limit_during_the_solve_keeps_tree_and_bound():
     X, y = random_rows(np.random.default_rng(7), 200, 12, 4)
     program = get_formulation("flow-oct").build(make_problem(X, y, 4, 3))
@@ -63,6 +64,7 @@ def test_time_limit_during_the_solve_keeps_tree_and_bound():
     assert recorder.best_bound >= recorder.objective
 
 
+@pytest.mark.long
 def test_cancel_stops_while_building_and_while_solving(problem):
     program = get_formulation("flow-oct").build(problem)
     outcome, _, _ = solve(program, Clock(60.0), cancel=lambda: True)

@@ -81,6 +81,7 @@ def test_balanced_choice_is_no_worse_than_all_vertices():
     assert covered - len(chosen) >= max(0, gain_of_all)
 
 
+@pytest.mark.long
 def test_clusters_are_those_of_a_tree_whose_planes_are_where_the_classes_part():
     """Two slanted planes that cuts along the columns cannot follow."""
     rng = np.random.default_rng(0)

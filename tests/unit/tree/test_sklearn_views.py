@@ -29,6 +29,7 @@ def _named(model: Any, X: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(X, columns=model.feature_names_in_)
 
 
+@pytest.mark.long
 def test_plot_tree_and_export_text_show_every_node(converted: Any) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="plot_tree draws with matplotlib")
     matplotlib.use("Agg")

@@ -22,6 +22,7 @@ TIED = sorted(set(CONSTRAINTS) - {"max_leaves", "max_splits", "min_samples_leaf"
 TIED = [name for name in TIED if name not in {"forbidden_features", "root_feature"}]
 
 
+@pytest.mark.long
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", TIED)
 def test_amended_trees_keep_every_constraint_and_are_good(name: str) -> None:

@@ -63,6 +63,7 @@ def test_polishing_takes_no_longer_than_is_left(asked: list[float], formulation:
     assert max(asked) <= 0.0
 
 
+@pytest.mark.long
 def test_rounding_takes_no_longer_than_is_left(asked: list[float]) -> None:
     program = noisy("s-oct", start_seconds=0.0)
     assert program.build is not None
