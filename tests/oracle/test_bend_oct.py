@@ -15,22 +15,14 @@ from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.numerics import kernels
-from octcore.search.univariate.warm_up import ALL
 from octcore.tree.constraints import violations
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves
 from tests.stages import later
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("compiled_kernels")]
 
 SAME = 1e-9
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    """Compile once: the time limits of the tests are for solving."""
-    kernels.require(*ALL)
 
 
 PLAIN, FAST = "bend-oct", "accelerated-bend-oct"
