@@ -1218,5 +1218,19 @@ CASES = {
         weights=(2.0, 2.0, 2.0, 2.0, 1.0),
         kind="numbers",
     ),
+    "trees-within-a-budget-that-was-smaller-before": Case(
+        key="near-optimal",
+        columns={
+            "f0": (1, 0, 2, 0, 1, 1, 2),
+            "f1": ("a", "a", "c", "c", "a", "b", "b"),
+            "f2": (2, 0, 0, 5, 1, 1, 0),
+        },
+        y=(2, 3, 1, 1, 2, 1, 1),
+        depth=4,
+        encoding="auto",
+        params={"leaf_penalty": 0.02},
+        settings={"sorted": True, "tolerance": 0.041},
+        kind="numbers",
+    ),
 }
 """By a name of its subject."""

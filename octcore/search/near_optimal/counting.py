@@ -59,7 +59,9 @@ def build_levels(ground: Ground) -> list[Level]:
     deepest = ground.instance.question.depth
     for depth in range(deepest, min(BOTTOM, deepest) - 1, -1):
         nodes = tuple(
-            Node(rows, depth, room, not levels, ground.hint(rows) if depth <= BOTTOM else None)
+            Node(
+                rows, depth, room, not levels, ground.hint(rows, room) if depth <= BOTTOM else None
+            )
             for rows, room in rooms.items()
         )
         edges: list[tuple[int, ...]] = []

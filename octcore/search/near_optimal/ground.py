@@ -324,10 +324,15 @@ class Ground:
             lowest[h] = bounds[h] = lane_kernels.sweep(splits, terms, first[h], first[h + 1])
         return best if best <= cutoff else min(best, int(lowest.min(initial=FAR)))
 
-    def hint(self, rows: bytes) -> np.ndarray | None:
+    def hint(self, rows: bytes, budget: int) -> np.ndarray | None:
         """First thresholds of what may be at the top of a bottom node; None if not known."""
-        known = self._found.get(rows)
+        known = self._within(rows, budget)
         return None if known is None else known.hint
+
+    def _within(self, rows: bytes, budget: int) -> _Found | None:
+        """What was found of a subset, if it was looked for within so large a budget."""
+        known = self._found.get(rows)
+        return None if known is None or known.budget < budget else known
 
     def count(
         self,
@@ -375,7 +380,7 @@ class Ground:
 
     def _count_along(self, node: Node, terms: Terms, grid: np.ndarray) -> None:
         """Add the trees of a node with a split at the top to a grid, along sorted columns."""
-        known = self._found.get(node.rows)
+        known = self._within(node.rows, node.budget)
         if known is None or terms.gain or terms.share.shape[1] > 1 or not terms.share.all():
             self.solve(node, ADD, terms.share, terms.gain, grid=grid)
             return
