@@ -1,4 +1,4 @@
-"""`octcore predict`, `verify`, `report`, `runs`, …: stored models and runs, without a solver."""
+"""`octcore predict`, `verify`, `report`, `runs`, …: stored models and runs, few with a solver."""
 
 import argparse
 import base64

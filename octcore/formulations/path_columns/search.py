@@ -344,8 +344,9 @@ class ColumnsSearch:
         promising = np.argsort(-self.root_bounds, kind="stable")[:PROMISING]
         rows, whole, least = self.columns.rows, float(self.problem.weights.sum()), np.inf
         scale = np.abs(rows.coefficients).max(axis=(1, 2))
-        # At the largest price one row of data outweighs all others.
-        between = [(None, None), *((0.0, whole / max(1.0, most)) for most in scale)]
+        # At the largest price one row of data outweighs all others; in shares of the whole weight,
+        # as solvers take numbers beyond 1e20 for infinite.
+        between = [(None, None), *((0.0, 1.0 / max(1.0, most)) for most in scale)]
         prices, worth, planes = self.multipliers, list[float](), list[np.ndarray]()
         for _ in range(STEPS):
             value, trees = self._at(prices, promising)
@@ -355,12 +356,12 @@ class ColumnsSearch:
             if value < least:
                 least, self.multipliers = value, prices
             excess = rows.excess(trees[-1].predict_codes(self.problem.X))
-            worth.append(value - float(prices @ excess))
+            worth.append((value - float(prices @ excess)) / whole)
             planes.append(np.append(-1.0, excess))
             lowest = linprog(np.eye(1, 1 + len(scale))[0], planes, -np.array(worth), bounds=between)
-            if lowest.fun >= least - self.slack:
+            if lowest.status or lowest.fun * whole >= least - self.slack:
                 break
-            prices = np.maximum(lowest.x[1:], 0.0)
+            prices = whole * np.maximum(lowest.x[1:], 0.0)
         for _ in range(2):  # trees of the first pass leave fewer roots to the second
             alive = np.flatnonzero(self.root_bounds >= self.incumbent - self.slack)
             yield from self._at(self.multipliers, alive)[1]
