@@ -167,12 +167,12 @@ def test_constraints_that_cost_nothing_are_said_to_cost_nothing() -> None:
 
 def test_rows_are_priced_whatever_their_weight() -> None:
     rng = np.random.default_rng(3)
-    X, y = rng.integers(0, 2, (40, 5)).astype(float), rng.integers(0, 2, 40)
-    asked = {"depth": 2, "constraints": {"min_recall": {0: 0.9, 1: 0.5}}, "verify": False}
+    data = Dataset.from_arrays(rng.integers(0, 2, (40, 5)).astype(float), rng.integers(0, 2, 40))
+    floors = {"min_recall": {0: 0.9, 1: 0.5}}
     for weight in (1.0, 1e21):  # solvers take what is beyond 1e20 for infinite
         weights = np.full(40, weight)
         found = octcore.solve(
-            Dataset.from_arrays(X, y), "path-columns", sample_weight=weights, **asked
+            data, "path-columns", depth=2, constraints=floors, sample_weight=weights, verify=False
         )
         assert found.tree is None
         assert found.bound is None or found.bound < 0.7
