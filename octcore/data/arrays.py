@@ -251,8 +251,9 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
 def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) -> pd.Series:
     texts = [as_text(value) for value in values]
     missing_allowed = MISSING_LEVEL in column.levels
-    known = {spelling(str(v)): str(v) for v in column.levels if v != MISSING_LEVEL}
-    if all(isinstance(v, float) and format_number(v) == text for v, text in known.items()):
+    levels = [str(v) for v in column.levels if v != MISSING_LEVEL]
+    known = {spelling(text): text for text in levels}
+    if [format_number(v) for v in known if isinstance(v, float)] == levels:
         # Numbers as names: in a file 1.0 is 1, and a word is a gap.
         texts = [known.get(spelling(text), text) for text in texts]
         if missing_allowed and missing_marks is MISSING_MARKS:

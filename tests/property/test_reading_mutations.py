@@ -107,6 +107,7 @@ CELL = st.one_of(
 )
 @example(rows=[["0", "0", "0"], ["0", "1", "0"], ["0.0", "0", "0"]], seed=13738)
 @example(rows=[["0", "0", "0"], ["0", "0", "0.0"], ["0", "1", "1"]], seed=19)
+@example(rows=[["0", "0", "-0.0"], ["0", "1", "0"], ["0", "", ":"]], seed=0)
 def test_any_table_gives_a_dataset_or_a_clear_error(rows, seed):
     text = "\n".join(",".join('"' + c.replace('"', '""') + '"' for c in row) for row in rows)
     check(("x,z,y\n" + text).encode("utf-8", "surrogatepass"), random.Random(seed))

@@ -50,6 +50,7 @@ def test_rows_are_needed_and_must_be_the_same_file(
     assert "other content" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_what_a_file_says_was_confirmed_counts_for_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
