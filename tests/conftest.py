@@ -18,6 +18,9 @@ from tests.referee import routing_states as routing_states
 
 _SEARCHES = (*warm_up.lane_sets(2, True), *warm_up.bit_sets(1, 5))
 
+# Three processes read the tests, and those start hundreds: what one compiles, the others find.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 settings.register_profile(
     "quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
