@@ -20,11 +20,7 @@ from octcore.errors import DataError, SettingsError
 from octcore.estimator.named import GENERAL
 from octcore.formulations.base import list_formulations
 
-NARROW = [
-    pytest.param(info, marks=pytest.mark.long if info.key == "mm-svm-oct" else (), id=info.key)
-    for info in list_formulations()
-    if info.key != "cart"
-]
+NARROW = [info for info in list_formulations() if info.key != "cart"]
 
 
 def _named(info: Any, **settings: Any) -> Any:
@@ -355,7 +351,7 @@ def test_editors_know_every_class_with_its_parameters() -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("info", NARROW)
+@pytest.mark.parametrize("info", NARROW, ids=lambda info: info.key)
 def test_importances_are_losses_of_the_objective(info: Any) -> None:
     """The column that decides alone has the whole loss, in every formulation's own units."""
     rng = np.random.default_rng(3)

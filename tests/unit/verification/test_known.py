@@ -104,7 +104,6 @@ def test_what_a_formulation_declares_is_claimed(info: base.FormulationInfo) -> N
     assert info.constraints <= known.constraints
 
 
-@pytest.mark.long
 def test_margot_is_known_with_the_squared_norm_only() -> None:
     run = octcore.solve(ROWS, "margot", depth=1, params={"norm": "l1"}, time_limit=20)
     assert run.verify().statement == "not verified: it cannot judge norm = l1"
