@@ -17,6 +17,7 @@ from importlib import metadata
 from typing import Any
 
 from octcore.errors import OctError
+from octcore.parameters import unknown_name
 
 EXIT_TREE, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 2, 130
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -44,7 +45,23 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argparse that says what is wrong in one sentence, without the usage dump."""
+    """Argparse that says what is wrong in one sentence, without the usage dump.
+
+    Options are written in full: `--target` is not `--target-bins` of a command that has no target.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what a command does not know where its options are at hand, to name near ones."""
+        found, rest = super().parse_known_args(args, namespace)
+        unknown = next((word for word in rest if word[:2] == "--"), None)
+        if unknown is not None:
+            known = (option for option in self._option_string_actions if option[:2] == "--")
+            name, owner = unknown.partition("=")[0], self.prog.removeprefix("octcore ")
+            raise unknown_name("UNKNOWN_OPTION", "option", name, known, owner)
+        return found, rest
 
     def error(self, message: str) -> None:  # type: ignore[override]
         print(f"{self.prog}: {message}; see {self.prog} --help.", file=sys.stderr)

@@ -139,6 +139,14 @@ def test_wrong_input_is_one_sentence_and_exit_2(
 
 
 @pytest.mark.long
+def test_an_option_cut_short_is_refused_with_those_that_are_near(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["verify", "table.csv", "--target", "y"]) == 2  # not --target-bins
+    words = "octcore: verify has no option '--target'; did you mean --target-bins or "
+    assert capsys.readouterr().err.startswith(words)
+
+
 def test_constraints_that_admit_no_tree_exit_3(
     iris: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
