@@ -1232,5 +1232,17 @@ CASES = {
         settings={"sorted": True, "tolerance": 0.041},
         kind="numbers",
     ),
+    "a-majority-rule-of-few-errors": Case(
+        key="oct-h",
+        columns={"f0": (4.0, 10.0, 6.0, 2.0, 8.0, 0.0)},
+        y=(0, 1, 0, 0, 0, 0),
+        depth=2,
+        encoding="scaled",
+        params={"alpha": 0.0, "epsilon": 0.05, "start_seconds": 0.2},
+        constraints={"min_samples_leaf": 3},
+        settings={"warm_start": "none"},
+        weights=(0.0, 0.3620136538314661, 0.011828284782220092, 0.0, 0.002897601499359998, 0.0),
+        kind="line",
+    ),
 }
 """By a name of its subject."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import octcore
+from octcore.data.dataset import Dataset
 from octcore.program import Problem
 from tests.brute import make_problem, random_rows, run, threshold_tree
 from tests.oracle.side_constraint_cases import (
@@ -55,6 +57,20 @@ def test_oct_with_weights():
     outcome, recorder, _ = run(problem, "oct")
     assert outcome.stop_reason == "optimal"
     assert recorder.objective == pytest.approx(brute_force(problem), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("formulation", ["oct", "oct-binary", "bin-oct"])
+def test_the_tolerance_of_solvers_is_small_beside_weights_of_a_millionth(formulation):
+    data = Dataset.from_arrays(np.array([[1, 0], [0, 1], [0, 0], [1, 0]]), [0, 1, 0, 1])
+    params = {"leaf_penalty": 0.0} if formulation == "oct-binary" else {}
+    params |= {"alpha": 0.0} if formulation == "oct" else {}
+    weights = np.array([11e-7, 9e-7, 4e-7, 12e-7])
+    run = octcore.solve(
+        data, formulation, params=params, sample_weight=weights, warm_start="none", verify=False
+    )
+    assert run.status == "optimal"
+    right = run.needed.tree.predict_codes(run.encoding.transform(data.frame)) == data.codes
+    assert weights[right].sum() == pytest.approx(25e-7)  # of 36e-7; the majority has 21e-7
 
 
 def test_rows_cannot_be_spread_below_a_node_without_split():

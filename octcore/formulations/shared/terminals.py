@@ -44,11 +44,13 @@ def weight_tolerance(problem: Problem, price: float = 0.0) -> float:
     """How closely a solver must keep the rows of errors, whose big-M is the weight of all rows.
 
     A label that is integral up to the tolerance may hide that share of all weights: far less than
-    the lightest row, as far as double precision goes, and less than the price of a split.
+    the lightest row, as far as double precision goes, and less than the price of a split.  Solvers
+    prune what gains less than it: it is small beside what the majority rule costs, too.
     """
     lightest = float(problem.weights[problem.weights > 0].min())
     lightest = min(lightest, price or lightest)
-    return float(np.clip(1e-2 * lightest / problem.weights.sum(), 1e-10, 1e-6))
+    least = min(1e-2 * lightest / problem.weights.sum(), 1e-7 * majority_errors(problem))
+    return float(np.clip(least, 1e-10, 1e-6))
 
 
 def all_rows(problem: Problem) -> MergedRows:
