@@ -73,9 +73,10 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None
         Weights of the classes in the accuracy; the same as ``constraints={"class_weight": ...}``.
     missing : {"refuse", "branch"}
-        What a missing value is: refused, or told apart by a branch of its own.  For ``"branch"``, a
-        column of categories has it as a further level; a column of numbers with missing values in
-        training gets a second column, ``NAME is missing``, and counts as its median itself.
+        What a missing value is: refused, as scikit-learn's checks ask also where no split tests the
+        column (``run_.predict`` takes such rows), or told apart by a branch of its own.  For
+        ``"branch"``, a column of categories has it as a further level; one of numbers with missing
+        values in training gets a second column, ``NAME is missing``, and counts as its median.
     kinds : mapping or None
         Kinds of columns by name, as in `octcore.read_csv`.  By default a table with named
         columns and an array are typed as a file would be: two values are binary, other numbers

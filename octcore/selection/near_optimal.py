@@ -87,7 +87,9 @@ class NearOptimalTrees:
     trees, also where they predict alike.  A split tests a column against the middle between two of
     its neighbouring values among all rows; thresholds that part all rows alike, or the other way
     round, count once, by the first of them, in whatever column, those of a required root before
-    others (`same_columns` names columns of which all do).  Penalty and tolerance are read as
+    others (`same_columns` names columns of which all do).  Such a split tests that column alone, in
+    `features`, `roots` and `restrict` too; with the column among ``forbidden_features`` of the
+    search, it counts for the others.  Penalty and tolerance are read as
     `octcore.parameters.as_fraction` says and compared as fractions: a tree exactly on the border is
     in.
 
@@ -146,13 +148,24 @@ class NearOptimalTrees:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """How settings were read, if not as written, and whether trees lie next to the border."""
+        """How settings were read, if not as written, what else counts, and trees at the border."""
         read = {"price of a leaf": self._instance.penalty, "tolerance": self._asked.margin}
         found = [
             f"the {what} is {fraction_in_words(share)}"
             for what, cost in read.items()
             if 10**DECIMALS % (share := self._in_rows(cost)).denominator
         ]
+        known, groups = self._instance.thresholds, self.encoding.groups
+        place, rank = np.nonzero(known.alike >= 0)
+        stand = known.column[known.alike[place, rank]]
+        if (
+            self.same_columns
+            or (groups[self._instance.table.original[place]] != groups[stand]).any()
+        ):
+            found.append(
+                "a split that several features make alike counts for the first of them; to count "
+                "it for the others, forbid that one in the search"
+            )
         inside, outside = self._query.near_border
         if inside or outside:
             found.append(
@@ -332,7 +345,8 @@ class NearOptimalTrees:
         Parameters
         ----------
         with_features, without_features : sequence of str
-            Raw features that every tree must test, and that none may.
+            Raw features that every tree must test, and that none may.  A split that other features
+            could make as well tests the first of them alone, see above.
         tolerance : float or None
             Distance from the optimum, at most that of this set.
         gain : bool

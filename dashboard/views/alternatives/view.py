@@ -161,10 +161,10 @@ def _none(
             proven = "proven" if run.is_proven else "not proven"
             best = f"The best tree {words} is {below} below the optimum ({proven}"
             st.markdown(f"**{text.markdown(best, 300)}).**")
-            if record.same_columns and loss <= record.tolerance + ROUNDING:
+            if loss <= record.tolerance + ROUNDING:
                 st.caption(
-                    "It asks a column that parts the rows like one that must not be used; the "
-                    "count takes both for one."
+                    "It parts the rows like a tree with a column that must not be used; the count "
+                    "takes both for one."
                 )
             claim = f"no tree {words} has a higher objective than {text.fixed(run.objective)}"
             proofs.file(view.id, run, text.markdown(claim, 300))
