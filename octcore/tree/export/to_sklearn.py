@@ -45,9 +45,18 @@ def to_sklearn(
     `X`, shape ``(n_samples, n_features)``, are encoded rows for the counts that scikit-learn shows.
     Given the same rows as `raw`, in raw columns of numbers in the order of
     ``encoding.raw_features``, the classifier takes raw rows instead of encoded ones.
-    `SettingsError` if a split is oblique or, for raw rows, no threshold on a column of numbers.
+    `SettingsError` if a split is oblique or, for raw rows, no threshold on a column of numbers, or
+    a number is beyond single precision.
     """
     rows = X if raw is None else np.asarray(raw, dtype=float)
+    beyond = (np.abs(rows) > np.finfo(np.float32).max).any(axis=0)
+    if beyond.any():
+        names = encoding.names if raw is None else encoding.raw_features
+        raise SettingsError(
+            "TOO_LARGE_NUMBER",
+            f"Column {names[beyond.argmax()]!r} holds numbers beyond 3.4e38, which scikit-learn's "
+            "trees do not take; fit on a smaller unit of the column.",
+        )
     tests = {
         node: _repaired(_test(tree, encoding, node, raw is not None), rows[here])
         for node, here in tree.node_rows(X).items()

@@ -45,6 +45,16 @@ def test_predictions_and_plots(table: Dataset, in_raw_units: bool) -> None:
     assert model.decision_path(rows).shape == (80, 7)
 
 
+def test_numbers_beyond_single_precision_are_refused_in_words() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 1e39]})
+    table = Dataset.from_arrays(frame, [0, 1, 1])
+    encoding = fit_encoding("raw", table)
+    X = encoding.transform(table.frame)
+    tree = Tree({1: Split.on_feature(0, 1.5)}, {2: 0, 3: 1}, 2, 2)
+    with pytest.raises(SettingsError, match="'b' holds numbers beyond"):
+        to_sklearn(tree, encoding, X, table.codes)
+
+
 @pytest.mark.long
 def test_plot_tree_draws_it(table: Dataset) -> None:
     pytest.importorskip("matplotlib", reason="plot_tree needs matplotlib, which we do not")
