@@ -537,7 +537,7 @@ def near_optimal(
         raise SettingsError(
             "NOT_ON_THIS_SCALE",
             "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
-            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w.",
+            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w, for rows of weight n.",
             "split_weight",
         )
     settings = check_settings(

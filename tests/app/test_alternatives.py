@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.what_if.questions import Conditions, best_settings
+from dashboard.views.what_if.questions import Conditions, best_settings, search_settings
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.selection.near_optimal import near_optimal
@@ -46,6 +47,16 @@ def test_trees_with_a_larger_fairness_gap_are_filtered_out() -> None:
     left, widest = app.text[0].value.split()
     assert 0 < int(left) < int(everything)
     assert float(widest) <= limit / 100
+
+
+def test_trees_are_counted_at_the_price_of_the_run_beside_class_weights() -> None:
+    data, paid = load_sample("monks-1"), {"params": {"split_weight": 0.8}}
+    weighted = {"class_weight": {data.classes[0]: 0.1, data.classes[1]: 0.3}}
+    run = solve(data, "path-search", depth=2, constraints=weighted, **paid)
+    search = search_settings(run, data, 0.01)
+    total = float((np.array([0.1, 0.3])[data.codes]).sum())
+    optimum = near_optimal(data, **search).optimum
+    assert 0.2 * total * optimum + 0.8 == pytest.approx(run.objective)  # the paper's objective
 
 
 def _rows() -> None:

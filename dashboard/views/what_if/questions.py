@@ -18,9 +18,10 @@ from octcore.plotting import text
 from octcore.plotting.difference import condition_words
 from octcore.program import Capability
 from octcore.selection.near_optimal import FORMULATION, run_of_tree
-from octcore.solving.prepare import prepare
+from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import Run
-from octcore.solving.settings import Asked, check_settings
+from octcore.solving.settings import Asked, check_settings, class_weights
+from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Tree
 
 MOST_DEPTH = 5  # deeper runs are asked about at this depth, and told so
@@ -212,8 +213,10 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
     settings = base_settings(run, data)
     asked = Asked.of(settings)
     penalty = float(asked.params.get("leaf_penalty", 0.01))
-    if weight := asked.params.get("split_weight"):  # the paper's, in rows
-        penalty = float(weight) / (run.n_train * (1 - float(weight)))
+    if weight := asked.params.get("split_weight"):  # the paper's, in weights of rows
+        train, *_ = split_rows(data, asked.test_size, asked.seed)
+        rows = class_weights(Constraints.parse(run.constraints), train.codes, train.classes)
+        penalty = float(weight) / (float(rows.sum()) * (1 - float(weight)))
     return {
         **settings,
         "params": {"leaf_penalty": penalty},
