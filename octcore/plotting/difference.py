@@ -79,6 +79,7 @@ class Price:
     """Where the objectives differ: whether each tree is optimal for its own; None where they are
     the same."""
     of_costs: bool = False  # whether answers have costs
+    of_rows: bool = False  # whether objectives count rows, against a weight of the splits
 
     @property
     def accuracy(self) -> float:
@@ -107,7 +108,8 @@ def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | 
     leaves, own = after.tree.n_leaves - before.tree.n_leaves, None
     if not same_objective:
         low, high, own = None, None, before.is_optimal and after.is_optimal
-    return Price(shares[0], shares[1], leaves, low, high, own, of_costs)
+    of_rows = before.params.get("split_weight") is not None
+    return Price(shares[0], shares[1], leaves, low, high, own, of_costs, of_rows)
 
 
 def price_words(price: Price, change: str) -> str:
@@ -147,8 +149,8 @@ def _proof_words(price: Price) -> str:
         return "Both trees are proven optimal."
     if price.high is None:
         return "This is not proven: the tree to compare with has an open gap."
-    # Rounded away from what they bound: tenths of a point, or four digits of a cost.
-    unit, steps = (" points", 1000) if not price.of_costs else ("", 10_000)
+    # Rounded away from what they bound: tenths of a point, or four digits of another unit.
+    unit, steps = (" points", 1000) if not (price.of_costs or price.of_rows) else ("", 10_000)
     low, high = (price.low or 0.0) * steps, price.high * steps
     low, high = math.floor(low + ROUNDING), math.ceil(high - ROUNDING)
     shown = [f"{end * 100 / steps:.1f}" if unit else f"{end / steps:g}" for end in (low, high)]

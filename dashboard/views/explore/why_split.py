@@ -91,7 +91,8 @@ def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str
     """What the best other column costs at a node, and the rows that decide between the two."""
     assert run.objective is not None
     assert other.value is not None
-    loss = 100 * (run.objective - other.value)
+    by_rows = run.params.get("split_weight") is not None
+    loss = (1 if by_rows else 100) * (run.objective - other.value)
     split = first_split_words(other.tree, run.encoding) or other.column
     if not other.is_exact or other.tree is None:
         yield f"The best other column is not known: of {split} the time gave but a bound."
@@ -102,6 +103,7 @@ def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str
     its = other.tree.predict_codes(X[rows]) == y[rows]
     leaves = other.tree.n_leaves - len(np.unique(run.tree.apply(X[rows])))
     unit = "points of mean cost and leaves" if run.asked.has_task else "points"
+    unit = "of the objective" if by_rows else unit
     price = f"costs {loss:.2g} {unit}" if loss > NOTICED else "is as good"
     instead = "" if its.sum() == mine.sum() else f" instead of {int(mine.sum()):,}"
     if loss < -NOTICED:

@@ -45,7 +45,7 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """
     asked, params = run.asked, run.params
     kept = {"leaf_penalty": params["leaf_penalty"] or 0.0} if "leaf_penalty" in params else {}
-    if params.get("split_weight"):
+    if params.get("split_weight") is not None:
         kept = {"split_weight": params["split_weight"]}
     has_all = data.n_samples == run.n_train + run.n_test
     return {
@@ -213,7 +213,8 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
     settings = base_settings(run, data)
     asked = Asked.of(settings)
     penalty = float(asked.params.get("leaf_penalty", 0.01))
-    if weight := asked.params.get("split_weight"):  # the paper's, in weights of rows
+    weight = asked.params.get("split_weight")
+    if weight is not None:  # the paper's, in weights of rows
         train, *_ = split_rows(data, asked.test_size, asked.seed)
         rows = class_weights(Constraints.parse(run.constraints), train.codes, train.classes)
         penalty = float(weight) / (float(rows.sum()) * (1 - float(weight)))

@@ -58,6 +58,11 @@ def test_an_open_gap_is_said(base):
     assert "not proven" in words
     assert "at most 4.0 points" in words
     assert "at least 1.0" in words
+    counted = {**base.settings, "params": {"split_weight": 0.0}}  # objectives of rows
+    counted = replace(base, settings=counted, objective=135.0)
+    counts = price_data(counted, replace(after, objective=132.0, bound=133.0))
+    words = price_words(counts, "Using at most 1 feature")
+    assert "at most 3. It is at least 2 in any case." in words
     unknown = price_data(replace(base, status="feasible"), after)
     assert not unknown.is_proven
     assert "open gap" in price_words(unknown, "X")

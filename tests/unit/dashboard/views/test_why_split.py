@@ -42,6 +42,13 @@ def test_the_price_of_the_best_other_column_is_what_a_tree_with_it_loses(node: i
         assert all(str(line) in decide[0] for line in lines[: why_split.MOST_LINES])
 
 
+def test_a_price_in_an_objective_that_counts_rows_is_none_in_points() -> None:
+    run = solve(load_sample("iris"), depth=2, params={"split_weight": 0.5}).needed
+    value = next(v for v in run.values() if v.column == "sepal width (cm)")
+    lost = run.objective - value.value
+    assert f"costs {lost:.2g} of the objective: " in next(why_split.price_words(run, 1, value))
+
+
 def test_a_question_about_a_level_is_asked_positively() -> None:
     run = solve(load_sample("tic-tac-toe"), depth=1).needed
     words = [first_split_words(value.tree, run.encoding) for value in run.values(node=1)]
