@@ -19,6 +19,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, curve, framed, mark, ruler
 from octcore.plotting.palette import Palette
+from octcore.solving.run import Run
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words
 
@@ -86,23 +87,29 @@ def _words_of(split: Split, encoding: Encoding) -> str:
     return text.words(split_words(split, encoding, digits=5, max_name=28).test)
 
 
+def measure_of(run: Run) -> str:
+    """What the values of a run's columns are."""
+    if run.params.get("split_weight") is not None:
+        return "correct rows less splits, weighted"
+    return f"{'1 - mean cost' if run.asked.has_task else 'accuracy'} less the price of leaves"
+
+
 def root_values_figure(
     record: tuple[RootValue, ...],
     palette: Palette,
     chosen: str | None = None,
     place: str = "the root",
-    has_costs: bool = False,
+    measure: str = "accuracy less the price of leaves",
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one.
 
     `chosen`: feature that the current tree tests at the place.
-    `has_costs`: whether values are 1 minus the mean cost instead of the accuracy.
+    `measure`: what values are, see `measure_of`.
     """
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)
-    measure = "1 - mean cost" if has_costs else "accuracy"
     which = f" (the best {len(shown)} of {len(record)})" if len(record) > len(shown) else ""
-    words = f"{measure} less the price of leaves,<br>best with this feature at {place}{which}"
+    words = f"{measure},<br>best with this feature at {place}{which}"
     figure = framed(palette, 105 + 30 * len(shown), False, words, {"showgrid": False})
     best = max((entry.value for entry in shown), default=0.0)
     room = max(best - min((entry.value for entry in shown), default=best), 0.02)

@@ -22,7 +22,12 @@ from octcore.encoding.base import Encoding
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.plotting.row_path import value_text
-from octcore.plotting.thresholds import first_split_words, node_values_data, root_values_figure
+from octcore.plotting.thresholds import (
+    first_split_words,
+    measure_of,
+    node_values_data,
+    root_values_figure,
+)
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import ordered_columns, own_column, sides
 from octcore.tree import metrics
@@ -67,7 +72,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     if len(record) > 1:
         place = "the root" if node == 1 else f"node {node}"
         chart.show(
-            root_values_figure(record, session.palette(), own, place, run.asked.has_task),
+            root_values_figure(record, session.palette(), own, place, measure_of(run)),
             key=session.widget_key("node_values", run_id, node),
             alt=f"Best objective by feature at {place}; the best is {record[0].feature}",
         )

@@ -27,6 +27,7 @@ from octcore.plotting.row_path import used_columns
 from octcore.plotting.thresholds import (
     MOST_FEATURES,
     RootValue,
+    measure_of,
     root_values_data,
     root_values_figure,
 )
@@ -167,7 +168,7 @@ def _root_values(reference: JobView, run: SolvedRun, values: tuple[RootValue, ..
         chosen = run.encoding.columns[root.features[0]].raw
     best = values[0]
     chart.show(
-        root_values_figure(values, session.palette(), chosen, has_costs=run.asked.has_task),
+        root_values_figure(values, session.palette(), chosen, measure=measure_of(run)),
         key=session.widget_key("root_values", reference.id),
         alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
     )

@@ -23,7 +23,7 @@ from octcore.plotting.difference import (
     price_words,
 )
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.thresholds import root_values_data, root_values_figure
+from octcore.plotting.thresholds import measure_of, root_values_data, root_values_figure
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 
@@ -137,7 +137,8 @@ def test_root_values_are_the_best_over_the_columns(base):
     assert list(dots.y)[-1] == "petal width (cm)"
     assert figure.layout.xaxis.title.text.startswith("accuracy less the price of leaves")
     assert "best with this feature at the root" in figure.layout.xaxis.title.text
-    figure = root_values_figure(record, LIGHT, has_costs=True)
+    paid = replace(base, settings={**base.settings, "refer": 0.1})
+    figure = root_values_figure(record, LIGHT, measure=measure_of(paid))
     assert figure.layout.xaxis.title.text.startswith("1 - mean cost less the price of leaves")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.views.explore import why_split
 from octcore.data.samples import load_sample
-from octcore.plotting.thresholds import first_split_words
+from octcore.plotting.thresholds import first_split_words, measure_of
 from octcore.solving.solve import solve
 
 
@@ -47,6 +47,7 @@ def test_a_price_in_an_objective_that_counts_rows_is_none_in_points() -> None:
     value = next(v for v in run.values() if v.column == "sepal width (cm)")
     lost = run.objective - value.value
     assert f"costs {lost:.2g} of the objective: " in next(why_split.price_words(run, 1, value))
+    assert "accuracy" not in measure_of(run)
 
 
 def test_a_question_about_a_level_is_asked_positively() -> None:
