@@ -1,5 +1,6 @@
 """From a `RawTable` and the user's choices to a `Dataset`."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -23,8 +24,8 @@ from octcore.data.findings import (
     raise_if_unusable,
     warning,
 )
-from octcore.data.numbers import has_decimal_commas, slashed_order
-from octcore.data.preparing import look_alikes
+from octcore.data.numbers import decimal_mark, detect_date, slashed_order
+from octcore.data.preparing import dates_of, look_alikes
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.target import Target, read_target
 from octcore.data.typed import TypedColumn, default_kind, finish_column, split_kind, type_column
@@ -117,8 +118,7 @@ class _Assembly:
     def typed_columns(self) -> list[TypedColumn]:
         """Type every feature column and leave out those that hold nothing to split on."""
         kept: list[TypedColumn] = []
-        kinds, delimiter = self.chosen.kinds, self.table.delimiter
-        has_commas = any(has_decimal_commas(raw.values) for raw in self.table.columns)
+        kinds, mark = self.chosen.kinds, decimal_mark(raw.values for raw in self.table.columns)
         for raw in self.table.columns:
             name = raw.name
             if name == self.chosen.target:
@@ -127,7 +127,7 @@ class _Assembly:
                 self.columns_dropped.append((name, "USER"))
                 continue
             wanted = split_kind(kinds[name], name)[0] if name in kinds else None
-            column = type_column(raw, delimiter, self.table.lines, wanted, has_commas)
+            column = type_column(raw, self.table, wanted, mark)
             if column.is_date and name in kinds:
                 how = slashed_order(raw.values, column.number_format)
                 words = f"is read as days since {column.number_format.split(':')[1]}{how}."
@@ -135,6 +135,9 @@ class _Assembly:
             self.findings += column.findings
             if column.numbers is None:
                 self.say_look_alikes(raw)
+                if wanted is None and detect_date(dates_of(raw)):
+                    words = f"may hold dates ({quote(dates_of(raw)[0])}); choose date if it does."
+                    self.findings.append(of_column(name, "MAY_BE_DATES", words, "info"))
             if self.is_left_out(name, self.reason_to_leave_out(column)):
                 continue
             kept.append(column)
@@ -172,8 +175,8 @@ class _Assembly:
         n_values, n_rows = int((~column.missing).sum()), int((~column.missing_rows()).sum())
         if column.numbers is None:
             return check_ids(name, "text", n_values, n_rows)
-        words = name.lower().replace("-", "_").replace(" ", "_").split("_")
-        ends, numbers = {words[0], words[-1]}, column.numbers[~column.missing]
+        words = re.split("[-_ ]|(?<=[a-z])(?=[A-Z])", name)  # patient_id, PatientID
+        ends, numbers = {words[0].lower(), words[-1].lower()}, column.numbers[~column.missing]
         is_named_id = ends & _ID_NAMES or (ends & _COUNTED_NAMES and n_values == n_rows)
         if is_named_id and (numbers == np.round(numbers)).all():
             return check_ids(name, "whole number", n_values, n_rows)

@@ -10,7 +10,15 @@ import numpy as np
 from octcore.data.findings import Finding, count, info, listing, quote, refused, warning
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import TITLES, data_like
-from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, has_control, is_spaced, normal
+from octcore.data.text import (
+    LOOKS_MISSING,
+    clean_text,
+    fresh_name,
+    has_control,
+    is_rewritten,
+    is_spaced,
+    normal,
+)
 from octcore.errors import SettingsError
 
 Fields = Sequence[Sequence[str]]  # those of several lines
@@ -38,13 +46,15 @@ def find_lines(
     rows: Fields, lines: Sequence[int], wanted: WantedLines, findings: list[Finding]
 ) -> tuple[int, int]:
     """Positions of the header and of the first row; what is left out around them is said."""
-    at = _place(wanted.header, lines, "header") if wanted.header else _header_at(rows, wanted.names)
+    at = _header_at(rows, wanted.names)
+    if wanted.header is not None:
+        at = _place(wanted.header, lines, "header")
     if at:
         message = (
             f"{count(at, 'line')} above the header left out ({quote(' '.join(rows[0]).strip())})."
         )
         findings.append(warning("TITLE_LINES", message, line=lines[0]))
-    if wanted.first_row:
+    if wanted.first_row is not None:
         first = _place(wanted.first_row, lines, "first_row")
     else:
         first = at + 2 if _are_units(rows[at + 1 : at + LOOKED_AT]) else at + 1
@@ -57,7 +67,7 @@ def find_lines(
         )
     if at + 1 < first:
         many, what = count(first - at - 1, "line"), quote(" ".join(_filled(rows[at + 1])))
-        if not wanted.first_row:
+        if wanted.first_row is None:
             message = f"Line {lines[at + 1]} below the header holds units ({what}); it is left out."
         else:
             message = f"{many} below the header left out ({what})."
@@ -67,7 +77,7 @@ def find_lines(
         message = f"The file has a header of {width} and no rows below it."
         raise refused("NO_ROWS", message, lines[at])
     _refuse_prose([rows[at], *rows[first:]], lines[at])
-    if not wanted.header and _is_row(rows[at], rows[first : first + LOOKED_AT]):
+    if wanted.header is None and _is_row(rows[at], rows[first : first + LOOKED_AT]):
         message = (
             f"The first line looks like data rather than names ({listing(rows[at], 3)}); if "
             "so, add a line with column names above it."
@@ -184,6 +194,10 @@ def _changes(header: Sequence[str], cleaned: Sequence[str], line: int) -> Iterat
     if any(has_control(" ".join(field.split())) for field in header):
         message = "A column name holds control characters; they are written out, as in \\x07."
         yield warning("CONTROL_CHARS", message, line=line)
+    for field, name in zip(header, cleaned, strict=True):
+        if is_rewritten(field):
+            words = f"Column {quote(field)} is called {quote(name)} here."
+            yield warning("REWRITTEN", words, line, name)
     changed = [name for field, name in zip(header, cleaned, strict=True) if is_spaced(field)]
     if changed:
         yield warning(

@@ -4,8 +4,9 @@ A column's way of writing is a *number format*, a short text kept with the colum
 are read in the same way:
 
 ``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``accounting`` ((12.5) and
-12.5- are below zero), ``dressed`` (with a sign or unit), ``dressed-comma`` (and points that mark
-thousands), ``date:YYYY-MM-DD:dmy`` (days since that date; the last part is the order of 3/4/2026).
+12.5- are below zero), ``dressed`` (with a sign or unit), ``accounting-comma``, ``dressed-comma``
+(and points that mark thousands), ``date:YYYY-MM-DD:dmy`` (days since that date; the last part is
+the order of 3/4/2026).
 
 A column that is a part of the dates of another one has ``year:dmy:COLUMN``, ``month:dmy:COLUMN``
 or ``weekday:dmy:COLUMN``.
@@ -31,19 +32,24 @@ PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
 _POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"
 _COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS})", re.ASCII)
-_SURE_COMMA = re.compile(r"[+-]?\d+,(?:\d{1,2}|\d{4,})", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
-_SPACES = "[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+"
+_SPACES = "[1-9]\\d{0,2}(?:[ '’\u00a0\u2009\u202f]\\d{3})+"
 _SPACED = re.compile(rf"[+-]?(?:{_SPACES}|\d+(?=,))(?:[.,]\d+)?", re.ASCII)
-_BOOKED = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?=\.)|\d+)(?:\.\d+)?"
+_BOOKED, _BOOKED_COMMA = (
+    rf"(?:[1-9]\d{{0,2}}(?:{mark}\d{{3}})+|\d+)(?:{point}\d+)?"
+    for mark, point in ((",", r"\."), (r"\.", ","))
+)
 MARKED = {
     "decimal-comma": (_COMMA, "."),
     "thousands-comma": (_THOUSANDS, ","),
-    "thousands-space": (_SPACED, " '’\u00a0\u202f"),
+    "thousands-space": (_SPACED, " '’\u00a0\u2009\u202f"),
     "dressed-comma": (_COMMA, "."),
     "accounting": (re.compile(rf"\({_BOOKED}\)|{_BOOKED}-?", re.ASCII), ",()-"),
-}
+    "accounting-comma": (
+        re.compile(rf"\({_BOOKED_COMMA}\)|{_BOOKED_COMMA}-?", re.ASCII), ".()-",
+    ),
+}  # fmt: skip
 """What a marked number of a format looks like, and the marks that go before a comma is a point."""
 _SIGN = r"[$€£¥₹%‰°]"
 _MONEY = r"[A-Z]{3}|kr|Kč|zł|Rs\.?|[A-Z]{1,2}\$"
@@ -56,9 +62,10 @@ DRESSED = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>{_SIGN}|{_MONEY})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
     rf"\s?(?P<after>{_SIGN}|{_UNIT})?"
 )
+_BRACKETS = re.compile(r"^(\D*)\(([^()]*)\)$")
 _DATE = re.compile(
-    r"(?:\d{4}([-/])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d\d(?<!-\d\d)))"
-    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"
+    r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d\d(?<!-\d\d)))"
+    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d| ?[AaPp][Mm])?)?"
 )
 """Year first or last, of 26-03-04 nobody knows; a time of the day does not count."""
 _VERSION = re.compile(r"(?:[1-9]|1[0-2])\.[1-9]\d?\.[1-9]\d")
@@ -127,14 +134,29 @@ def points_are_marks(texts: Sequence[str], has_commas: bool = False) -> bool:
     )
 
 
-def has_decimal_commas(texts: Sequence[str]) -> bool:
-    """Whether most of the first of some texts are numbers with a comma that marks no thousands."""
-    some = texts[:LOOKED_AT]
-    return 2 * sum(bool(_SURE_COMMA.fullmatch(text)) for text in some) > len(some)
+def decimal_mark(columns: Iterable[Sequence[str]]) -> str:
+    """The comma or point that marks decimals, and surely no thousands, in most texts of a column.
+
+    Of those looked at; the comma if columns differ, the empty text if no column tells.
+    """
+    some = [texts[:LOOKED_AT] for texts in columns]
+    for mark in ",.":
+        shape = re.compile(rf"[+-]?\d+[{mark}](?:\d{{1,2}}|\d{{4,}})", re.ASCII)
+        if any(2 * sum(bool(shape.fullmatch(text)) for text in own) > len(own) for own in some):
+            return mark
+    return ""
+
+
+def _dress(text: str) -> re.Match[str] | None:
+    """Sign, unit and number of a text; accounts write ($12) or $(12) for -$12."""
+    match = DRESSED.fullmatch(_BRACKETS.sub(r"-\1\2", text))
+    if match is None or ("(" in text and not (match["before"] or match["after"])):
+        return None  # (12) alone may number things
+    return match
 
 
 def _undress(text: str, number_format: str) -> str:
-    match = DRESSED.fullmatch(text)
+    match = _dress(text)
     if match is None or not match["number"]:
         return "nan"
     number, is_usual = match["number"], number_format == "dressed"
@@ -192,7 +214,7 @@ def refuse_rounded(
 def _dressed_format(texts: Sequence[str], delimiter: str, has_commas: bool) -> str | None:
     """The one of two formats in which half of the texts at least have the same sign or unit."""
     plain = [text for text in texts if PLAIN.fullmatch(text)]
-    found = [DRESSED.fullmatch(text) for text in texts if not PLAIN.fullmatch(text)]
+    found = [_dress(text) for text in texts if not PLAIN.fullmatch(text)]
     bare = [match["number"] for match in found if match and match["number"]]
     same = {(match["before"] or "", match["after"] or "") for match in found if match}
     if len(bare) < max(len(found), len(plain)) or len(same) != 1:
@@ -217,7 +239,9 @@ def detect_format(texts: Sequence[str], delimiter: str, has_commas: bool = False
         return "thousands-comma"
     # (1), (2), (3) number things: some must be above zero.
     has_above = not all(text[0] == "(" or text[-1] == "-" for text in texts)
-    for number_format in ("decimal-comma", "thousands-space", *["accounting"] * has_above):
+    commas = has_commas or (delimiter != "," and any("," in text for text in odd))
+    booked = ("accounting-comma", "accounting")[:: 1 if commas else -1] if has_above else ()
+    for number_format in ("decimal-comma", "thousands-space", *booked):
         if all(MARKED[number_format][0].fullmatch(text) for text in odd):
             return number_format
     return _dressed_format(texts, delimiter, has_commas) or detect_date(texts, are_meant=False)

@@ -55,9 +55,12 @@ def prepare_table(
     `na_values`: texts that mean a gap, by column, numbers in every spelling; `merge`: columns whose
     look-alikes are one value; `dates`: columns that are replaced by the parts of their dates.
     """
-    taken = {column.name: column for column in table.columns}
+    taken, said = {column.name: column for column in table.columns}, list[Finding]()
     for name, texts in na_values.items():
-        gaps = set(map(spelling, texts))
+        gaps, known = set(map(spelling, texts)), set(map(spelling, taken[name].values))
+        if unknown := [text for text in texts if spelling(text) not in known]:
+            words = f"has no {listing(unknown)}, which was to mean that a value is missing."
+            said.append(of_column(name, "NO_SUCH_VALUE", words))
         taken[name] = taken[name].taken({v: "" for v in taken[name].values if spelling(v) in gaps})
     for name in merge:
         groups = look_alikes(taken[name])
@@ -67,17 +70,18 @@ def prepare_table(
         for column in taken.values()
         for part in (_parts(column, table.names) if column.name in dates else [column])
     ]
-    said = [_as_parts(taken[name]) for name in table.names if name in dates]
+    said += [_as_parts(taken[name]) for name in table.names if name in dates]
     return replace(table, columns=tuple(columns), findings=(*table.findings, *said))
 
 
-def _dates_of(column: RawColumn) -> list[str]:
+def dates_of(column: RawColumn) -> list[str]:
+    """Texts of a column that are dates if it holds dates; words among them are gaps."""
     return [v for v in column.values if v not in MISSING_MARKS and any(map(str.isdigit, v))]
 
 
 def _parts(column: RawColumn, names: Collection[str]) -> Iterator[RawColumn]:
     """Year, month and weekday of dates, as columns of texts."""
-    dates = _dates_of(column)
+    dates = dates_of(column)
     found = detect_date(dates)
     if found is None:
         bad = next((text for text in dates if detect_date([text]) is None), "no date")
@@ -91,7 +95,7 @@ def _parts(column: RawColumn, names: Collection[str]) -> Iterator[RawColumn]:
 
 
 def _as_parts(column: RawColumn) -> Finding:
-    dates = _dates_of(column)
+    dates = dates_of(column)
     how = slashed_order(dates, detect_date(dates) or "")
     words = f"is read as year, month and weekday{how}."
     return of_column(column.name, "DATE_PARTS", words, "info")

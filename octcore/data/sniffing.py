@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from octcore.data.findings import Finding, count, refused, warning
+from octcore.data.findings import Finding, UnusableTableError, count, refused, warning
 from octcore.data.numbers import PLAIN
 
 MAX_BYTES = 200_000_000  # largest file that is read; the app's own upload limit is lower
@@ -44,7 +44,8 @@ _SIGNATURES: dict[str, tuple[bytes, ...]] = {
 }  # fmt: skip
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 _MARKUP = re.compile(
-    rb"\s*(?:<!doctype|<html|<head\b|<body\b|<\?xml|<svg\b|<!--|<\?php|<soap)", re.IGNORECASE
+    rb"\s*(?:<!doctype|<html|<head\b|<body\b|<table\b|<\?xml|<svg\b|<!--|<\?php|<soap)",
+    re.IGNORECASE,
 )
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -69,12 +70,13 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
         raise refused("EMPTY_FILE", "The file is empty; choose a CSV file with a header and rows.")
     kind = _foreign_kind(data)
     if kind is not None:
-        message = f"This is {kind}, not a CSV file; save the table as CSV (text with separators)"
-        raise refused("NOT_CSV", f"{message} first.")
+        raise _not_csv(kind)
     mark, encoding = next((m for m in _MARKS if data.startswith(m[0])), (b"", "utf-8"))
     share = 0.0 if mark else data.count(0) / len(data)
     if share > 0.2:
         name = "UTF-32" if share > 0.6 else "UTF-16"
+        if not any(_is_text(data[:4096], f"{name}-{order}") for order in ("LE", "BE")):
+            raise _not_csv("a binary file")
         message = f"The file looks like {name} without a byte order mark; save it as UTF-8."
         raise refused("ENCODING", message)
     is_wide = encoding.startswith(("utf-16", "utf-32"))
@@ -92,6 +94,17 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
         message = f"The file is {encoding.upper()}, not UTF-8; it was converted while reading."
         findings.append(warning("ENCODING", message))
     return _without_nul(text), encoding
+
+
+def _not_csv(kind: str) -> UnusableTableError:
+    message = f"This is {kind}, not a CSV file; save the table as CSV (text with separators) first."
+    return refused("NOT_CSV", message)
+
+
+def _is_text(head: bytes, encoding: str) -> bool:
+    """Say whether hardly a character is none, or a control character, in an encoding."""
+    text = head.decode(encoding, errors="replace")
+    return sum(c.isprintable() or c.isspace() for c in text) > 0.98 * len(text)
 
 
 def _without_nul(text: str) -> str:

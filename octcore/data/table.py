@@ -26,7 +26,7 @@ from octcore.data.findings import (
 from octcore.data.heading import HEAD, WantedLines, clean_headers, find_lines
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
-from octcore.data.text import clean_text, has_control, is_spaced
+from octcore.data.text import clean_text, has_control, is_rewritten, is_spaced
 
 MAX_FIELD = 100_000  # longest field, in characters; Python's own parser gives up at 131,072
 MAX_CELLS = 20_000_000  # most cells of a table
@@ -237,6 +237,8 @@ def _fit_rows(
                 hint = "every row does: is a name missing in the header?"
             if width == 1:
                 hint = "remove title lines above the header."
+            if any(field.startswith(" ") and field.lstrip()[:1] == '"' for field in body[index]):
+                hint = 'take out the spaces between a separator and a quote (").'
             fields = count(len(body[index]), "field")
             message = f"Line {lines[index]} has {fields}, the header has {width}; {hint}"
             raise refused("RAGGED", message, lines[index])
@@ -268,13 +270,17 @@ def _columns(
         _refuse_long(raw, lambda code, codes=codes: lines[int(np.argmax(codes == code))])
         cleaned = _clean_all(raw)
         if cleaned is not raw:
-            if any(
-                is_spaced(a) and not PLAIN.fullmatch(b) for a, b in zip(raw, cleaned, strict=True)
-            ):
+            pairs = [*zip(raw, cleaned, strict=True)]
+            if any(is_spaced(a) and not PLAIN.fullmatch(b) for a, b in pairs):
                 trimmed.append(name)
             if any(has_control(" ".join(value.split())) for value in raw):
                 words = "holds control characters; they are written out, as in \\x07."
                 findings.append(of_column(name, "CONTROL_CHARS", words))
+            if read := next(((a, b) for a, b in pairs if is_rewritten(a)), None):
+                words = "has {} in the file, which is read as {}, and others like it.".format(
+                    *map(quote, read)
+                )
+                findings.append(of_column(name, "REWRITTEN", words))
             merged, values = pd.factorize(np.array(cleaned, dtype=object))
             codes, cleaned = merged[codes], values.tolist()
         columns.append(RawColumn(name, codes.astype(np.int64), tuple(cleaned)))

@@ -24,6 +24,7 @@ from octcore.data.numbers import (
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
+from octcore.data.typed import type_column
 from octcore.errors import DataError, SettingsError
 
 MOST_CLASSES = 20
@@ -207,18 +208,20 @@ def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
         )
         raise SettingsError("OUT_OF_RANGE", message, "target_bins")
     column = table.column(target)
-    present = _present(column)
-    read = _in_any_format(present, table.delimiter) if present else None
-    if read is None:
-        message = f"The target {quote(target)} is not a column of numbers, so it cannot be binned."
+    typed = type_column(column, table, "numeric")
+    numbers = typed.numbers
+    if numbers is None or typed.is_date or np.isnan(numbers).all():
+        why = "is not a column of numbers"
+        if typed.too_long:
+            why = f"has {quote(typed.too_long)}, too long to be told from its neighbours"
+        message = f"The target {quote(target)} {why}, so it cannot be binned."
         raise DataError("NOT_NUMERIC", message, column=target)
-    known = dict(zip(present, read, strict=True))
-    numbers = np.array([known.get(value, np.nan) for value in column.values])
     rows = np.sort(numbers[column.codes])
     cuts = _cuts(rows[~np.isnan(rows)], bins)
     labels = ["" if np.isnan(v) else _label(int(np.sum(v > cuts)), cuts) for v in numbers]
     cut = replace(column.taken(dict(zip(column.values, labels, strict=True))), aliases=())
-    return replace(table, columns=tuple(cut if c is column else c for c in table.columns))
+    columns = tuple(cut if c is column else c for c in table.columns)
+    return replace(table, columns=columns, findings=(*table.findings, *typed.findings))
 
 
 def _cuts(ordered: npt.NDArray[np.float64], bins: int) -> npt.NDArray[np.float64]:

@@ -12,13 +12,15 @@ from octcore.errors import DataError
 MISSING_MARKS = frozenset({"", "?"})  # values that are missing in every column
 MISSING_WORDS = frozenset({
     "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", ".", "n.a.",
-    "#value!", "#div/0!", "#ref!", "#name?", "#null!", "<na>", "nat", "(null)",
+    "#value!", "#div/0!", "#ref!", "#name?", "#null!", "#num!", "<na>", "nat", "(null)", "\\n",
+    "---", "\u2013", "\u2014", "#nv", "#wert!", "#bezug!",
 })  # fmt: skip
 """Values, in lower case, that mean "missing" among numbers but may be a name among texts."""
 LOOKS_MISSING = MISSING_WORDS | {
     "k.a.", "k. a.", "keine angabe", "unbekannt", "fehlt", "n.v.", "n.b.", "n.d.", "s.d.", "nd",
     "inconnu", "desconocido", "sconosciuto", "not available", "not known", "not recorded",
-    "not applicable", "no data", "no answer", "nicht bekannt", "kein wert",
+    "not applicable", "no data", "no answer", "nicht bekannt", "kein wert", "(blank)", "(leer)",
+    "..", "\u2026", "n.a", "tbd",
 }  # fmt: skip
 """Values, in lower case, of which a user is asked whether they mean "missing"."""
 AFFIRMED = frozenset({
@@ -33,7 +35,7 @@ AFFIRMED = frozenset({
 """Pairs of labels, in lower case, of which the first says that something is so."""
 _DENIALS = ("not ", "no ", "non ", "non-", "kein ", "keine ", "nicht ")
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")
-_MINUS = re.compile("^\u2212(?=[0-9.])")  # the typographic minus sign before a number
+_MINUS = re.compile("^[\u2212\u2013](?=[0-9.,])")  # a typographic minus, or a dash, before a number
 _KEPT = re.compile('^="([^"]*)"$')  # how a program keeps a spreadsheet from changing a text
 _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085") | frozenset(
     map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
@@ -56,6 +58,11 @@ def clean_text(text: str) -> str:
 def is_spaced(text: str) -> bool:
     """Say whether `clean_text` takes spaces or line breaks from a text."""
     return text != text.strip() or _BREAKS.search(text) is not None
+
+
+def is_rewritten(text: str) -> bool:
+    """Say whether `clean_text` takes a text for what it stands for: ``="001"``, a long minus."""
+    return any(shape.match(text.strip()) for shape in (_KEPT, _MINUS))
 
 
 def has_control(text: str) -> bool:

@@ -12,6 +12,7 @@ from octcore.data.findings import Finding, column_refused, count, info, listing,
 from octcore.data.numbers import (
     INFINITE,
     PLAIN,
+    decimal_mark,
     detect_date,
     detect_format,
     first_rounded,
@@ -22,7 +23,7 @@ from octcore.data.numbers import (
     points_are_marks,
 )
 from octcore.data.preparing import missing_words, words_in_rows
-from octcore.data.table import RawColumn
+from octcore.data.table import RawColumn, RawTable
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.errors import SettingsError
 
@@ -64,43 +65,39 @@ class TypedColumn:
 
 
 def type_column(
-    raw: RawColumn,
-    delimiter: str,
-    lines: npt.NDArray[np.int64],
-    wanted: Kind | None = None,
-    has_commas: bool = False,
+    raw: RawColumn, table: RawTable, wanted: Kind | None = None, mark: str | None = None
 ) -> TypedColumn:
-    """Read a column as numbers if it holds numbers, otherwise as text.
+    """Read a column of a table as numbers if it holds numbers, otherwise as text.
 
     `wanted`: the user's word.  Whole numbers with leading zeros (postcodes, 00123) are codes: they
-    stay text unless they are wanted as numbers.  `has_commas`: whether columns of the table have
-    decimal commas, so that points are none.  Texts without a digit among numbers are missing
-    numbers where they are few; the user's word decides whether they are.
+    stay text unless they are wanted as numbers.  `mark`: `decimal_mark` of the table, if known;
+    where it is a comma, points are none.  Texts without a digit among numbers are missing numbers
+    where they are few; the user's word decides whether they are.
     """
-    values = raw.values
-    missing = np.array([value in MISSING_MARKS for value in values], dtype=bool)
+    values, lines = raw.values, table.lines
+    mark = decimal_mark(column.values for column in table.columns) if mark is None else mark
+    # Beside decimal points, 80,931 has a mark of thousands, whatever separates the fields.
+    delimiter, has_commas = "," if mark == "." else table.delimiter, mark == ","
+    missing = np.fromiter(map(MISSING_MARKS.__contains__, values), bool, len(values))
     numbers = np.full(len(values), np.nan)
     present = np.flatnonzero(~missing)
     if len(present) == 0:
         return TypedColumn(raw, None, missing)
-    zero_first = next((values[i] for i in present if _ZERO_FIRST.fullmatch(values[i])), None)
-    if (
-        wanted in (None, "categorical")
-        and zero_first
-        and all(_DIGITS.fullmatch(values[i]) for i in present)
-    ):
+    written = [values[i] for i in present]
+    zero_first = next((v for v in written if v[0] == "0" and _ZERO_FIRST.fullmatch(v)), None)
+    if wanted in (None, "categorical") and zero_first and all(map(_DIGITS.fullmatch, written)):
         message = (
             f"has codes with leading zeros ({quote(zero_first)}), which stay text; choose numeric "
             "to read them as numbers."
         )
         kept = of_column(raw.name, "LEADING_ZEROS", message, "info")
         return TypedColumn(raw, None, missing, findings=(kept,))
-    numbers[present] = parse_plain([values[index] for index in present])
-    odd = [int(index) for index in present if np.isnan(numbers[index])]
-    number_format, plain = "plain", np.setdiff1d(present, odd)
-    if delimiter != "," and points_are_marks(
-        texts := [values[index] for index in plain], has_commas
-    ):
+    numbers[present] = parse_plain(written)
+    are_plain = ~np.isnan(numbers)
+    odd: list[int] = np.flatnonzero(~(are_plain | missing)).tolist()
+    number_format, plain = "plain", np.flatnonzero(are_plain)
+    texts = [values[i] for i in plain]
+    if table.delimiter != "," and points_are_marks(texts, has_commas):
         number_format, numbers[plain] = "decimal-comma", parse(texts, "decimal-comma")
     if not odd:
         findings = _format_findings(raw, number_format)
@@ -178,7 +175,7 @@ _FORMATS = {
         "categorical to keep the texts.",
     ),
 }
-_FORMATS["dressed-comma"] = _FORMATS["dressed"]
+_FORMATS |= {f"{name}-comma": _FORMATS[name] for name in ("accounting", "dressed")}
 
 
 def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:

@@ -20,32 +20,35 @@
     }
     return rows.filter((row) => row.length > 1 || row[0] !== "");
   };
+  const PLAIN = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
   // As octcore.data.numbers writes a number of a format as a plain one.
   const whole = (shape, text) => new RegExp(`^(?:${shape})$`).exec(text);
   const plain = (text, format) => {
     const [shape, marks] = MARKED[format] || [];
     if (shape && whole(shape, text)) return (/^\(|-$/.test(text) ? "-" : "") + [...text].filter((c) => !marks.includes(c)).join("").replace(",", ".");
-    const { number, sign, inner } = (format.startsWith("dressed") && whole(DRESSED, text)?.groups) || {};
-    if (!number) return text;
+    const bare = text.replace(/^(\D*)\(([^()]*)\)$/, "-$1$2"); // accounts write ($12) for -$12
+    const { number, sign, inner, before, after } = (format.startsWith("dressed") && whole(DRESSED, bare)?.groups) || {};
+    if (!number || (bare !== text && !before && !after)) return text;
     const usual = format === "dressed"; // elsewhere points mark thousands
     const is = (kind) => whole(MARKED[kind][0], number) && kind;
     const marked = (usual && is("thousands-comma")) || is("thousands-space") || "decimal-comma";
-    return (sign + inner).replace("+", "") + (usual && Number.isFinite(Number(number)) ? number : plain(number, marked));
+    return (sign + inner).replace("+", "") + (usual && PLAIN.test(number) ? number : plain(number, marked));
   };
-  const trimmed = (cell) => cell.trim().replace(/^="([^"]*)"$/, "$1");
+  const trimmed = (cell) => cell.trim().replace(/^="([^"]*)"$/, "$1").replace(/^[\u2212\u2013](?=[0-9.,])/, "-");
   const value = (cell, isText, mark, format) => {
     const text = trimmed(cell);
     if (MARKS.includes(text)) return null;
     if (isText) return text;
     if (WORDS.includes(text.toLowerCase())) return null;
     const written = plain(text, format);
-    const number = Number(mark === ";" ? written.replace(",", ".") : written);
+    const shown = mark === ";" ? written.replace(",", ".") : written;
+    const number = PLAIN.test(shown) ? Number(shown) : NaN; // Number() alone takes 0x1f as well
     if (Number.isFinite(number)) return number;
     return /\d/.test(text) ? undefined : null; // a word such as "k.A." is a gap, as when reading
   };
   // As octcore.data.numbers reads dates: the part of one, or its days since the first.
   const dated = (text, { kind, order, first }) => {
-    const found = /^(?:(\d{4})([-/])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}|\d\d(?<!-\d\d)))(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?$/.exec(text);
+    const found = /^(?:(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}|\d\d(?<!-\d\d)))(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d| ?[AaPp][Mm])?)?$/.exec(text);
     if (!found) return text;
     const [, early, , middle, last, one, between, two, late] = found;
     const [day, month] = early ? [last, middle] : between !== "/" || order === "dmy" ? [one, two] : [two, one];
@@ -58,7 +61,7 @@
   };
   const place = (name, head) => (head.includes(name) ? head.indexOf(name) : head.indexOf(READ[name].source));
   // All spellings of one number mean what one of them was taken for.
-  const spelling = (text) => (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text);
+  const spelling = (text) => (PLAIN.test(text) ? Number(text) : text);
   const TAKEN = Object.fromEntries(Object.entries(READ).map(([name, read]) =>
     [name, new Map(read.aliases.map(([text, taken]) => [spelling(text), taken]))]));
   const meant = (name, head, cells) => {

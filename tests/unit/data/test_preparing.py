@@ -79,11 +79,27 @@ def test_a_number_means_missing_in_every_spelling_also_in_new_rows():
             data.prepare(pd.DataFrame({"age": [unknown], "x": [1]}))
 
 
-def test_a_text_that_was_never_written_changes_nothing():
-    assert (
-        read_csv(BLOB, target="y", na_values={"ward": "?!"}).columns
-        == read_csv(BLOB, target="y").columns
-    )
+def test_a_text_that_was_never_written_changes_nothing_and_is_said():
+    data = read_csv(BLOB, target="y", na_values={"ward": "?!"})
+    assert data.columns == read_csv(BLOB, target="y").columns
+    assert "has no “?!”" in codes(data)["NO_SUCH_VALUE"]
+
+
+@pytest.mark.parametrize("suffix", ["T23:00:00+02:00", " 00:00:00-0500", " 11:05 PM", "T00:00Z"])
+def test_a_time_zone_or_half_of_the_day_does_not_count(suffix):
+    rows = [
+        f"2024{'-.'[i % 2]}{i % 9 + 1:02d}{'-.'[i % 2]}15{suffix},{i},{'ab'[i % 2]}"
+        for i in range(20)
+    ]
+    data = read_csv("\n".join(["d,x,y", *rows]).encode(), target="y", kinds={"d": "date"})
+    assert data.frame["month of d"].tolist() == [i % 9 + 1 for i in range(20)]
+
+
+def test_texts_that_may_be_dates_are_said():
+    rows = [f"{i % 9 + 1}.{i % 12 + 1}.1{i % 2},{i},{'ab'[i % 2]}" for i in range(20)]
+    blob = "\n".join(["d,x,y", *rows]).encode()
+    assert "(“1.1.10”); choose date if it does" in codes(read_csv(blob, target="y"))["MAY_BE_DATES"]
+    assert "MAY_BE_DATES" not in codes(read_csv(blob, target="y", kinds={"d": "categorical"}))
 
 
 def test_spellings_that_differ_in_spaces_or_capitals_are_merged():

@@ -92,6 +92,8 @@ def test_sep_line_is_obeyed_and_lines_still_count_from_the_top():
         (b"@relation iris\n@attribute x numeric\n@data\n1\n", "NOT_CSV"),
         (PLAIN[:60] + b"\0" + PLAIN[60:], "NUL_BYTE"),
         (PLAIN.decode().encode("utf-16-le"), "ENCODING"),
+        (bytes(12) + b"\xc2\xea\x81\x60" + bytes(500), "NOT_CSV"),  # as SAS writes
+        (b"<table><tr><td>a, b</td></tr></table>", "NOT_CSV"),
         (b"\xff\xfe" + PLAIN.decode().encode("utf-16-le") + b"x", "ENCODING"),
         (PLAIN + b"1,2,3,4,5\n", "RAGGED"),
         (b'x1,x2,y\n1,2,"a\n3,4,b\n', "UNCLOSED_QUOTE"),
@@ -176,6 +178,23 @@ def test_oddities_load_with_a_warning(blob, code):
             "TEXT_NUMBERS",
             [-i - 0.5 if i % 2 else 1000.5 + i % 9 for i in range(20)],
         ),
+        (
+            [f'"{i},5-"' if i % 2 else f'"1.00{i % 9},5"' for i in range(20)],
+            "TEXT_NUMBERS",
+            [-i - 0.5 if i % 2 else 1000.5 + i % 9 for i in range(20)],
+        ),
+        (
+            [(f"(${i}.5)", f"$({i}.5)", f"${i}.5")[i % 3] for i in range(20)],
+            "TEXT_NUMBERS",
+            [i + 0.5 if i % 3 == 2 else -i - 0.5 for i in range(20)],
+        ),
+        (
+            [f"{i}\u2009{i:03d}" for i in range(1, 21)],
+            "THOUSANDS",
+            [i * 1001 for i in range(1, 21)],
+        ),
+        ([f"\u2212{i}.5" for i in range(20)], "REWRITTEN", [-i - 0.5 for i in range(20)]),
+        ([f"\u2013{i}.5" for i in range(20)], "REWRITTEN", [-i - 0.5 for i in range(20)]),
     ],
 )
 def test_numbers_as_people_write_them(texts, code, numbers):
@@ -185,6 +204,14 @@ def test_numbers_as_people_write_them(texts, code, numbers):
     raw = [text.strip('"') for text in texts]
     again = data.prepare(data.frame.assign(x1=raw))
     assert again["x1"].tolist() == pytest.approx(numbers)
+
+
+def test_beside_decimal_points_a_comma_marks_thousands_whatever_the_separator():
+    lines = [f"{i % 3 + 7},{i + 100}\t{i}.25\t{'ab'[i % 2]}" for i in range(20)]
+    lines.append("950\t3.5\ta")
+    data = read_csv(table(lines, "x1\tx2\ty"), target="y")
+    assert data.frame["x1"].tolist() == [*(1000 * (i % 3 + 7) + i + 100 for i in range(20)), 950]
+    assert "THOUSANDS" in codes(data)
 
 
 def test_numbers_with_and_without_a_sign_are_said():
@@ -198,6 +225,10 @@ def test_texts_that_a_spreadsheet_was_to_keep_are_taken_out_of_their_formula():
     data = read_csv(table(lines), target="y")
     assert data.frame["x1"].tolist() == list(range(20))
     assert data.frame["x2"].tolist() == [i % 7 for i in range(20)]
+    said = [f.message for f in data.findings if f.code == "REWRITTEN"]
+    assert said[0].startswith('Column “x1” has “="0"” in the file, which is read as “0”')
+    named = read_csv(table(lines, '="x1",x2,y'), target="y")
+    assert 'Column “="x1"” is called “x1” here.' in [f.message for f in named.findings]
     assert data.classes == ("a", "b")
     assert clean_text('="5" & "6"') == '="5" & "6"'  # a formula of more is left as it is
 
@@ -270,8 +301,8 @@ def test_ids_and_row_numbers_are_left_out_unless_asked_for():
 
 @pytest.mark.parametrize(
     ("name", "repeated", "left_out"),
-    [("ID", 2, True), ("patient id", 2, True), ("ID", 4, False), ("number", 1, False),
-     ("number", 0, True), ("age", 0, False)],
+    [("ID", 2, True), ("patient id", 2, True), ("PatientID", 2, True), ("ID", 4, False),
+     ("number", 1, False), ("number", 0, True), ("age", 0, False)],
 )  # fmt: skip
 def test_whole_numbers_named_as_ids_are_left_out_where_nearly_every_row_has_its_own(
     name, repeated, left_out

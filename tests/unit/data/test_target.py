@@ -149,3 +149,20 @@ def test_classes_of_long_numbers_name_their_ends():
     classes = octcore.read_csv(blob, target="y", target_bins=2).classes
     cut = float(classes[0].removeprefix("1: up to "))
     assert sum(v <= cut for v in numbers) == 20
+
+
+def test_a_target_is_cut_by_the_numbers_that_a_column_of_features_would_have():
+    """Beside decimal commas 80.500 is no 80.5; words and infinity among numbers are gaps."""
+    written = [f"{i}.500" if i else "250" for i in range(30)]
+    rows = "\n".join(f"{i},5;{v}" for i, v in enumerate(["inf", "\u2013", *written]))
+    data = octcore.read_csv(f"x;y\n{rows}\n".encode(), target="y", target_bins=2)
+    assert data.classes == ("1: up to 15000", "2: over 15000")
+    assert data.n_samples == 30
+    assert {"THOUSANDS", "INFINITE", "MISSING_TARGET"} <= {f.code for f in data.findings}
+
+
+@pytest.mark.parametrize("texts", [("2024-01-0{}",), ("90071992547410{}1",), ("a{}",)])
+def test_dates_words_and_numbers_too_long_are_not_cut(texts):
+    rows = "\n".join(f"{i},{texts[0].format(i % 9 + 1)}" for i in range(30))
+    with pytest.raises(octcore.DataError, match="so it cannot be binned"):
+        octcore.read_csv(f"x,y\n{rows}\n".encode(), target="y", target_bins=2)
