@@ -12,7 +12,17 @@ import pandas as pd
 
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
-from octcore.data.numbers import EXACT, date_parts, format_number, parse, refuse_rounded, spelling
+from octcore.data.numbers import (
+    EXACT,
+    LOOKED_AT,
+    OTHER_MARK,
+    date_parts,
+    decimal_mark,
+    format_number,
+    parse,
+    refuse_rounded,
+    spelling,
+)
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS, clean_text, find_column, normal
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
@@ -182,11 +192,33 @@ def _number_column(name: str, numbers: npt.NDArray[np.float64], kind: Kind | Non
     return Column(name, chosen, levels), numbers, ()
 
 
+def other_marks(frame: pd.DataFrame, columns: Iterable[Column]) -> dict[int, str]:
+    """Positions of columns whose texts have another decimal mark than at training; their format.
+
+    Columns that had the same mark at training tell together, so that 1.250 beside 0.5 is no 1,250.
+    """
+    names, found = [normal(str(name)) for name in frame.columns], dict[int, str]()
+    here = [c for c in columns if c.holds_numbers and names.count(normal(c.name)) == 1]
+    for mark, formats in OTHER_MARK.items():
+        places = {names.index(normal(c.name)): c for c in here if c.number_format in formats}
+        heads = [frame.iloc[:LOOKED_AT, place] for place in places]
+        texts = [[v.strip() for v in head if isinstance(v, str)] for head in heads]
+        if decimal_mark(filter(None, texts)) == mark:
+            found |= {place: formats[c.number_format] for place, c in places.items()}
+    return found
+
+
 def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     """Return new rows with their texts taken as at training, and with the parts of their dates.
 
-    A part of dates that is there under its own name stays as it is.
+    A part of dates that is there under its own name stays as it is.  Texts with the other decimal
+    mark become numbers.
     """
+    for position, number_format in other_marks(frame, columns).items():
+        cells = frame.iloc[:, position].tolist()
+        numbers = parse([as_text(cell) for cell in cells], number_format)
+        mixed = [c if np.isnan(n) else n for c, n in zip(cells, numbers.tolist(), strict=True)]
+        frame = frame.assign(**{str(frame.columns[position]): mixed})
     concerned = [c for c in columns if c.aliases or c.source != c.name]
     names = [normal(str(name)) for name in frame.columns] if concerned else []
     made: dict[str, list[Any]] = {}

@@ -51,6 +51,15 @@ MARKED = {
     ),
 }  # fmt: skip
 """What a marked number of a format looks like, and the marks that go before a comma is a point."""
+_POINTED, _COMMAS = (
+    ("plain", "thousands-comma", "accounting", "dressed"),
+    ("decimal-comma", "decimal-comma", "accounting-comma", "dressed-comma"),
+)
+OTHER_MARK = {
+    ",": dict(zip(_POINTED, _COMMAS, strict=True)),
+    ".": dict(zip(_COMMAS, _POINTED, strict=True)),
+}
+"""By the decimal mark of new rows the format that a format of the other mark becomes."""
 _SIGN = r"[$€£¥₹%‰°]"
 _MONEY = r"[A-Z]{3}|kr|Kč|zł|Rs\.?|[A-Z]{1,2}\$"
 _UNIT = r"[A-Za-zµ°²³/]{1,6}"
@@ -141,7 +150,7 @@ def decimal_mark(columns: Iterable[Sequence[str]]) -> str:
     """
     some = [texts[:LOOKED_AT] for texts in columns]
     for mark in ",.":
-        shape = re.compile(rf"[+-]?\d+[{mark}](?:\d{{1,2}}|\d{{4,}})", re.ASCII)
+        shape = re.compile(rf"[+-]?(?:\d+[{mark}](?:\d{{1,2}}|\d{{4,}})|0[{mark}]\d+)", re.ASCII)
         if any(2 * sum(bool(shape.fullmatch(text)) for text in own) > len(own) for own in some):
             return mark
     return ""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.arrays import as_meant
+from octcore.data.arrays import as_meant, other_marks
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, few, listing, quote, warning
 from octcore.data.numbers import spelling
@@ -121,7 +121,11 @@ def score(
         }
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = labels_array(model.classes)[codes]
-    warnings = (*_gaps(complete), *model.encoding.unseen(prepared, model.needed))
+    warnings = (
+        *_gaps(complete),
+        *_marks(model, frame),
+        *model.encoding.unseen(prepared, model.needed),
+    )
     return Scored(frame, complete, labels, leaves, confidence, warnings, extra, right, target)
 
 
@@ -134,6 +138,14 @@ def _gaps(complete: npt.NDArray[np.bool_]) -> Iterator[Finding]:
             f"{few(gone)}) {verb} no prediction."
         )
         yield warning("MISSING_VALUES", message, gone[0])
+
+
+def _marks(model: StoredModel, frame: pd.DataFrame) -> Iterator[Finding]:
+    """Say which columns have another decimal mark than at training."""
+    if places := other_marks(frame, model.needed):
+        names = listing([frame.columns[place] for place in places])
+        message = f"The decimal mark of {names} is another than in training; it is read as such."
+        yield warning("DECIMAL_MARK", message)
 
 
 def _prepared(

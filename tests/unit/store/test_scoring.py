@@ -164,3 +164,19 @@ def test_numbers_that_are_names_are_read_as_in_training():
     scored = score(model, read_table(content).frame())
     assert scored.accuracy == 1.0
     assert scored.findings == ()
+
+
+@pytest.mark.parametrize("at_training", [".", ","])
+def test_rows_with_the_other_decimal_mark_are_read_by_it_and_that_is_said(at_training):
+    """1.250 from a file with decimal points is no 1,250 where commas were decimal at training."""
+    there = {".": ",", ",": "."}[at_training]
+    values = [(f"{i % 9}.5", f"{i % 4 + 1}.250") for i in range(40)]
+    rows = [f"{a};{b};{'xy'[float(b) > 2 and float(a) > 3]}" for a, b in values]
+    text = "a;b;y\n" + "\n".join(rows).replace(".", at_training)
+    run = solve(read_csv(text.encode(), target="y"), depth=2, test_size=0.0)
+    assert run.accuracy == 1
+    model = load_model(model_to_dict(run))
+    scored = score(model, read_table(text.replace(at_training, there).encode()).frame())
+    assert scored.accuracy == 1
+    assert "decimal mark of “a”, “b”" in scored.findings[0]
+    assert not score(model, read_table(text.encode()).frame()).findings
