@@ -51,19 +51,19 @@ def class_change_thresholds(numbers: Floats, y: npt.NDArray[np.int64]) -> Floats
     np.minimum.at(lowest, position.ravel(), y)
     np.maximum.at(highest, position.ravel(), y)
     changes = np.minimum(lowest[:-1], lowest[1:]) != np.maximum(highest[:-1], highest[1:])
-    return _between(values[:-1][changes], values[1:][changes], numbers)
+    return _between(values[:-1][changes], values[1:][changes])
 
 
 def all_thresholds(numbers: Floats) -> Floats:
     """Midpoints between all neighbouring values."""
     values = np.unique(numbers)
-    return _between(values[:-1], values[1:], numbers)
+    return _between(values[:-1], values[1:])
 
 
-def _between(low: Floats, high: Floats, numbers: Floats) -> Floats:
+def _between(low: Floats, high: Floats) -> Floats:
     middle = low * 0.5 + high * 0.5
     between = np.where((middle >= low) & (middle < high), middle, low)
-    return np.array([tidy(threshold, numbers) for threshold in between])
+    return np.array([*map(short_threshold, between.tolist(), low.tolist(), high.tolist())])
 
 
 def tidy(threshold: float, numbers: Floats) -> float:
