@@ -52,7 +52,26 @@ def draw_title(title: str, data: Dataset | None = None) -> None:
 
 
 SCRIPT = """
+// One step of a person is one step of Back: what the page then writes into its address by itself
+// replaces the entry of that step, and so does what Back does not bring back.
+function joinSteps(kept) {
+  const push = history.pushState, place = (to) => {
+    const address = new URL(to, location);
+    kept.forEach((name) => address.searchParams.delete(name));
+    return address.href;
+  };
+  let acted = false;
+  for (const act of ["pointerdown", "keydown", "drop", "popstate"])
+    addEventListener(act, () => { acted = act !== "popstate"; }, true);
+  history.pushState = (...entry) => {
+    const isStep = acted && place(entry[2]) !== place(location);
+    acted &&= !isStep;
+    (isStep ? push : history.replaceState).apply(history, entry);
+  };
+}
+
 export default function ({ data, setTriggerValue }) {
+  if (!Object.hasOwn(history, "pushState")) joinSteps(data.kept);
   document.cookie =
     `${data.name}=${data.token}; path=/; max-age=31536000; SameSite=Strict`;
   const app = document.querySelector(".stApp"), theme = () => getComputedStyle(app).colorScheme;
@@ -69,9 +88,10 @@ _mount = v2.component("octcore_browser", js=SCRIPT)
 
 
 def join_browser() -> None:
-    """Let the browser keep the name that this session got, and draw anew in another theme.
+    """Let the browser keep this session's name and one entry a step, and draw in another theme.
 
     Streamlit changes its own colours alone when evening comes; ours come from here.
     """
-    data = {"name": session.TOKEN_COOKIE, "token": session.token()}
+    kept = [session.DATA_PARAMETER, session.FORM_PARAMETER, session.ANSWER_PARAMETER]
+    data = {"name": session.TOKEN_COOKIE, "token": session.token(), "kept": kept}
     _mount(key="browser", data=data, on_theme_change=lambda: None)

@@ -218,3 +218,32 @@ def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
 def test_a_dead_link_says_so(visit):
     page = visit().open("/explore?run=00000000-0000-0000-0000-000000000000")
     page.get_by_text("not in the history of this server").wait_for()
+
+
+def test_one_step_of_a_person_is_one_step_of_back(visit):
+    watched = visit()
+    page = watched.open("/")
+    places = []
+
+    def act(step) -> None:
+        node = "(/node=[0-9]+/.exec(location) || '')"
+        places.append(page.evaluate(f"() => location.pathname + {node}"))
+        step()
+        watched.settle()
+
+    act(page.get_by_role("link", name="Data", exact=True).first.click)
+    page.get_by_role("combobox", name=re.compile("Sample data")).click()
+    page.get_by_role("option", name=re.compile("wine", re.I)).first.click()
+    watched.settle()
+    act(page.get_by_role("button", name="Find an optimal tree").click)
+    act(lambda: page.get_by_role("button", name="Explore this tree").click(timeout=PATIENCE))
+    act(page.locator('g.node[data-node="2"]').first.click)
+    page.wait_for_function("() => location.search.includes('node=2')")
+    act(page.get_by_role("link", name="Teach", exact=True).first.click)
+    assert places == ["/", "/data", "/solve", "/explore", "/explorenode=2"]
+    forth, before = [*places], len(places)
+    for _ in forth:
+        act(page.go_back)
+    act(watched.settle)
+    assert places[before + 1 :] == forth[::-1]
+    watched.assert_clean()
