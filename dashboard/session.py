@@ -1,9 +1,8 @@
 """What one browser session remembers, as one record; its links are kept in the URL as well."""
 
-import json
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -255,12 +254,6 @@ def went_back() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def linked_run() -> str | None:
-    """The run that the link names, or the first of those that it compares."""
-    given = st.query_params
-    return given.get(RUN_PARAMETER) or given.get(COMPARE_PARAMETER, "").split(",")[0] or None
-
-
 def look_at(run: str) -> None:
     """Look at a run from now on, and put it into the URL; an empty name for none."""
     if not run:
@@ -305,7 +298,7 @@ def open_page(name: str, run: str | None = None) -> NoReturn:
     # refused at once.
     if (context := get_script_run_ctx()) is not None:
         context.fragment_storage.clear()
-    query = compare_query() if name == COMPARE else run_query()
+    query = {COMPARE_PARAMETER: ",".join(state().compared)} if name == COMPARE else run_query()
     st.switch_page(f"screens/{name}.py", query_params=query)
 
 
@@ -318,14 +311,8 @@ def compared() -> tuple[str, ...]:
 
 def compare(runs: Sequence[str]) -> None:
     """Compare these runs from now on, and put them into the URL."""
-    state().compared = tuple(dict.fromkeys(runs))[:MOST_COMPARED]
+    state().compared = tuple(dict.fromkeys(runs))
     link(COMPARE_PARAMETER, ",".join(state().compared))
-
-
-def compare_query() -> dict[str, str]:
-    """Query parameters that keep the comparison in the URL when the page changes."""
-    chosen = state().compared
-    return {COMPARE_PARAMETER: ",".join(chosen)} if chosen else {}
 
 
 def selected_node(run: str) -> int:
@@ -381,21 +368,12 @@ def take_offer(page: str) -> Any:
     return st.session_state.pop(f"offered_{page}", None)
 
 
-def link_form(settings: Mapping[str, Any]) -> None:
-    """Put settings of the Solve form into the URL; nothing of them where there are none."""
-    link(
-        FORM_PARAMETER, json.dumps(settings, default=str, separators=(",", ":")) if settings else ""
-    )
-
-
 def link(name: str, written: str) -> None:
     """Put something into the URL; take it out where it is empty."""
-    if written == st.query_params.get(name, ""):
-        return
-    if written:
+    if not written:
+        st.query_params.pop(name, None)
+    elif written != st.query_params.get(name):
         st.query_params[name] = written
-    else:
-        del st.query_params[name]
 
 
 def tuning_id() -> str | None:

@@ -14,11 +14,14 @@ from dashboard.widgets.inputs import lazy_tabs
 from octcore.plotting import text
 
 draw_title("Race")
-views = [view for key in session.compared() if (view := jobs.view(key)) is not None]
-missing = len(session.compared()) - len(views)
-if missing:
-    of_all = text.count(len(session.compared()), "run")
-    st.warning(f"Of {of_all} in this link, {missing:,} cannot be found on this server any more.")
+asked = session.compared()
+found = [view for key in asked if (view := jobs.view(key)) is not None]
+views = found[: session.MOST_COMPARED]
+of_all = f"Of {text.count(len(asked), 'run')} in this link,"
+if missing := len(asked) - len(found):
+    st.warning(f"{of_all} {missing:,} cannot be found on this server any more.")
+if len(found) > len(views):
+    st.warning(f"{of_all} the first {len(views)} found are shown: more do not fit side by side.")
 
 if views:
     data_thread.strip(views[0], "The first of these runs")

@@ -33,7 +33,7 @@ from octcore.solving.settings import DEPTH
 FORMAT, VERSION = "octcore-lesson", 1
 CLASSES = ("A", "B")
 GRID = 1000  # drawn points lie on thousandths: fine enough for a picture, short enough for a link
-MOST_POINTS = 400
+MOST_POINTS, MOST_SHOWN = 400, 6
 LONGEST_FILE = 200_000
 DRAWN = "drawn"
 FIRST_SET = "4-partitions"
@@ -168,10 +168,9 @@ def _points(given: Any) -> Points | None:
 def _formulations(given: Any) -> tuple[str, ...]:
     names = given.split(",") if isinstance(given, str) else given
     known = [info.key for info in teachable()]
-    if not isinstance(names, (list, tuple)) or not names or len(names) > len(known):
-        raise SettingsError(
-            "BAD_CHOICE", "A lesson shows at least one formulation; give their keys.", "show"
-        )
+    if not isinstance(names, (list, tuple)) or not 1 <= len(names) <= MOST_SHOWN:
+        words = f"A lesson shows 1 to {MOST_SHOWN} formulations; give their keys."
+        raise SettingsError("BAD_CHOICE", words, "show")
     for name in names:
         if name not in known:
             raise unknown_name("UNKNOWN_CHOICE", "formulation", str(name)[:40], known, "A lesson")

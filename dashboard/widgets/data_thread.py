@@ -32,13 +32,15 @@ def restore() -> None:
 
 
 def _restore_data() -> None:
-    """Load linked data, or those of a linked run or tuning."""
-    tuning = st.query_params.get(session.TUNING_PARAMETER)
+    """Load linked data, or those of a linked tuning or run, or of the first that are compared."""
+    given = st.query_params
+    tuning = given.get(session.TUNING_PARAMETER)
     if tuning is not None and (job := jobs.task(tuning)).data is not None:
         go_on(job.data, job.settings, session.TUNE)
         return
-    view = jobs.view(session.linked_run())
-    if name := st.query_params.get(session.DATA_PARAMETER):
+    compared, _, _ = given.get(session.COMPARE_PARAMETER, "").partition(",")
+    view = jobs.view(given.get(session.RUN_PARAMETER) or compared or None)
+    if name := given.get(session.DATA_PARAMETER):
         kept = jobs.tables().read(name)
         if kept is not None and session.reopen(*kept):
             if view is not None:

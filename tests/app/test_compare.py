@@ -110,6 +110,15 @@ def test_link_with_unknown_runs_is_said_in_words(server):
     assert "What differs" in shown(app)
 
 
+def test_link_with_more_runs_than_stand_side_by_side_is_said_in_words(server):
+    data = load_sample("iris")
+    known = [server.submit("me", data, {"formulation": "cart", "seed": s}) for s in range(5)]
+    app = open_page("compare", runs=",".join(["gone", *known]))
+    assert "Of 6 runs in this link, 1 cannot be found" in shown(app)
+    assert "Of 6 runs in this link, the first 4 found are shown" in shown(app)
+    assert known[-1] in app.query_params["runs"]
+
+
 def test_runs_on_other_data_are_named_by_their_data(server):
     ids = [
         server.submit("me", load_sample(name), {"formulation": "cart", "depth": 2})

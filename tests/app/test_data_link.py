@@ -68,11 +68,12 @@ def test_a_form_that_was_not_solved_survives_a_reload(server):
 
 
 def linked(**form) -> AppTest:
-    """The Solve page as a link with settings opens it."""
+    """The Solve page as a link with settings opens it; it need not name the usual formulation."""
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
-    app.query_params["form"] = json.dumps({"formulation": "threshold-search", **form})
+    app.query_params["form"] = json.dumps(form)
     app.run()
-    return app.switch_page("screens/solve.py").run()
+    assert not app.switch_page("screens/solve.py").run().exception
+    return app
 
 
 def test_what_a_link_asks_for_and_the_form_cannot_hold_is_said_until_something_is_chosen(server):

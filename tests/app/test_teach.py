@@ -25,6 +25,7 @@ from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
 PATIENCE = 120
+WRONG = {"depth": "1e9", "set": "<b>", "nonsense": "1", "show": ",".join(["cart"] * 7)}
 
 
 @pytest.fixture
@@ -88,12 +89,20 @@ def test_a_link_opens_its_lesson_and_the_address_stays_the_lesson(solver):
     )
 
 
-@pytest.mark.parametrize("query", [{"depth": "1e9"}, {"set": "<b>"}, {"nonsense": "1"}])
-def test_a_wrong_link_is_one_sentence_and_a_lesson_still_opens(solver, query):
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        *(({name: value}, "not a lesson") for name, value in WRONG.items()),
+        ({"step": "no<b>where"}, "asks for the step “no\\<b\\>where”, which this lesson"),
+        ({"step": "margot", "show": "cart"}, "asks for the step “margot”"),
+    ],
+)
+def test_a_wrong_link_is_one_sentence_and_a_lesson_still_opens(solver, query, words):
     app = open_lesson(**query)
     assert len(app.error) == 1
-    assert "not a lesson" in app.error[0].value
+    assert words in app.error[0].value
     assert "108 points" in shown(app)
+    assert not app.run().error
 
 
 @pytest.mark.slow

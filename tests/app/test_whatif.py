@@ -59,6 +59,12 @@ def test_without_a_run_it_says_what_to_do(views):
     assert any(b.label == "Find an optimal tree" for b in app.button)
 
 
+def test_an_answer_of_the_link_that_is_gone_is_said(views):
+    assert "answer of this link is not on this server" in shown(
+        open_page("whatif", run="base", answer="gone")
+    )
+
+
 def test_the_price_of_a_feature_in_words(views):
     app = open_page("whatif", run="base")
     assert views["run-1"].settings["params"]["exact_root_values"] is True

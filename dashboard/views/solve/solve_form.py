@@ -1,5 +1,6 @@
 """What one solve is given: settings, from their declarations, and which rows and classes."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.data.tasks import COSTS
 from octcore.errors import OctError
-from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 from octcore.program import ModelSize
 from octcore.solving.prepare import split_rows
@@ -273,19 +274,18 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     if not offered:
         return
     session.renew_form()
-    formulation = str(offered["formulation"])
-    info = get_formulation(formulation).info
-    share = round(100 * float(offered.get("test_size", 0.0)))
+    asked = Asked.of(offered)
+    formulation, info = asked.formulation, asked.info
     values: dict[str, Any] = {
         session.form_key(FORMULATION): formulation,
-        session.form_key(DEPTH): int(offered.get("depth", 2)),
-        session.form_key("encoding", formulation): offered.get("encoding", AUTO),
-        session.form_key(SHARE): min(settings_form.MOST_SHARE, share),
-        session.form_key(LIMIT): float(offered.get("time_limit", 60.0)),
+        session.form_key(DEPTH): asked.depth,
+        session.form_key("encoding", formulation): asked.encoding,
+        session.form_key(SHARE): min(settings_form.MOST_SHARE, round(100 * asked.test_size)),
+        session.form_key(LIMIT): asked.time_limit,
     }
     for owner, declared, given in (
         (SOLVER_OWNER, SOLVER, offered),
-        (formulation, info.hyperparameters, offered.get("params", {})),
+        (formulation, info.hyperparameters, asked.params),
     ):
         for parameter in declared:
             key = input_key(session.form_key(owner), parameter.name)
@@ -300,7 +300,7 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
         label = next((known for known in data.classes if str(known) == classes), shown)
         values[_class_key(data)] = label
         data = class_versus_rest(data, label)
-    limits = constraint_form.filled_in(offered.get("constraints") or {}, data)
+    limits = constraint_form.filled_in(asked.constraints, data)
     st.session_state.update(values | limits | constraint_form.costs_filled_in(offered, data))
 
 
@@ -354,7 +354,8 @@ def remember(settings: Mapping[str, Any], rows: Rows) -> None:
     except OctError:
         is_usual = False
     grouped = {name: told for name, told in rows.asked.items() if name == CLASSES.name}
-    session.link_form({} if is_usual else {**settings, **grouped})
+    written = json.dumps({**settings, **grouped}, default=str, separators=(",", ":"))
+    session.link(session.FORM_PARAMETER, "" if is_usual else written)
 
 
 def copy_as(settings: Mapping[str, Any], rows: Rows) -> None:

@@ -16,7 +16,6 @@ from octcore.errors import OctError
 from octcore.plotting import text
 
 POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
-MOST_SHOWN = 6
 PLANE, SMALL_PLANE = 540, 400
 """Least height of a plane that has half of the page, and of one beside others, in pixels."""
 PAGES = "lesson_pages"
@@ -81,7 +80,7 @@ def draw(lesson: Lesson) -> Lesson:
         list(known),
         default=list(lesson.formulations),
         format_func=lambda key: known[key],
-        max_selections=MOST_SHOWN,
+        max_selections=lessons.MOST_SHOWN,
         wrap=True,
         key=session.widget_key("lesson_show", session.state().lessons_opened),
     )
@@ -160,16 +159,20 @@ def step_names(lesson: Lesson) -> dict[str, str]:
 def steps(lesson: Lesson) -> str:
     """Draw the steps; returns one of those above, or the key of a formulation."""
     names = step_names(lesson)
-    asked, now, key = st.query_params.get(STEP, POINTS), session.state(), step_key(lesson)
+    linked, now, key = st.query_params.get(STEP, POINTS), session.state(), step_key(lesson)
+    asked = linked if linked in names else POINTS
+    if linked not in (asked, now.lesson_step):  # else its tree was taken out of the lesson
+        words = f"This link asks for the step “{linked}”, which this lesson does not have."
+        st.error(text.markdown(words, 200), icon=":material/link_off:")
     if session.went_back():
-        st.session_state[key] = asked if asked in names else POINTS
+        st.session_state[key] = asked
     elif asked != now.lesson_step and st.session_state.get(key) == asked:
         # The browser spoke before it had the last turn: with the address and step of before.
         st.session_state[key] = now.lesson_step
     picked = st.segmented_control(
         "Step",
         list(names),
-        default=asked if asked in names else POINTS,
+        default=asked,
         required=True,
         format_func=lambda key: names[key],
         key=key,
@@ -177,7 +180,7 @@ def steps(lesson: Lesson) -> str:
         persist_state="session",
         width="stretch",
     )
-    if picked != asked:
+    if picked != linked:
         st.query_params[STEP] = picked or POINTS
     now.lesson_step = picked or POINTS
     return now.lesson_step

@@ -55,6 +55,8 @@ def draw(view: JobView, run: SolvedRun) -> None:
     with right:
         if answer is not None:  # first: the answer is seen without scrolling
             live.until(lambda: not _unsolved(view.id), lambda: _answer(view.id, run))
+        elif session.answer(view.id):
+            st.warning("The answer of this link is not on this server any more; ask again.")
         live.until(
             lambda: live.all_final([_follower("reference", view.id)]), lambda: _values(view.id, run)
         )
