@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,6 +15,8 @@ from octcore.plotting.palette import LIGHT, Palette
 from octcore.plotting.tree_view import split_texts
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
+
+TITLE_WIDTH = 12  # letters on a line of a panel's title: three panels on a phone are as wide
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,14 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     As figure 6 of D'Onofrio, Grani, Monaci and Palagi (2024), "Margin optimal classification
     trees": rows are features, columns are branch nodes.
     """
+    lines = [wrap(text.printable(label, 44), TITLE_WIDTH) for label in record.labels]
     figure = make_subplots(
         rows=1,
         cols=len(record.usages),
         shared_yaxes=True,
         column_widths=[max(1, len(usage.nodes)) for usage in record.usages],
         horizontal_spacing=0.03,
-        subplot_titles=[text.plotly(label, 44) for label in record.labels],
+        subplot_titles=["<br>".join(map(text.plotly, words)) for words in lines],
     )
     names = text.unique_labels(record.features)
     for position, usage in enumerate(record.usages, start=1):
@@ -114,9 +118,9 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
         )
         if usage.nodes:
             figure.add_trace(panel, row=1, col=position)
-    has_titles = any(record.labels)
-    height = max(144, 64 + 30 * len(names)) + 36 * has_titles
-    layout = base_layout(palette, height, has_legend=has_titles)
+    titles = 18 * max(map(len, lines))  # in pixels
+    layout = base_layout(palette, max(144, 64 + 30 * len(names)) + titles, has_legend=False)
+    layout.margin.t += titles
     axis = layout.to_plotly_json()["xaxis"] | {"showgrid": False, "type": "category", "ticks": ""}
     is_univariate = all(
         share in (0.0, 1.0) for usage in record.usages for row in usage.shares for share in row
@@ -135,7 +139,7 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
         },
     }
     figure.update_layout(layout)
-    figure.update_annotations(font={"color": palette.text, "size": 14})
+    figure.update_annotations(font={"color": palette.text, "size": 12})
     figure.update_xaxes(axis)
     figure.update_yaxes(axis | {"autorange": "reversed"})
     return figure

@@ -28,7 +28,7 @@ def printable(text: object, at_most: int = 60) -> str:
 
 def markdown(text: object, at_most: int = 60) -> str:
     """Escape user text for Streamlit's Markdown: no links, images, LaTeX, colours or icons."""
-    broken = _LINKS.sub(lambda match: match[0] + "\N{ZERO WIDTH SPACE}", printable(text, at_most))
+    broken = _LINKS.sub(lambda match: match[0] + "\N{WORD JOINER}", printable(text, at_most))
     return _MARKDOWN.sub(r"\\\1", broken)
 
 

@@ -64,7 +64,7 @@ def test_equal_names_of_runs_stay_apart(runs):
 
 def test_heat_map_puts_all_runs_on_the_same_rows(univariate, oblique):
     usages = [usage_data(tree, encoding) for tree, encoding, _ in (univariate, oblique)]
-    record = heat_map_data(usages, ("flat", HOSTILE))
+    record = heat_map_data(usages, ("Accelerated BendOCT", HOSTILE))
     assert set(record.features) == {"width", HOSTILE}
     for usage in record.usages:
         assert len(usage.shares) == len(record.features)
@@ -72,6 +72,7 @@ def test_heat_map_puts_all_runs_on_the_same_rows(univariate, oblique):
             assert sum(column) == pytest.approx(1.0)
     figure = heat_map_figure(record, LIGHT)
     assert len(figure.data) == 2
+    assert figure.layout.annotations[0].text == "Accelerated<br>BendOCT"
     shown = " ".join(str(note.text) for note in figure.layout.annotations)
     assert "<img" not in shown + " ".join(figure.data[0].y)
 
