@@ -140,8 +140,8 @@ def small_tree(
 
 
 def known_view(run_id: str, run: SolvedRun) -> TreeView:
-    """Record of the tree of a run, made once."""
-    return cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
+    """Record of the tree of a run, made once, and anew when it was checked or bounded since."""
+    return cached.once_per_run(run_id, f"tree, {badge_words(run)}", lambda: tree_view(run))
 
 
 HTML = """

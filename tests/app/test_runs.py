@@ -11,6 +11,7 @@ from dashboard.server import history, jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.runs import history_table
+from dashboard.widgets import run_summary
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
 from octcore.engines.events import Event
@@ -50,6 +51,26 @@ def test_own_runs_are_listed_and_those_of_others_are_not(server, iris):
     assert "run 1" in shown(app)
     linked = open_page("runs", run=foreign)
     assert "secret name" in shown(linked)
+
+
+def test_a_proof_that_comes_later_is_said_of_the_run_and_on_its_tree(server, iris):
+    settings = {"formulation": "path-search", "depth": 2}
+    proven = solve(iris, **settings)
+    found = [event for event in proven.trace.events if event.kind == "incumbent"]
+    early = run_from_incumbent(iris, settings, found, "cancelled", 1.0)
+
+    def kept(run) -> str:
+        run_id = server.store.begin(iris, settings, "", "me")
+        server.store.append(run_id, run.trace.events)
+        server.store.finish(run_id, StoreState.DONE, run)
+        return run_id
+
+    first = kept(early)
+    assert "better possible" in shown(open_page("runs", run=first))
+    assert "better possible" in run_summary.known_view(first, jobs.view(first).run).badge
+    kept(proven)
+    assert "none is better" in shown(open_page("runs", run=first))
+    assert "none is better" in run_summary.known_view(first, jobs.view(first).run).badge
 
 
 def test_a_run_with_an_infinite_date_is_listed_without_one():

@@ -1,6 +1,7 @@
 """The list of runs, any number of them selected: to open, compare, rename, export, delete."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -123,9 +124,11 @@ def draw_actions(selected: Sequence[JobView]) -> None:
 
 def _one(entry: JobView) -> None:
     st.subheader(text.markdown(name_of(entry), 90), anchor=False)
-    st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.submitted)} UTC")
     view = None if not entry.is_final else jobs.view(entry.id)
     run = None if view is None else view.run
+    if run is not None:  # it may have been checked, or bounded by the proof of another one
+        entry = replace(entry, summary={**entry.summary, "badge": run.badge})
+    st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.submitted)} UTC")
     solved = None if view is None else view.solved
     first, second, third, fourth = st.columns(4)
     page, label = ("explore", "Open in Explore") if entry.is_final else ("solve", "Watch it")
