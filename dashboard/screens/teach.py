@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from dashboard import session
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import points as lesson_points
 from dashboard.views.teach import steps
@@ -14,7 +15,10 @@ OWN = {
     lesson_bar.GOOD: steps.good_trees,
     lesson_bar.PROOF: steps.proof,
 }
-lesson = lesson_bar.draw(lesson_bar.current())
+lesson, place = lesson_bar.draw(lesson_bar.current())
 step = lesson_bar.steps(lesson)
 OWN.get(step, partial(lesson_trees.one, key=step))(lesson)
 lesson_bar.turn_pages(lesson, step)
+if place is not None:
+    with place:
+        lesson_bar.share(session.state().lesson or lesson)

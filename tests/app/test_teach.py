@@ -188,6 +188,14 @@ def test_drawn_points_of_one_class_are_refused_in_words(solver):
     assert not solver
 
 
+def test_the_link_to_share_is_the_lesson_that_is_shown_and_its_step(solver):
+    app = open_lesson()
+    next(s for s in app.slider if "Number of points" in s.label).set_value(60).run()
+    assert "n=60" in app.code[0].value
+    app.session_state[at_step(app)] = "guess"
+    assert "step=guess" in app.run().code[0].value
+
+
 def test_presentation_hides_the_controls(solver):
     app = open_lesson(set="xor")
     press(app, "Present")

@@ -3,6 +3,7 @@
 import json
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import session
 from dashboard.teaching import lessons
@@ -56,11 +57,11 @@ def keep(lesson: Lesson) -> Lesson:
     return lesson
 
 
-def draw(lesson: Lesson) -> Lesson:
-    """Draw set, formulations, sharing and presentation; returns the lesson as chosen."""
+def draw(lesson: Lesson) -> tuple[Lesson, DeltaGenerator | None]:
+    """Draw set, formulations, presentation; returns the lesson as chosen, and where to `share`."""
     if is_presenting():
         st.html(FOLDER / "present.css")
-        return lesson
+        return lesson, None
     places = st.columns([2, 4, 1.9, 1.7, 2.4], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
     key = places[0].selectbox(
@@ -88,13 +89,11 @@ def draw(lesson: Lesson) -> Lesson:
         lesson = keep(lessons.lesson_from(lessons.to_dict(lesson) | {"show": shown}))
     with places[2].popover("Lessons", width="stretch"):
         _course(lesson)
-    with places[3].popover("Share", width="stretch"):
-        _share(lesson)
     words = "Large type and nothing else, for a projector. Page Down and Page Up turn the steps."
     if inputs.wide_button("Present", "slideshow", "present", places[4], False, help=words):
         st.query_params[PRESENT] = "1"
         st.rerun()
-    return lesson
+    return lesson, places[3].popover("Share", width="stretch")
 
 
 def _course(lesson: Lesson) -> None:
@@ -120,7 +119,8 @@ def _open_part(number: int) -> None:
     keep(lesson)
 
 
-def _share(lesson: Lesson) -> None:
+def share(lesson: Lesson) -> None:
+    """Draw what goes to others; last of all, as the page itself changes lesson and step."""
     st.markdown("**This lesson as a link**")
     here = {k: v for k in (STEP, lessons.GUESS) if (v := st.query_params.get(k))}
     st.code(lessons.link(lesson, st.context.url or "", **here), language=None, wrap_lines=True)
