@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 from pandas.core.util.hashing import hash_pandas_object
 
+from dashboard import session
 from octcore.data.assembly import GapPrice, Missing
 from octcore.data.dataset import Dataset
 from octcore.data.reading import prices_of_gaps
@@ -47,7 +48,7 @@ _kept = st.cache_resource(
 @st.cache_resource(max_entries=KEEP, show_spinner=False, hash_funcs={RawTable: lambda t: t.sha256})
 def gap_prices(table: RawTable, choice: DataChoice) -> dict[Missing, GapPrice]:
     """What every way to treat missing values costs; empty where none is missing."""
-    return prices_of_gaps(table, **choice.of_columns)
+    return prices_of_gaps(table, **session.columns_meant(table, choice))
 
 
 @_kept

@@ -114,15 +114,23 @@ def dataset() -> Dataset:
     return state().data
 
 
-def is_measurement() -> bool:
+def is_measurement(read: RawTable, chosen: DataChoice) -> bool:
     """Whether what is predicted is a column of numbers, cut into classes or not."""
-    target = choice().target
-    return target is not None and is_continuous(table().column(target), table().delimiter)
+    target = chosen.target
+    return target is not None and is_continuous(read.column(target), read.delimiter)
 
 
 def is_ready() -> bool:
-    """Whether there are classes to predict: a target, and no measurement that is not cut."""
-    return dataset().y is not None and (choice().target_bins is not None or not is_measurement())
+    """Whether there are classes to predict."""
+    return dataset().y is not None
+
+
+def columns_meant(read: RawTable, chosen: DataChoice) -> dict[str, Any]:
+    """Keywords of `make_dataset`; numbers to predict that are not cut yet are no classes."""
+    if chosen.target_bins is None and is_measurement(read, chosen):
+        drop = (*chosen.drop, str(chosen.target))
+        chosen = replace(chosen, target=None, positive_class=None, drop=drop)
+    return chosen.of_columns
 
 
 def _take(chosen: DataChoice, read: RawTable, data: Dataset, content: bytes = b"") -> None:
@@ -218,7 +226,7 @@ def change_lines(**lines: int | None) -> bool:
 
 def _load(chosen: DataChoice, read: RawTable, content: bytes = b"") -> bool:
     try:
-        made = make_dataset(read, name=chosen.sample or None, **chosen.of_columns)
+        made = make_dataset(read, name=chosen.sample or None, **columns_meant(read, chosen))
     except OctError as error:
         state().problem = error.message
         return False

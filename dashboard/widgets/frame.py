@@ -36,12 +36,12 @@ def mark_section(pages: Mapping[str, Sequence[StreamlitPage]], page: StreamlitPa
 
 def draw_title(title: str, data: Dataset | None = None) -> None:
     """Draw the heading of a page, with data beside it: those that are loaded, or others."""
-    has_classes = data is not None or session.is_ready()
     data = session.dataset() if data is None else data
     parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]
     if data.y is not None:
-        classes = text.count(data.n_classes, "class")
-        parts.append(classes if has_classes else "numbers, no classes yet")
+        parts.append(text.count(data.n_classes, "class"))
+    elif session.choice().target is not None:
+        parts.append("numbers, no classes yet")
     left, right = st.columns([1, 2], vertical_alignment="bottom")
     left.title(title, anchor=False)
     with right.container(horizontal=True, horizontal_alignment="right"):

@@ -431,7 +431,7 @@ def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     assert target.value is None
     target.set_value("price").run()
     assert "regression" in shown(app)
-    assert "with a single row" not in shown(app)
+    assert not [f for f in app.session_state["state"].data.findings if "class" in f.message]
     assert "2 features · numbers, no classes yet" in shown(app)
     for page, label in (("start", "See a proven tree"), ("data", "Find an optimal tree")):
         app.switch_page(f"screens/{page}.py").run()

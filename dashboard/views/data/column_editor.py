@@ -41,7 +41,7 @@ def draw_target() -> None:
         if session.change_choice(target=picked, positive_class=None, target_bins=None):
             st.rerun()
         inputs.say(session.state().problem)
-    if choice.target is not None and session.is_measurement():
+    if choice.target is not None and session.is_measurement(table, choice):
         _bins(choice.target, choice.target_bins)
     _class_that_matters()
 

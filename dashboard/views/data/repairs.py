@@ -40,8 +40,6 @@ MERGE, LEAVE_OUT, MISREAD = "LOOK_ALIKE", "LEAKAGE", "MIXED_TEXT"
 WORDS, SENTINEL = "LOOKS_MISSING", "SENTINEL"
 SAID_ELSEWHERE = {"CONFLICTING_AFTER_BINNING", "EDGES_COLLAPSED", "TITLE_LINES", "UNITS_LINE"}
 """What matters only where a formulation sees columns in parts, and what the first lines show."""
-OF_CLASSES = {"MANY_CLASSES", "RARE_CLASS"}
-"""What does not matter as long as the target is a measurement, which is said beside its choice."""
 REPAIRED = {*OTHER_KINDS, MERGE, LEAVE_OUT, WORDS, SENTINEL}  # findings that a press answers
 
 
@@ -56,11 +54,10 @@ def draw_above() -> None:
 
 def _warned() -> list[Finding]:
     """What is to be said where the table is chosen, what costs most first."""
-    apart = SAID_ELSEWHERE if session.is_ready() else SAID_ELSEWHERE | OF_CLASSES
     return _by_damage(
         f
         for f in session.dataset().findings
-        if f.code == MERGE or (f.severity == "warning" and f.code not in apart)
+        if f.code == MERGE or (f.severity == "warning" and f.code not in SAID_ELSEWHERE)
     )
 
 
