@@ -78,10 +78,11 @@ class JobView:
 
     @property
     def words(self) -> str:
-        """What it does now, and for how long; its clock stands still while kernels are compiled."""
+        """What it does now, and how long by its clock, which starts late and waits for kernels."""
         if self.phase in PREPARING_PHASES:
             return f"{self.doing}; this may take a minute or two"
-        return self.doing if self.position else f"{self.doing}, {text.seconds(self.elapsed)}"
+        is_timed = self.elapsed and not self.position
+        return f"{self.doing}, {text.seconds(self.elapsed)}" if is_timed else self.doing
 
 
 CONSTRAINTS = {parameter.name for parameter in ACCEPTED}

@@ -44,6 +44,7 @@ def test_a_clock_that_stands_still_is_not_shown():
     view = JobView("x", "iris", {}, "running", phase=PREPARING, elapsed=0.4)
     assert view.words == f"{PREPARING}; this may take a minute or two"
     assert replace(view, phase="solve").words == "solving, 0.4 s"
+    assert replace(view, phase="importing libraries", elapsed=0.0).words == "importing libraries"
     assert replace(view, phase="queued", position=2).words == "waiting, place 2 in the queue"
 
 
