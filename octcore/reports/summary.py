@@ -152,12 +152,13 @@ def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, obje
 
 
 MOST_SILENT = 3
+MOST_OF_ANSWER = 4  # letters; as many have "yes", "nein" and "true", which name no rows
 
 
 def rows_of(label: object) -> str:
-    """What the rows of a class are called: by its name, unless that is a number or a sentence."""
+    """What the rows of a class are called: by its name, not by a number, a sentence or a "yes"."""
     name = text.printable(label, 30)
-    is_name = any(map(str.isalpha, name)) and name.count(" ") < 3
+    is_name = len(name) > MOST_OF_ANSWER and any(map(str.isalpha, name)) and name.count(" ") < 3
     return name if is_name else f"rows of class {name}"
 
 

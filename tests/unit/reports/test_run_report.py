@@ -90,8 +90,9 @@ def test_every_number_in_words_is_what_routing_says():
     words = headline_words(found)
     assert f"Of {found.test.rows} held-out rows {found.test.right} are right" in words
     named, told = truth == "no", predicted == "no"
-    assert f"finds {100 * (named & told).sum() / named.sum():.0f} of 100 no and" in words
-    assert f"Of {named.sum()} no it finds {(named & told).sum()}; of {told.sum()} that" in words
+    both = (named & told).sum()
+    assert f"finds {100 * both / named.sum():.0f} of 100 rows of class no and" in words
+    assert f"Of {named.sum()} rows of class no it finds {both}; of {told.sum()} that" in words
     worst = max(leaf.test.rows - leaf.test.right for leaf in found.leaves)
     assert f"there {worst} of" in words
 
@@ -199,12 +200,13 @@ def test_only_our_script_runs_and_every_name_is_escaped():
     [
         (1, "rows of class 1"),
         ("-1", "rows of class -1"),
-        ("ja", "ja"),
+        ("ja", "rows of class ja"),
+        ("malignant", "malignant"),
         ("IIb 2", "IIb 2"),
         ("he came back again", "rows of class he came back again"),
     ],
 )
-def test_rows_of_a_class_that_is_a_number_are_named_as_such(label, name):
+def test_rows_of_a_class_that_is_no_name_are_named_as_such(label, name):
     assert rows_of(label) == name
 
 
@@ -213,7 +215,7 @@ def test_a_single_leaf_needs_no_questions_and_no_script():
     run = solve(data, "cart", encoding="raw", depth=1, params={"leaf_penalty": 0.5})
     page = report_html(run, "flat")
     assert "<script" not in page
-    assert "A tree that asks nothing finds 0 of 100 b and is right for 75 % of the rows" in page
+    assert "A tree that asks nothing finds 0 of 100 rows of class b and is right for 75 %" in page
     assert "It never says b." in page
     assert "so this says little about new rows" in page
 
@@ -254,4 +256,4 @@ def test_one_wrong_row_is_told_and_makes_no_hundred():
     assert "is right for 99.8 % of the rows" in words
     assert "there 1 of 300 rows is not yes" in words
     missed = replace(summary(run), tally=replace(summary(run).tally, named=300, found=299))
-    assert "finds 99.7 of 100 yes" in headline_words(missed)
+    assert "finds 99.7 of 100 rows of class yes" in headline_words(missed)
