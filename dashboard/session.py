@@ -51,8 +51,7 @@ class State:
     refused: tuple[bytes, str, Head] | None = None
     """An upload of which only the first lines could be read: its content, its name, and these."""
     uploads: int = 0
-    forms: int = 0
-    """Part of the keys of the inputs of the Solve form, see `renew_form`."""
+    forms: int = 0  # part of the keys of the inputs of the Solve form, see `renew_form`
     untaken: tuple[dict[str, Any], str] = field(default_factory=lambda: ({}, ""))
     """Settings of the Solve form, and what it said that others asked for and they do not hold."""
     token: str = ""
@@ -245,15 +244,15 @@ def token() -> str:
 
 def run_id() -> str | None:
     """The run that the session looks at; the one in the URL comes first."""
-    return _linked(RUN_PARAMETER, look_at)
+    return linked(RUN_PARAMETER, look_at)
 
 
-def _linked(name: str, look: Callable[[str], None]) -> str | None:
+def linked(name: str, look: Callable[[str], None]) -> str | None:
     """What the session looks at: what the URL names, else what it looked at last, put into it."""
-    linked, known = st.query_params.get(name), getattr(state(), name)
-    if linked != known and (wanted := linked or known):
+    named, known = st.query_params.get(name), getattr(state(), name)
+    if named != known and (wanted := named or known):
         look(wanted)
-    return linked or known
+    return named or known
 
 
 def went_back() -> bool:
@@ -264,17 +263,12 @@ def went_back() -> bool:
 
 def look_at(run: str) -> None:
     """Look at a run from now on, and put it into the URL; an empty name for none."""
-    if not run:
-        state().run = None
-        for name in (RUN_PARAMETER, NODE_PARAMETER, ANSWER_PARAMETER):
-            st.query_params.pop(name, None)
-        return
     if st.query_params.get(RUN_PARAMETER) not in (None, run):
-        st.query_params.pop(NODE_PARAMETER, None)
-        st.query_params.pop(ANSWER_PARAMETER, None)
+        for name in (RUN_PARAMETER, NODE_PARAMETER, ANSWER_PARAMETER):
+            link(name, "")
     now = state()
-    now.run = run
-    if run not in now.runs:
+    now.run = run or None
+    if run and run not in now.runs:
         now.runs = (run, *now.runs)
     st.query_params.update(run_query())
 
@@ -384,11 +378,6 @@ def link(name: str, written: str) -> None:
         st.query_params[name] = written
 
 
-def tuning_id() -> str | None:
-    """The model selection that the session looks at; the one in the URL comes first."""
-    return _linked(TUNING_PARAMETER, look_at_tuning)
-
-
 def look_at_tuning(tuning: str) -> None:
     """Look at a model selection from now on, and put it into the URL."""
     state().tuning = tuning
@@ -405,13 +394,12 @@ def open_lesson(lesson: "Lesson") -> "Lesson":
 
 def answer(run: str) -> str | None:
     """The answer that the page What if shows of a run; at first the one in the link."""
-    linked, known = st.query_params.get(ANSWER_PARAMETER), state().answers.get(run)
-    if known is None and linked and st.query_params.get(RUN_PARAMETER) == run:
-        state().answers[run] = linked
-        return linked
-    if known and linked != known:
-        st.query_params[ANSWER_PARAMETER] = known
-    return known
+    linked, known = st.query_params.get(ANSWER_PARAMETER), state().answers
+    if linked and st.query_params.get(RUN_PARAMETER) == run:
+        known.setdefault(run, linked)
+    if run in known:
+        link(ANSWER_PARAMETER, known[run])
+    return known.get(run)
 
 
 def widget_key(*parts: object) -> str:

@@ -20,23 +20,18 @@ except OctError as error:
     st.warning(text.markdown(error.message, 500), icon=":material/save:")
     entries = []
 
-own = {entry.id for entry in entries}
-for run_id in (session.run_id(), *session.state().runs):
-    # A link to a run is the right to see it: those that were opened here belong to the list.
-    linked = history.entry(supervisor, run_id) if run_id and run_id not in own else None
-    if linked is not None:
-        entries.append(linked)
-        own.add(linked.id)
-
+# A link to a run is the right to see it: those that were opened here belong to the list.
+current, own = session.run_id(), {entry.id for entry in entries}
+opened = (history.entry(supervisor, key) for key in session.state().runs if key not in own)
+entries += [entry for entry in opened if entry is not None]
 if not entries:
     st.info("Nothing has been solved from this browser yet. Every run is kept here.")
     start_button("Find an optimal tree", key="start_from_runs")
 else:
     selected = history_table.draw(entries)
     if not selected:
-        current = [entry for entry in entries if entry.id == session.run_id()]
-        selected = current or entries[:1]
-        which = "the one looked at last" if current else "the newest"
+        last = [entry for entry in entries if entry.id == current]
+        selected, which = (last, "the one looked at last") if last else (entries[:1], "the newest")
         st.caption(
             "Tick runs in the first column to choose others: one to open it, two to four to "
             f"compare them, any number to delete them. Shown below: {which}."

@@ -16,7 +16,7 @@ with st.container(key=RESULT_FIRST):
     left, right = st.columns([2, 3], gap="large")
 with right:
     # First: what runs is shown before the form counts the next one.
-    view.draw(session.tuning_id())
+    view.draw(session.linked(session.TUNING_PARAMETER, session.look_at_tuning))
 with left:
     plan = None if column_editor.asks_first() else view.draw_form(session.dataset())
     if plan is not None and view.start_button(session.dataset(), plan):

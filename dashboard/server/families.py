@@ -22,9 +22,8 @@ class Family:
 
     whole: Dataset  # all rows with all their classes
     runs: tuple[str, ...]  # ids of the solves in the order of the classes; one id for selected rows
-    test_size: float = 0.0
-    seed: int = 0
-    """`test_size`, `seed`: what was held out from all solves together."""
+    test_size: float = 0.0  # share that was held out from all solves together
+    seed: int = 0  # by which it was chosen
     n_selected: int = 0  # rows that were selected; 0 for one solve for every class
 
     @classmethod

@@ -37,9 +37,8 @@ class Plan:
 
     formulation: str
     grid: Mapping[str, tuple[Any, ...]]
-    protocol: str = "k-fold"
+    protocol: str = "k-fold"  # this and `choice` as in `octcore.tune`
     choice: str = "accuracy"
-    """`protocol`, `choice`: as in `octcore.tune`."""
     depth: int = 2
     encoding: str = "auto"
     params: Mapping[str, Any] = field(default_factory=dict)  # what the grid does not vary

@@ -38,8 +38,7 @@ def _restore_data() -> None:
     if tuning is not None and (job := jobs.task(tuning)).data is not None:
         go_on(job.data, job.settings, session.TUNE)
         return
-    compared, _, _ = given.get(session.COMPARE_PARAMETER, "").partition(",")
-    view = jobs.view(given.get(session.RUN_PARAMETER) or compared or None)
+    view = jobs.view(given.get(session.RUN_PARAMETER) or next(iter(session.compared()), None))
     if name := given.get(session.DATA_PARAMETER):
         kept = jobs.tables().read(name)
         if kept is not None and session.reopen(*kept):

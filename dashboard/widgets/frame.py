@@ -72,8 +72,7 @@ function joinSteps(kept) {
 
 export default function ({ data, setTriggerValue }) {
   if (!Object.hasOwn(history, "pushState")) joinSteps(data.kept);
-  document.cookie =
-    `${data.name}=${data.token}; path=/; max-age=31536000; SameSite=Strict`;
+  document.cookie = `${data.name}=${data.token}; path=/; max-age=31536000; SameSite=Strict`;
   const app = document.querySelector(".stApp"), theme = () => getComputedStyle(app).colorScheme;
   let shown = theme();
   const watch = new MutationObserver(() => {

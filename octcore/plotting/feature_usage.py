@@ -16,8 +16,6 @@ from octcore.plotting.tree_view import split_texts
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
-TITLE_WIDTH = 12  # letters on a line of a panel's title: three panels on a phone are as wide
-
 
 @dataclass(frozen=True)
 class FeatureUsage:
@@ -49,6 +47,7 @@ def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
 
 MOST_FEATURES, MOST_NODES = 30, 15
 """Rows of the picture; columns of a panel that have room for numbers."""
+TITLE_WIDTH = 12  # letters on a line of a panel's title: three panels on a phone are as wide
 
 
 @dataclass(frozen=True)

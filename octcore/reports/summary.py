@@ -22,9 +22,8 @@ MOST_CONFUSIONS = 6
 class Score:
     """How many rows a tree gets right."""
 
-    right: int
-    rows: int
-    """`right`, `rows`: correct rows, and all that get a class."""
+    right: int  # correct rows
+    rows: int  # all that get a class
     asked: int = 0  # rows that a person is asked about
 
     @property

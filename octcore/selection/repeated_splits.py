@@ -27,9 +27,8 @@ class Tally:
     """What a tree says of the held-out rows of one split."""
 
     leaves: int
-    rows: int
-    right: int
-    """`rows`, `right`: held-out rows, and those that get their class."""
+    rows: int  # held-out rows
+    right: int  # those of them that get their class
     worth: float  # share of their weight that is right, where classes have weights
     named: int = 0
     found: int = 0
@@ -42,14 +41,10 @@ class Tally:
 class Split(Record):
     """One random split: what the trees of its training part say of its held-out part."""
 
-    tree: Tally
-    """The optimal tree at the price of a leaf."""
-    greedy: Tally
-    """CART of the same depth and price."""
-    largest: Tally
-    """Always the largest class."""
-    sizes: tuple[Tally, ...]
-    """The optimal tree of every number of leaves, ascending."""
+    tree: Tally  # the optimal tree at the price of a leaf
+    greedy: Tally  # CART of the same depth and price
+    largest: Tally  # always the largest class
+    sizes: tuple[Tally, ...]  # the optimal tree of every number of leaves, ascending
     n_train: int
 
 

@@ -215,12 +215,10 @@ TABLE = "alternatives_table"
 class Context:
     """What the trees are about."""
 
-    run_id: str
-    task: str
-    """`run_id`, `task`: the run that is looked at, and the task that counted."""
-    data: Dataset
-    train: Dataset
-    """`data`, `train`: all rows, and those of the search."""
+    run_id: str  # the run that is looked at
+    task: str  # what counted
+    data: Dataset  # all rows
+    train: Dataset  # those of the search
     search: Mapping[str, Any]  # keywords of the search
     record: Alternatives
 

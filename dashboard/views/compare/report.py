@@ -229,8 +229,7 @@ def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
     )
 
 
-MOST_ENTRIES = 300_000
-"""Of a model that is written while the page waits."""
+MOST_ENTRIES = 300_000  # of a model that is written while the page waits
 
 
 def paper_files(runs: Sequence[Run], labels: Sequence[str], report: str) -> Mapping[str, str]:

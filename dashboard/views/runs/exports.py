@@ -94,8 +94,8 @@ _slide = make_component("slide", "<img><button>Picture for a slide (PNG)</button
 def share(run_id: str, name: str, run: SolvedRun) -> None:
     """Draw what goes to others: the run as a picture with its sentence, its link, its files."""
     with st.popover("Share", icon=":material/share:"):
-        what = f"slide {name}, {run.badge}"
-        svg = cached.once_per_run(run_id, what, lambda: slide_svg(run, name))
+        draw_slide = partial(slide_svg, run, name)
+        svg = cached.once_per_run(run_id, f"slide {name}, {run.badge}", draw_slide)
         data = {"svg": svg, "alt": f"Slide of {name}", "width": WIDTH, "height": HEIGHT}
         _slide(data, session.widget_key("slide", run_id), lambda _: None)
         files = (
