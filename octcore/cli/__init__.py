@@ -53,9 +53,9 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, *args: Any, **options: Any) -> Any:
         """Refuse what a command does not know where its options are at hand, to name near ones."""
-        found, rest = super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(*args, **options)
         unknown = next((word for word in rest if word[:2] == "--"), None)
         if unknown is not None:
             known = (option for option in self._option_string_actions if option[:2] == "--")
