@@ -45,10 +45,7 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Argparse that says what is wrong in one sentence, without the usage dump.
-
-    Options are written in full: `--target` is not `--target-bins` of a command that has no target.
-    """
+    """Argparse with options in full, that says what is wrong in one sentence, without the usage."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
@@ -56,10 +53,9 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, *args: Any, **options: Any) -> Any:
         """Refuse what a command does not know where its options are at hand, to name near ones."""
         found, rest = super().parse_known_args(*args, **options)
-        unknown = next((word for word in rest if word[:2] == "--"), None)
-        if unknown is not None:
+        for word in (word for word in rest if word[:2] == "--"):
             known = (option for option in self._option_string_actions if option[:2] == "--")
-            name, owner = unknown.partition("=")[0], self.prog.removeprefix("octcore ")
+            name, owner = word.partition("=")[0], self.prog.removeprefix("octcore ")
             raise unknown_name("UNKNOWN_OPTION", "option", name, known, owner)
         return found, rest
 

@@ -157,11 +157,8 @@ class NearOptimalTrees:
         ]
         known, groups = self._instance.thresholds, self.encoding.groups
         place, rank = np.nonzero(known.alike >= 0)
-        stand = known.column[known.alike[place, rank]]
-        if (
-            self.same_columns
-            or (groups[self._instance.table.original[place]] != groups[stand]).any()
-        ):
+        own, stand = self._instance.table.original[place], known.column[known.alike[place, rank]]
+        if self.same_columns or (groups[own] != groups[stand]).any():
             found.append(
                 "a split that several features make alike counts for the first of them; to count "
                 "it for the others, forbid that one in the search"
