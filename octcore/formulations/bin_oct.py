@@ -203,9 +203,8 @@ class BinOCT:
         self._structure(model)
         self._routing(model, guard)
         self._side_constraints(model, guard)
-        model.objective = pyo.Objective(
-            expr=pyo.quicksum(model.e.values()), sense=pyo.minimize, doc="misclassified rows"
-        )
+        errors = terminals.weight_scale(self.rows.weights) * pyo.quicksum(model.e.values())
+        model.objective = pyo.Objective(expr=errors, sense=pyo.minimize, doc="misclassified rows")
         return PyomoModel.of(model, self)
 
     def _variables(self, model: Any) -> None:
@@ -218,6 +217,7 @@ class BinOCT:
 
     def _structure(self, model: Any) -> None:
         rows, sets, J = self.rows, self.sets, self.sets.columns
+        unit = terminals.weight_scale(rows.weights)
 
         @model.Constraint(sets.B if J else [], doc="sum_j f_mj = 1")
         def one_column(_, m):
@@ -234,7 +234,7 @@ class BinOCT:
         @model.Constraint(sets.L, sets.K, doc="e_qk >= N_qk - n_k h_qk")
         def misclassified(_, q, k):
             of_class = np.flatnonzero(rows.y == k)
-            weights = [float(rows.weights[i]) for i in of_class]
+            weights = [float(rows.weights[i]) / unit for i in of_class]
             variables = [model.e[q, k], *(model.z[i, q] for i in of_class), model.h[q, k]]
             return 0.0, linear([1.0, *(-w for w in weights), sum(weights)], variables), None
 
@@ -303,7 +303,7 @@ class BinOCT:
             (model.t, bits),
             (model.z, values.z),
             (model.h, values.labels),
-            (model.e, np.stack(by_class, axis=1)),
+            (model.e, np.stack(by_class, axis=1) / terminals.weight_scale(rows.weights)),
             *values.of(model),
         ]
         if hasattr(model, "a"):

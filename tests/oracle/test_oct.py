@@ -60,17 +60,24 @@ def test_oct_with_weights():
 
 
 @pytest.mark.parametrize("formulation", ["oct", "oct-binary", "bin-oct"])
-def test_the_tolerance_of_solvers_is_small_beside_weights_of_a_millionth(formulation):
-    data = Dataset.from_arrays(np.array([[1, 0], [0, 1], [0, 0], [1, 0]]), [0, 1, 0, 1])
+@pytest.mark.parametrize(
+    ("rows", "weights", "most"),
+    [
+        ([[1, 0], [0, 1], [0, 0], [1, 0]], [11e-7, 9e-7, 4e-7, 12e-7], 25e-7),
+        ([[0, 1], [0, 1], [1, 0], [0, 0]], [5e9, 3e9, 3e9, 3e9], 11e9),
+    ],
+)
+def test_weights_of_any_size_have_an_optimum(formulation, rows, weights, most):
+    """The majority was called the optimum: solvers' tolerances were not small, or far too small."""
+    data = Dataset.from_arrays(np.array(rows), [0, 1, 0, 1] if most < 1 else [0, 1, 1, 1])
     params = {"leaf_penalty": 0.0} if formulation == "oct-binary" else {}
     params |= {"alpha": 0.0} if formulation == "oct" else {}
-    weights = np.array([11e-7, 9e-7, 4e-7, 12e-7])
     run = octcore.solve(
         data, formulation, params=params, sample_weight=weights, warm_start="none", verify=False
     )
     assert run.status == "optimal"
     right = run.needed.tree.predict_codes(run.encoding.transform(data.frame)) == data.codes
-    assert weights[right].sum() == pytest.approx(25e-7)  # of 36e-7; the majority has 21e-7
+    assert np.array(weights)[right].sum() == pytest.approx(most)
 
 
 def test_rows_cannot_be_spread_below_a_node_without_split():

@@ -5,6 +5,7 @@ predicts (``c[t, k]``); what follows from those two is common to them.  Without 
 errors are weights of misclassified rows.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,8 +50,18 @@ def weight_tolerance(problem: Problem, price: float = 0.0) -> float:
     """
     lightest = float(problem.weights[problem.weights > 0].min())
     lightest = min(lightest, price or lightest)
-    least = min(1e-2 * lightest / problem.weights.sum(), 1e-7 * majority_errors(problem))
+    majority = majority_errors(problem) / weight_scale(problem.weights)
+    least = min(1e-2 * lightest / problem.weights.sum(), 1e-7 * majority)
     return float(np.clip(least, 1e-10, 1e-6))
+
+
+def weight_scale(weights: np.ndarray) -> float:
+    """Power of two in which models count weights, whose size solvers' tolerances do not know.
+
+    1 for weights of ordinary size, of which models stay as the papers write them.
+    """
+    heaviest = float(weights.max())
+    return 1.0 if 1e-3 <= heaviest <= 1e6 else 2.0 ** math.floor(math.log2(heaviest))
 
 
 def all_rows(problem: Problem) -> MergedRows:
@@ -69,18 +80,19 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
 
     The big-M of class k is the weight of all rows of other classes: no terminal holds more.
     """
-    L = topology.terminal_nodes(problem.depth)
-    model.error = pyo.Var(L, domain=pyo.NonNegativeReals, doc="L_t: weight misclassified at t")
+    L, unit = topology.terminal_nodes(problem.depth), weight_scale(rows.weights)
+    model.wrong = pyo.Var(L, domain=pyo.NonNegativeReals, doc="L_t: weight misclassified at t")
+    model.error = pyo.Expression(L, rule=lambda _, t: unit * model.wrong[t])
 
     @model.Constraint(L, range(problem.n_classes), doc="L_t >= N_t - N_kt - M_k (1 - c_tk)")
     def misclassified(_, t, k):
         others = np.flatnonzero(rows.y != k)
-        weights = [float(rows.weights[i]) for i in others]
+        weights = [float(rows.weights[i]) / unit for i in others]
         big_m = sum(weights)
         # L_t >= sum_{y_i != k} w_i z_it - M_k (1 - c_tk)
         terms = linear(
             [1.0, *(-w for w in weights), -big_m],
-            [model.error[t], *(z[i, t] for i in others), c[t, k]],
+            [model.wrong[t], *(z[i, t] for i in others), c[t, k]],
         )
         return -big_m, terms, None
 
@@ -212,8 +224,8 @@ class TerminalValues:
         rows, problem = self._sets.rows, self._problem
         wrong = self.z * (1.0 - self.c.T[rows.y])
         values: list[tuple[Any, np.ndarray]] = []
-        if hasattr(model, "error"):
-            values.append((model.error, rows.weights @ wrong))
+        if hasattr(model, "wrong"):
+            values.append((model.wrong, rows.weights @ wrong / weight_scale(rows.weights)))
         if hasattr(model, "right"):
             right = self.z * self.c.T[rows.y]
             counts = [(rows.counts * (rows.y == k)) @ right for k in recall_floors(problem)]
