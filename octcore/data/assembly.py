@@ -109,7 +109,7 @@ class _Assembly:
 
     def read_target(self, name: str) -> Target:
         raw = self.table.column(name)
-        target = read_target(raw, self.table.lines, self.table.delimiter)
+        target = read_target(raw, self.table)
         self.findings += target.findings
         self.say_look_alikes(raw)
         raise_if_unusable(self.findings)

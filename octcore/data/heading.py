@@ -10,15 +10,7 @@ import numpy as np
 from octcore.data.findings import Finding, count, info, listing, quote, refused, warning
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import TITLES, data_like
-from octcore.data.text import (
-    LOOKS_MISSING,
-    clean_text,
-    fresh_name,
-    has_control,
-    is_rewritten,
-    is_spaced,
-    normal,
-)
+from octcore.data.text import LOOKS_MISSING, clean_text, fresh_name, is_spaced, normal, rewritten
 from octcore.errors import SettingsError
 
 Fields = Sequence[Sequence[str]]  # those of several lines
@@ -191,13 +183,8 @@ def clean_headers(header: Sequence[str], line: int, findings: list[Finding]) -> 
 
 
 def _changes(header: Sequence[str], cleaned: Sequence[str], line: int) -> Iterator[Finding]:
-    if any(has_control(" ".join(field.split())) for field in header):
-        message = "A column name holds control characters; they are written out, as in \\x07."
-        yield warning("CONTROL_CHARS", message, line=line)
-    for field, name in zip(header, cleaned, strict=True):
-        if is_rewritten(field):
-            words = f"Column {quote(field)} is called {quote(name)} here."
-            yield warning("REWRITTEN", words, line, name)
+    for code, words in rewritten(header, cleaned):
+        yield warning(code, f"A column name has {words}.", line)
     changed = [name for field, name in zip(header, cleaned, strict=True) if is_spaced(field)]
     if changed:
         yield warning(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from octcore.data.findings import Finding, UnusableTableError, count, refused, warning
+from octcore.data.findings import Finding, count, refused, warning
 from octcore.data.numbers import PLAIN
 
 MAX_BYTES = 200_000_000  # largest file that is read; the app's own upload limit is lower
@@ -42,6 +42,8 @@ _SIGNATURES: dict[str, tuple[bytes, ...]] = {
     "a sound or video file": (b"RIFF", b"OggS", b"ID3"),
     "a program": (b"\x7fELF", b"MZ\x90\x00"),
 }  # fmt: skip
+_READ = ("utf-8", "cp437", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+"""Encodings of text; in cp437 every byte from 128 on is a character, as in old ones of any letters."""
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 _MARKUP = re.compile(
     rb"\s*(?:<!doctype|<html|<head\b|<body\b|<table\b|<\?xml|<svg\b|<!--|<\?php|<soap)",
@@ -54,7 +56,6 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_TEXT_CONTROLS = frozenset(b"\t\n\r\f\x1b\x07")
 
 
 def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
@@ -70,13 +71,12 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
         raise refused("EMPTY_FILE", "The file is empty; choose a CSV file with a header and rows.")
     kind = _foreign_kind(data)
     if kind is not None:
-        raise _not_csv(kind)
+        message = f"This is {kind}, not a CSV file; save the table as CSV (text with separators)"
+        raise refused("NOT_CSV", f"{message} first.")
     mark, encoding = next((m for m in _MARKS if data.startswith(m[0])), (b"", "utf-8"))
     share = 0.0 if mark else data.count(0) / len(data)
     if share > 0.2:
         name = "UTF-32" if share > 0.6 else "UTF-16"
-        if not any(_is_text(data[:4096], f"{name}-{order}") for order in ("LE", "BE")):
-            raise _not_csv("a binary file")
         message = f"The file looks like {name} without a byte order mark; save it as UTF-8."
         raise refused("ENCODING", message)
     is_wide = encoding.startswith(("utf-16", "utf-32"))
@@ -96,17 +96,6 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
     return _without_nul(text), encoding
 
 
-def _not_csv(kind: str) -> UnusableTableError:
-    message = f"This is {kind}, not a CSV file; save the table as CSV (text with separators) first."
-    return refused("NOT_CSV", message)
-
-
-def _is_text(head: bytes, encoding: str) -> bool:
-    """Say whether hardly a character is none, or a control character, in an encoding."""
-    text = head.decode(encoding, errors="replace")
-    return sum(c.isprintable() or c.isspace() for c in text) > 0.98 * len(text)
-
-
 def _without_nul(text: str) -> str:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -120,7 +109,7 @@ def _foreign_kind(data: bytes) -> str | None:
         for signature in signatures:
             # Short printable signatures may also begin an honest header.
             is_word = signature.isalnum() and signature.isascii()
-            if data.startswith(signature) and not (is_word and _looks_like_text(data)):
+            if data.startswith(signature) and not (is_word and _is_text(data[:4096], "utf-8")):
                 return kind
     if _PICKLE.match(data):
         return "a Python pickle (never opened here)"
@@ -128,21 +117,15 @@ def _foreign_kind(data: bytes) -> str | None:
         return "a web page or an XML document"
     if any(data.startswith(mark) for mark, _ in _MARKS):
         return None
-    return "a binary file" if _looks_random(data[:65536]) else _structured_text_kind(data)
+    if any(_is_text(data[:65536], encoding) for encoding in _READ):
+        return _structured_text_kind(data)
+    return "a binary file"
 
 
-def _looks_like_text(data: bytes) -> bool:
-    try:
-        return "\0" not in data[:4096].decode("utf-8", errors="strict")
-    except UnicodeDecodeError as failure:
-        return failure.start > len(data[:4096]) - 4
-
-
-def _looks_random(head: bytes) -> bool:
-    """Say whether bytes are no text of any encoding: control characters all over, not UTF-8."""
-    controls = sum(1 for byte in head if byte < 32 and byte not in _TEXT_CONTROLS and byte != 0)
-    high = sum(1 for byte in head if byte >= 128)
-    return controls > 0.02 * len(head) and high > 0.1 * len(head) and not _looks_like_text(head)
+def _is_text(head: bytes, encoding: str) -> bool:
+    """Say whether few characters are none of the encoding, or control characters."""
+    text = head.decode(encoding, errors="replace").replace("\ufffd", "\0")
+    return sum(c.isprintable() or c.isspace() for c in text) >= 0.95 * len(text)
 
 
 def _structured_text_kind(data: bytes) -> str | None:

@@ -26,7 +26,7 @@ from octcore.data.findings import (
 from octcore.data.heading import HEAD, WantedLines, clean_headers, find_lines
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
-from octcore.data.text import clean_text, has_control, is_rewritten, is_spaced
+from octcore.data.text import clean_text, is_spaced, rewritten
 
 MAX_FIELD = 100_000  # longest field, in characters; Python's own parser gives up at 131,072
 MAX_CELLS = 20_000_000  # most cells of a table
@@ -270,17 +270,11 @@ def _columns(
         _refuse_long(raw, lambda code, codes=codes: lines[int(np.argmax(codes == code))])
         cleaned = _clean_all(raw)
         if cleaned is not raw:
-            pairs = [*zip(raw, cleaned, strict=True)]
+            pairs = zip(raw, cleaned, strict=True)
             if any(is_spaced(a) and not PLAIN.fullmatch(b) for a, b in pairs):
                 trimmed.append(name)
-            if any(has_control(" ".join(value.split())) for value in raw):
-                words = "holds control characters; they are written out, as in \\x07."
-                findings.append(of_column(name, "CONTROL_CHARS", words))
-            if read := next(((a, b) for a, b in pairs if is_rewritten(a)), None):
-                words = "has {} in the file, which is read as {}, and others like it.".format(
-                    *map(quote, read)
-                )
-                findings.append(of_column(name, "REWRITTEN", words))
+            for code, words in rewritten(raw, cleaned):
+                findings.append(of_column(name, code, f"has {words}."))
             merged, values = pd.factorize(np.array(cleaned, dtype=object))
             codes, cleaned = merged[codes], values.tolist()
         columns.append(RawColumn(name, codes.astype(np.int64), tuple(cleaned)))

@@ -1,7 +1,7 @@
 """The target column: which one it is likely to be, its labels, classes made of numbers."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -18,12 +18,11 @@ from octcore.data.numbers import (
     detect_date,
     detect_format,
     format_number,
-    parse,
-    parse_plain,
 )
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
+from octcore.data.thresholds import short_threshold
 from octcore.data.typed import type_column
 from octcore.errors import DataError, SettingsError
 
@@ -48,7 +47,7 @@ class Target:
     findings: tuple[Finding, ...]
 
 
-def read_target(raw: RawColumn, lines: npt.NDArray[np.int64], delimiter: str = "") -> Target:
+def read_target(raw: RawColumn, table: RawTable) -> Target:
     """Read labels: whole numbers become ints, everything else stays text, and numbers are in order.
 
     Only an empty cell or ``?`` is a missing label; ``NA`` and ``None`` are missing among numbers
@@ -68,24 +67,26 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64], delimiter: str = "
         )
         findings.append(warning("LOOKS_MISSING", message, column=raw.name))
     labels = _labels(raw, missing)
-    classes = _ordered(set(labels.values()), delimiter)
+    classes = _ordered(labels, type_column(raw, table, "numeric").numbers)
     code_of = {label: code for code, label in enumerate(classes)}
-    table = np.full(len(raw.values), -1, dtype=np.int64)
+    places = np.full(len(raw.values), -1, dtype=np.int64)
     for index, label in labels.items():
-        table[index] = code_of[label]
-    codes = table[raw.codes]
-    findings += _missing_findings(raw, codes, lines)
+        places[index] = code_of[label]
+    codes = places[raw.codes]
+    findings += _missing_findings(raw, codes, table.lines)
     findings += _long_labels(raw, classes)
     return Target(classes, codes, tuple(findings))
 
 
-def _ordered(labels: set[Label], delimiter: str) -> tuple[Label, ...]:
-    """Classes by their numbers where all are numbers, however written, else in natural order."""
-    natural = sorted(labels, key=_natural)
-    numbers = _in_any_format([str(label) for label in natural], delimiter)
-    if numbers is None:
+def _ordered(
+    labels: Mapping[int, Label], numbers: npt.NDArray[np.float64] | None
+) -> tuple[Label, ...]:
+    """Classes by the numbers of values where all are numbers or dates, else in natural order."""
+    first = {label: index for index, label in labels.items()}
+    natural = sorted(first, key=_natural)
+    if numbers is None or np.isnan(numbers[[*labels]]).any():
         return tuple(natural)
-    return tuple(natural[i] for i in np.argsort(numbers, kind="stable"))
+    return tuple(sorted(natural, key=lambda label: numbers[first[label]]))
 
 
 def _natural(label: Label) -> tuple[tuple[object, ...], Label]:
@@ -186,16 +187,6 @@ def _is_numeric(column: RawColumn, delimiter: str) -> bool:
     return found in MARKED if "dressed" not in found else not any(v[0].isalpha() for v in present)
 
 
-def _in_any_format(texts: Sequence[str], delimiter: str) -> npt.NDArray[np.float64] | None:
-    """Read texts as numbers in the format of a column of features; None if one is no number."""
-    if all(PLAIN.fullmatch(text) for text in texts):
-        return parse_plain(texts)
-    number_format = detect_format(texts, delimiter)
-    if number_format is None or number_format.startswith("date:"):
-        return None
-    return parse(texts, number_format)
-
-
 def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
     """Cut a column of numbers into 2 to 5 classes of about equally many rows.
 
@@ -232,17 +223,10 @@ def _cuts(ordered: npt.NDArray[np.float64], bins: int) -> npt.NDArray[np.float64
         value = ordered[len(ordered) * k // bins]
         above = max(1, int(np.searchsorted(levels, value)))
         if above < len(levels):
-            found.append(_short_between(float(levels[above - 1]), float(levels[above])))
+            low, high = float(levels[above - 1]), float(levels[above])
+            middle = low / 2 + high / 2  # of neighbours it may be one of them
+            found.append(short_threshold(middle if middle < high else low, low, high, np.inf))
     return np.unique(np.array(found))
-
-
-def _short_between(low: float, high: float) -> float:
-    """Number with the fewest digits that is at least `low` and below `high`."""
-    for digits in range(1, 17):
-        value = float(f"{(low + high) / 2:.{digits}g}")
-        if low <= value < high:
-            return value
-    return low
 
 
 def _label(position: int, cuts: npt.NDArray[np.float64]) -> str:

@@ -60,9 +60,14 @@ def is_spaced(text: str) -> bool:
     return text != text.strip() or _BREAKS.search(text) is not None
 
 
-def is_rewritten(text: str) -> bool:
-    """Say whether `clean_text` takes a text for what it stands for: ``="001"``, a long minus."""
-    return any(shape.match(text.strip()) for shape in (_KEPT, _MINUS))
+def rewritten(texts: Sequence[str], cleaned: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Codes and words for what `clean_text` did to texts, beside taking spaces from them."""
+    if any(has_control(" ".join(text.split())) for text in texts):
+        yield "CONTROL_CHARS", "control characters; they are written out, as in \\x07"
+    for text, clean in zip(texts, cleaned, strict=True):
+        if _KEPT.match(text.strip()) or _MINUS.match(text.strip()):
+            yield "REWRITTEN", f"{quote(text)} in the file, which is read as {quote(clean)}"
+            return
 
 
 def has_control(text: str) -> bool:

@@ -78,9 +78,9 @@ def tidy(threshold: float, numbers: Floats) -> float:
     return short_threshold(float(threshold), float(left.max()), float(right.min()))
 
 
-def short_threshold(threshold: float, low: float, high: float) -> float:
+def short_threshold(threshold: float, low: float, high: float, nudge: float = NUDGE) -> float:
     """Shortest decimal number in ``[low, high)`` within 2 % of that gap from a threshold."""
-    room = NUDGE * (high - low)
+    room = nudge * (high - low)
     for digits in range(1, 17):
         short = float(f"{threshold:.{digits}g}")
         if low <= short < high and abs(short - threshold) <= room:
