@@ -158,10 +158,7 @@ def _numbers(axis: FloatRange) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
-    """Read the chosen values.
-
-    Raises `SettingsError` if one is not allowed, or there is none.
-    """
+    """Read the chosen values. Raises `SettingsError` if one is not allowed, or there is none."""
     if not texts:
         raise SettingsError(
             "EMPTY_GRID", f"Choose at least one value for {axis.name.replace('_', ' ')}.", axis.name

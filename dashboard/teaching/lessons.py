@@ -244,10 +244,7 @@ def to_dict(lesson: Lesson) -> dict[str, Any]:
 
 
 def read_lesson(content: bytes) -> Lesson:
-    """Read a lesson file.
-
-    Raises `SettingsError` if it is none, or a setting is out of range.
-    """
+    """Read a lesson file. Raises `SettingsError` if it is none, or a setting is out of range."""
     if len(content) > LONGEST_FILE:
         raise SettingsError("TOO_LARGE", "The file is too large for a lesson; choose another one.")
     try:

@@ -192,10 +192,7 @@ def list_suites() -> dict[str, Suite]:
 
 
 def get_suite(key: str) -> Suite:
-    """Find a suite by key.
-
-    Raises `SettingsError` if there is none; near matches are listed.
-    """
+    """Find a suite by key. Raises `SettingsError` if there is none; near matches are listed."""
     suites = list_suites()
     if key not in suites:
         raise unknown_name("UNKNOWN_SUITE", "suite", key, suites, "octcore bench")

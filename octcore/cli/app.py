@@ -8,8 +8,7 @@ from typing import Any
 
 from octcore.errors import SettingsError
 
-OWN_HOSTS = ("localhost", "127.0.0.1")
-"""Names of this machine that browsers use, as in the settings."""
+OWN_HOSTS = ("localhost", "127.0.0.1")  # names of this machine in browsers, as in the settings
 
 
 def add_commands(commands: Any) -> None:

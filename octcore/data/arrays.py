@@ -14,7 +14,6 @@ from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
 from octcore.data.numbers import (
     EXACT,
-    LOOKED_AT,
     OTHER_MARK,
     date_parts,
     decimal_mark,
@@ -201,8 +200,8 @@ def other_marks(frame: pd.DataFrame, columns: Iterable[Column]) -> dict[int, str
     here = [c for c in columns if c.holds_numbers and names.count(normal(c.name)) == 1]
     for mark, formats in OTHER_MARK.items():
         places = {names.index(normal(c.name)): c for c in here if c.number_format in formats}
-        heads = [frame.iloc[:LOOKED_AT, place] for place in places]
-        texts = [[v.strip() for v in head if isinstance(v, str)] for head in heads]
+        cells = [frame.iloc[:, place] for place in places]
+        texts = [[v.strip() for v in own if isinstance(v, str)] for own in cells]
         if decimal_mark(filter(None, texts)) == mark:
             found |= {place: formats[c.number_format] for place, c in places.items()}
     return found

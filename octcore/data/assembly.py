@@ -33,8 +33,7 @@ from octcore.errors import DataError, SettingsError
 
 Missing = Literal["drop-rows", "drop-columns", "category", "auto"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
-MOST_LOST = 0.1
-"""Share of the rows that ``auto`` gives up for gaps before it leaves out columns instead."""
+MOST_LOST = 0.1  # share of the rows that ``auto`` gives up for gaps before it leaves out columns
 _ID_NAMES = frozenset({"id", "uid", "uuid"})
 _COUNTED_NAMES = frozenset({"no", "nr", "no.", "nr.", "number", "index", "row"})
 

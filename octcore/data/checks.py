@@ -18,14 +18,12 @@ from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import FEW_NUMBERS, PLAIN, format_number
 from octcore.data.thresholds import quantile_thresholds
 
-SOLVER_TOLERANCE = 1e-6
-"""Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
+SOLVER_TOLERANCE = 1e-6  # of solvers for feasibility; to them smaller differences are none
 BUCKETS = 5  # quantile parts of the default encoding, used to see what binning would lose
 MANY_CLASSES = 20
 FEW_ROWS = 10
 DOMINANT_SHARE = 0.9
-NEARLY_CONSTANT = 0.05
-"""A two-valued column with a smaller share than this of its rarer value hardly splits anything."""
+NEARLY_CONSTANT = 0.05  # share of the rarer of two values below which a column hardly splits
 SCALE_RATIO = 1e9
 _SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
 Numbers = npt.NDArray[np.float64]

@@ -10,8 +10,7 @@ from octcore.data.numbers import source_of_part
 
 Kind = Literal["numeric", "ordinal", "categorical", "binary"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-MISSING_LEVEL = "(missing)"
-"""Level that stands for a missing value when missing values are a category of their own."""
+MISSING_LEVEL = "(missing)"  # level of missing values where they are a category of their own
 Label = int | str | bool | float
 
 
@@ -21,10 +20,8 @@ class Column:
 
     name: str
     kind: Kind
-    levels: tuple[float | str, ...] = ()
-    """In order; floats if the frame holds numbers, otherwise text. Empty for numeric columns."""
-    number_format: str = "plain"
-    """How the file wrote the numbers (see `octcore.data.numbers`); new rows are read likewise."""
+    levels: tuple[float | str, ...] = ()  # in order, as the frame holds them; none if numeric
+    number_format: str = "plain"  # of the file, and so of new rows (see `octcore.data.numbers`)
     aliases: tuple[tuple[str, str], ...] = ()
     """Texts of the file and what they were taken for: another spelling, or the empty text where
     they mean that nothing is known."""
@@ -70,15 +67,12 @@ class Source:
 
     file_name: str = ""  # shown to people, never used as a path
     sha256: str = ""  # hash of the bytes that were read, empty for data that came as arrays
-    n_bytes: int = 0
-    n_rows_read: int = 0
-    """`n_bytes`, `n_rows_read`: size of the file; data rows before any was left out."""
+    n_bytes: int = 0  # size of the file
+    n_rows_read: int = 0  # data rows before any was left out
     rows_dropped: tuple[tuple[str, int], ...] = ()  # reason (a finding's code) and number of rows
-    columns_dropped: tuple[tuple[str, str], ...] = ()
-    """Column name and reason (a finding's code, or ``"USER"``)."""
+    columns_dropped: tuple[tuple[str, str], ...] = ()  # name and reason: a finding's code or USER
     encoding: str = ""
-    delimiter: str = ""
-    """`encoding`, `delimiter`: how the bytes were read."""
+    delimiter: str = ""  # how the bytes were read, as is the encoding
 
     @property
     def n_rows_dropped(self) -> int:

@@ -31,18 +31,12 @@ class Dataset:
 
     name: str
     frame: pd.DataFrame
-    """Shape ``(n_samples, n_features)``: features only: float64 for numbers, text for everything
-    else."""
-    columns: tuple[Column, ...]
-    """In frame order."""
-    target_name: str | None = None
-    """None when the table was read without choosing a target."""
-    classes: tuple[Label, ...] = ()
-    """Sorted as in scikit-learn, Python scalars."""
-    y: npt.NDArray[np.int64] | None = None
-    """Shape ``(n_samples,)``: codes into `classes`, read-only."""
-    positive_class: Label | None = None
-    """The class a two-class formulation codes as +1, if the user chose one."""
+    """Features, shape ``(n_samples, n_features)``: float64 for numbers, text for all else."""
+    columns: tuple[Column, ...]  # in frame order
+    target_name: str | None = None  # None when the table was read without choosing a target
+    classes: tuple[Label, ...] = ()  # sorted as in scikit-learn, Python scalars
+    y: npt.NDArray[np.int64] | None = None  # shape ``(n_samples,)``: codes of classes, read-only
+    positive_class: Label | None = None  # coded as +1 with two classes, if the user chose one
     findings: tuple[Finding, ...] = ()
     row_lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Shape ``(n_samples,)``: line of the file each row came from, counted from 1."""

@@ -19,13 +19,10 @@ SHOWN = 40  # longest piece of a user's text quoted in a message, in characters
 class Finding:
     """One thing noticed while reading."""
 
-    code: str
-    """Stable upper-case identifier, such as ``"MISSING_VALUES"``."""
+    code: str  # stable upper-case identifier, such as ``"MISSING_VALUES"``
     severity: Severity
-    message: str
-    """One or two sentences for the user."""
-    line: int | None = None
-    """Of the file, counted from 1."""
+    message: str  # one or two sentences for the user
+    line: int | None = None  # of the file, counted from 1
     column: str | None = None
 
 
@@ -56,8 +53,7 @@ def column_refused(name: str, code: str, words: str) -> DataError:
     return DataError(code, f"Column {quote(name)} {words}", column=name)
 
 
-Head = tuple[tuple[int, tuple[str, ...]], ...]
-"""The first lines of a file: number, counted from 1, and fields."""
+Head = tuple[tuple[int, tuple[str, ...]], ...]  # first lines of a file: number from 1, and fields
 
 
 class UnusableTableError(DataError):

@@ -30,8 +30,7 @@ class WantedLines:
 
     header: int | None = None  # line that names the columns
     first_row: int | None = None  # line on which the rows begin
-    names: frozenset[str] = frozenset()
-    """Columns that must be there: the first line that names all of them is the header."""
+    names: frozenset[str] = frozenset()  # the first line that names all of these is the header
 
 
 def find_lines(

@@ -23,9 +23,7 @@ import numpy.typing as npt
 
 from octcore.data.findings import refuse_rows
 
-FEW_NUMBERS = 10
-"""Up to so many distinct numbers a column has a threshold between every two neighbours, whatever
-the number of quantiles."""
+FEW_NUMBERS = 10  # up to so many distinct numbers a column has all its thresholds, whatever q is
 LOOKED_AT = 100  # values of a column that tell how the numbers of a table are written
 EXACT = 2.0**53  # from here on floating point does not hold every whole number
 PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

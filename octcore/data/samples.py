@@ -18,17 +18,14 @@ class SampleInfo:
 
     name: str  # key for `load_sample`
     title: str
-    summary: str
-    """`title`, `summary`: for lists and headings."""
+    summary: str  # for lists and headings, as is the title
     target: str
     rows: int  # number of data rows in the file
     source: str
     licence: str
-    citation: str
-    """`source`, `licence`, `citation`: where the data come from and under what terms."""
+    citation: str  # with source and licence: where the data come from, under what terms
     ground_truth: str = ""  # what is known about the best tree, empty if nothing
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    """Column kinds where the default is not meant."""
+    kinds: Mapping[str, str] = field(default_factory=dict)  # where the default is not meant
 
 
 def sample_folder() -> Path:

@@ -16,8 +16,7 @@ from octcore.data.findings import Finding, count, refused, warning
 from octcore.data.numbers import PLAIN
 
 MAX_BYTES = 200_000_000  # largest file that is read; the app's own upload limit is lower
-MAX_COLUMNS = 5_000
-"""Most columns of a table: parsing time grows with columns long before any model could be built."""
+MAX_COLUMNS = 5_000  # parsing time grows with columns long before any model could be built
 DELIMITERS = (",", ";", "\t", "|")
 TITLES = 6  # up to so many lines may stand above the names
 _SIGNATURES: dict[str, tuple[bytes, ...]] = {
@@ -43,7 +42,7 @@ _SIGNATURES: dict[str, tuple[bytes, ...]] = {
     "a program": (b"\x7fELF", b"MZ\x90\x00"),
 }  # fmt: skip
 _READ = ("utf-8", "cp437", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-"""Encodings of text; in cp437 every byte from 128 on is a character, as in old ones of any letters."""
+"""Of text; in cp437 every byte from 128 on is a character, as in the old ones of all letters."""
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 _MARKUP = re.compile(
     rb"\s*(?:<!doctype|<html|<head\b|<body\b|<table\b|<\?xml|<svg\b|<!--|<\?php|<soap)",

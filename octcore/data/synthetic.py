@@ -18,8 +18,7 @@ from octcore.parameters import FloatRange, IntRange, Parameter, check_all
 
 Points = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
-Line = tuple[tuple[float, float], float]
-"""Weights and offset: the score of a point is ``weights . x + offset``."""
+Line = tuple[tuple[float, float], float]  # weights, offset: a point's score is weights . x + offset
 
 
 def line_through(x: float, y: float, degrees: float) -> Line:
@@ -51,11 +50,9 @@ class SyntheticSet:
 
     points: Points  # shape ``(n_samples, 2)``: coordinates in [0, 1]
     labels: Labels  # shape ``(n_samples,)``: -1 or +1, some of them turned over by noise
-    planes: Mapping[int, Line] = field(default_factory=dict)
-    """Lines of the tree that made the labels; empty where there is none."""
+    planes: Mapping[int, Line] = field(default_factory=dict)  # of the tree that made the labels
     leaf_labels: Mapping[int, int] = field(default_factory=dict)  # label of each leaf of that tree
-    true_labels: Labels = field(default_factory=lambda: np.empty(0, np.int64))
-    """Shape ``(n_samples,)``: labels before noise."""
+    true_labels: Labels = field(default_factory=lambda: np.empty(0, np.int64))  # before noise
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,7 @@ class Generator:
     key: str
     title: str
     summary: str
-    draw: Callable[..., SyntheticSet]
-    """Takes a random generator and the parameters but the last two, which all recipes have."""
+    draw: Callable[..., SyntheticSet]  # of a generator and the parameters but the last two
     parameters: tuple[Parameter, ...] = ()
 
 

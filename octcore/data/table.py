@@ -38,12 +38,9 @@ class RawColumn:
 
     name: str
     codes: npt.NDArray[np.int64]  # shape ``(n_rows,)``: positions in `values`
-    values: tuple[str, ...]
-    """Distinct cleaned texts in order of appearance; the empty text means nothing was written."""
-    made_of: str = ""
-    """Number format of a part of dates (see `octcore.data.numbers`); empty for what was written."""
-    aliases: tuple[tuple[str, str], ...] = ()
-    """Texts of the file, and the texts that they were taken for."""
+    values: tuple[str, ...]  # distinct cleaned texts as they appear; empty where nothing stands
+    made_of: str = ""  # format of a part of dates (see `octcore.data.numbers`), else empty
+    aliases: tuple[tuple[str, str], ...] = ()  # texts of the file, and what they were taken for
 
     def taken(self, aliases: Mapping[str, str]) -> RawColumn:
         """Return the column with some texts taken for others; the empty text makes gaps."""
@@ -69,16 +66,14 @@ class RawTable:
     """A file that was read but not typed: cheap to turn into data sets again and again."""
 
     file_name: str
-    sha256: str
-    """`file_name`, `sha256`: name for people; hash of the bytes."""
+    sha256: str  # hash of the bytes; the name is for people
     n_bytes: int
     encoding: str
     delimiter: str
     columns: tuple[RawColumn, ...]
     lines: npt.NDArray[np.int64]  # shape ``(n_rows,)``: line of the file on which each row starts
     findings: tuple[Finding, ...]  # warnings about the file as a whole
-    index_column: str | None = None
-    """A column that only numbers the rows (unnamed, as pandas and R save it)."""
+    index_column: str | None = None  # that only numbers the rows, as pandas and R save it
     header: int = 1  # line of the file with the names
     head: Head = ()  # the first lines of the file that are not blank, whatever they were taken for
 

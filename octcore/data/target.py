@@ -26,10 +26,8 @@ from octcore.data.thresholds import short_threshold
 from octcore.data.typed import type_column
 from octcore.errors import DataError, SettingsError
 
-MOST_CLASSES = 20
-"""A column of numbers with more distinct values is a measurement, not a set of classes."""
-MOST_GAPS = 0.1
-"""Largest share of the rows that a guessed target may leave without a label; they are left out."""
+MOST_CLASSES = 20  # numbers with more distinct values are a measurement, not a set of classes
+MOST_GAPS = 0.1  # largest share of rows that a guessed target may leave out without a label
 USUAL_NAMES = frozenset(
     {"class", "target", "label", "y", "species", "outcome", "diagnosis", "result", "category"}
 )

@@ -82,8 +82,7 @@ class Copies:
     """Rows of a task by answer."""
 
     row: np.ndarray
-    label: np.ndarray
-    """`row`, `label`: which row it is, for which answer."""
+    label: np.ndarray  # with its row: which row it is, for which answer
     weight: np.ndarray
     count: np.ndarray  # 1 for the one copy of each row that leaf sizes count
     total: float  # weight of the rows themselves

@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-NUDGE = 0.02
-"""Share of the gap around a threshold by which it may move to be written with fewer digits."""
-SAFE = 1e300
-"""Beyond this, differences of values may overflow; quantiles are then taken on scaled values."""
+NUDGE = 0.02  # share of its gap by which a threshold may move to be written with fewer digits
+SAFE = 1e300  # beyond this differences may overflow; quantiles are then taken on scaled values
 
 
 def bucket_edges(numbers: Floats, q: int) -> Floats:

@@ -27,8 +27,7 @@ from octcore.data.table import RawColumn, RawTable
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.errors import SettingsError
 
-MOSTLY_NUMBERS = 0.8
-"""From this share of numbers on, the few texts in a column count as missing numbers."""
+MOSTLY_NUMBERS = 0.8  # from this share on, the few texts beside numbers count as missing numbers
 HALF = 0.5  # from this share of numbers on, it is said that the texts among them make texts of all
 ORDERED = 3  # fewer distinct numbers have no order to lose, and a gap beside them is one more value
 _DIGITS, _ZERO_FIRST = re.compile(r"\d+", re.ASCII), re.compile(r"0\d+", re.ASCII)
@@ -40,14 +39,11 @@ class TypedColumn:
 
     raw: RawColumn
     numbers: npt.NDArray[np.float64] | None
-    """Shape ``(n_values,)``: number of each distinct value, NaN where missing; None for a text
-    column."""
+    """Shape ``(n_values,)``: number of each distinct value, NaN where missing; None for texts."""
     missing: npt.NDArray[np.bool_]  # shape ``(n_values,)``: which distinct values mean "missing"
     number_format: str = "plain"  # see `octcore.data.numbers`
     findings: tuple[Finding, ...] = ()
-    too_long: str = ""
-    """The first whole number that floating point takes for another one, as written: the column is
-    text then."""
+    too_long: str = ""  # the first whole number, if any, that floating point takes for another
 
     @property
     def name(self) -> str:

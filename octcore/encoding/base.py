@@ -30,8 +30,7 @@ KINDS = BINARY_KINDS | {"scaled", "value"}
 NUMBERS = ("lower", "upper", "shift", "scale")  # fields of a column that hold numbers
 PLAIN = (str, int, float, bool, type(None))
 NUMBER_KINDS = "fiub"  # kinds of arrays of numbers and truth values
-FEW_LEVELS = 8
-"""Up to so many levels of numbers are compared one by one, which is quicker than an index."""
+FEW_LEVELS = 8  # so few levels of numbers are compared one by one, quicker than by an index
 NO_VALUE = "has no value; fill or leave out the row"
 
 
@@ -45,13 +44,11 @@ class EncodedColumn:
     upper``; an end that is None is open), ``"level"`` (1 when the value equals `level`),
     ``"scaled"`` (``(value - shift) / scale``) or ``"value"`` (the number itself)."""
     lower: float | None = None
-    upper: float | None = None
-    """`lower`, `upper`: ends in raw units."""
+    upper: float | None = None  # both ends are in raw units
     level: Any = None  # the category of a ``"level"`` column
     other: Any = None  # the other category of a two-valued column, None elsewhere
     shift: float = 0.0
-    scale: float = 1.0
-    """`shift`, `scale`: of a ``"scaled"`` column."""
+    scale: float = 1.0  # with the shift: of a ``"scaled"`` column
     levels: tuple[Any, ...] = ()
     """Ordered categories of an ordinal raw column that holds text; its numbers (in `lower`,
     `upper`, `shift`, `scale`) are ranks, from 0."""

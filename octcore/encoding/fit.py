@@ -30,13 +30,11 @@ from octcore.parameters import unknown_name
 
 Table = tuple[pd.DataFrame, Sequence[Column]]
 Labels = npt.NDArray[np.int64]
-CUTS = {"QB", "QT", "class-change"}
-"""Families that cut numbers into parts, of which one may have all rows."""
+CUTS = {"QB", "QT", "class-change"}  # cut numbers into parts, of which one may have all rows
 BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
 """Peak while encoding: doubles and a temporary of them, a record by column, numpy's quantiles."""
 PLAIN_KEYS = ("class-change", "one-hot", "raw", "scaled", "none")
-MANY_QUANTILES = 100
-"""Above this q the model grows large for little gain; it is accepted with a remark."""
+MANY_QUANTILES = 100  # above this q the model grows for little gain; accepted with a remark
 
 
 @dataclass(frozen=True)

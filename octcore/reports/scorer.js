@@ -35,16 +35,30 @@
     return (sign + inner).replace("+", "") + (usual && PLAIN.test(number) ? number : plain(number, marked));
   };
   const trimmed = (cell) => cell.trim().replace(/^="([^"]*)"$/, "$1").replace(/^[\u2212\u2013](?=[0-9.,])/, "-");
-  const value = (cell, isText, mark, format) => {
+  const value = (cell, isText, format) => {
     const text = trimmed(cell);
     if (MARKS.includes(text)) return null;
     if (isText) return text;
     if (WORDS.includes(text.toLowerCase())) return null;
     const written = plain(text, format);
-    const shown = mark === ";" ? written.replace(",", ".") : written;
-    const number = PLAIN.test(shown) ? Number(shown) : NaN; // Number() alone takes 0x1f as well
+    const number = PLAIN.test(written) ? Number(written) : NaN; // Number() alone takes 0x1f as well
     if (Number.isFinite(number)) return number;
     return /\d/.test(text) ? undefined : null; // a word such as "k.A." is a gap, as when reading
+  };
+  // As octcore.data.arrays: in rows with another decimal mark than at training, formats are others.
+  const formatsOf = (head, rows) => {
+    const found = Object.fromEntries(Object.entries(READ).map(([name, { kind }]) => [name, kind]));
+    const isMost = (name, sign) => {
+      const sure = new RegExp(`^[+-]?(?:\\d+[${sign}](?:\\d{1,2}|\\d{4,})|0[${sign}]\\d+)$`);
+      const some = rows.slice(0, 100).map((cells) => trimmed(cells[place(name, head)] || ""));
+      return 2 * some.filter((text) => sure.test(text)).length > some.length;
+    };
+    for (const [sign, formats] of Object.entries(OTHER_MARK)) {
+      const names = COLUMNS.filter(([name, isText]) => !isText && READ[name].kind in formats).map(([name]) => name);
+      if ([",", "."].find((mark) => names.some((name) => isMost(name, mark))) !== sign) continue;
+      for (const name of names) found[name] = formats[READ[name].kind];
+    }
+    return found;
   };
   // As octcore.data.numbers reads dates: the part of one, or its days since the first.
   const dated = (text, { kind, order, first }) => {
@@ -99,12 +113,12 @@
       const names = new Set(lacking(read(first).heads[0] || []).map((name) => READ[name].source));
       return say(`The file has no column ${[...names].join(", ")}; the tree asks for it.`);
     }
-    const out = [[...head, "prediction"]];
+    const out = [[...head, "prediction"]], formats = formatsOf(head, rows.slice(titles + 1));
     for (const [at, cells] of rows.slice(titles + 1).entries()) {
       const row = {};
       for (const [name, isText] of COLUMNS) {
         const text = meant(name, head, cells);
-        row[name] = value(text, isText, mark, READ[name].kind);
+        row[name] = value(text, isText, formats[name]);
         if (row[name] === undefined) {
           return say(`Row ${at + 1}: ${name} needs a number, not "${text}".`);
         }

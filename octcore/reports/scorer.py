@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from octcore.data.columns import Column
-from octcore.data.numbers import DRESSED, MARKED, WEEKDAYS
+from octcore.data.numbers import DRESSED, MARKED, OTHER_MARK, WEEKDAYS
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.plotting import text
 from octcore.reports.page import escaped, page
@@ -24,6 +24,7 @@ def scorer_html(run: SolvedRun, name: str) -> str:
         "WORDS": sorted(MISSING_WORDS),
         "MARKED": {key: (shape.pattern, marks) for key, (shape, marks) in MARKED.items()},
         "DRESSED": DRESSED.pattern.replace("(?P<", "(?<"),
+        "OTHER_MARK": OTHER_MARK,
         "WEEKDAYS": WEEKDAYS,
     }
     code = to_code(run.tree, run.encoding, "js")

@@ -38,11 +38,9 @@ class StoredModel:
     tree: Tree
     classes: tuple[Any, ...]  # class labels in the order of the tree's indices
     target: str | None = None
-    shares: Mapping[int, npt.NDArray[np.float64]] | None = None
-    """By leaf the shares of the classes among its training rows; files of before have none."""
+    shares: Mapping[int, npt.NDArray[np.float64]] | None = None  # of classes by leaf, if known
     settings: Mapping[str, Any] = field(default_factory=dict)
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    """`settings`, `summary`: what determined the solve, and what came out."""
+    summary: Mapping[str, Any] = field(default_factory=dict)  # what came out under the settings
 
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Check and type raw rows as at training; what it does not test is made up."""

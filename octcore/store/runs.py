@@ -29,8 +29,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import without_retired
 from octcore.store.database import Database
 
-SILENCE_SECONDS = 30.0
-"""After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
+SILENCE_SECONDS = 30.0  # without a heartbeat, after which a run of an unseen process is dead
 INTERRUPTED = "The program ended during this solve; the tree is the last incumbent."
 NEVER_BEGUN = "The program ended before this solve had a tree."
 INFO_COLUMNS = (
@@ -66,16 +65,13 @@ class RunInfo:
     """One line of the history."""
 
     id: str
-    name: str
-    """`id`, `name`: full UUID; the user's name for it."""
+    name: str  # the user's name for it; its id is a full UUID
     session: str  # who started it, as the program chose to say
     state: StoreState
     created: float
-    finished: float | None
-    """`created`, `finished`: seconds since 1970."""
+    finished: float | None  # both in seconds since 1970
     settings: Mapping[str, Any]
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    """Status, objective, bound, gap, accuracies and counts, as far as there are any."""
+    summary: Mapping[str, Any] = field(default_factory=dict)  # status, objective, … as far as known
     rows_hash: str = ""  # content hash of its rows; runs on the same rows share it
     rows_bytes: int = 0
     error: str = ""  # why it failed, in one sentence

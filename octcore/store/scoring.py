@@ -24,15 +24,13 @@ class Scored:
     """Rows with what a tree says about them."""
 
     frame: pd.DataFrame
-    complete: npt.NDArray[np.bool_]
-    """Shape ``(n_rows,)``: rows that have all values; only these get a prediction."""
+    complete: npt.NDArray[np.bool_]  # rows that have all values; only these get a prediction
     labels: npt.NDArray[Any]  # shape ``(n_complete,)``: predicted classes
     leaves: npt.NDArray[np.int64]  # shape ``(n_complete,)``: leaf that every row reaches
     confidence: npt.NDArray[np.float64] | None = None
     """Shape ``(n_complete,)``: share of the predicted class among the training rows of the leaf,
     NaN in a leaf that no training row reaches; None when these are not known."""
-    warnings: tuple[Finding, ...] = ()
-    """Rows that get no prediction, and columns with values that never came up in training."""
+    warnings: tuple[Finding, ...] = ()  # rows without a prediction, columns unlike training
     extra: tuple[str, ...] = ()  # columns that the model does not know
     right: npt.NDArray[np.int8] | None = None
     """Shape ``(n_complete,)``: 1 where the prediction is right, 0 where not, -1 where the file
@@ -121,16 +119,14 @@ def score(
         }
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = labels_array(model.classes)[codes]
-    warnings = (
-        *_gaps(complete),
-        *_marks(model, frame),
-        *model.encoding.unseen(prepared, model.needed),
-    )
+    marked = [frame.columns[place] for place in other_marks(frame, model.needed)]
+    unseen = model.encoding.unseen(prepared, model.needed)
+    warnings = (*_remarks(complete, marked), *unseen)
     return Scored(frame, complete, labels, leaves, confidence, warnings, extra, right, target)
 
 
-def _gaps(complete: npt.NDArray[np.bool_]) -> Iterator[Finding]:
-    """Say which rows get no prediction."""
+def _remarks(complete: npt.NDArray[np.bool_], marked: Sequence[Any]) -> Iterator[Finding]:
+    """Say which rows get no prediction, and which columns have another decimal mark."""
     if gone := (np.flatnonzero(~complete) + 1).tolist():
         verb, noun = ("gets", "row") if len(gone) == 1 else ("get", "rows")
         message = (
@@ -138,14 +134,9 @@ def _gaps(complete: npt.NDArray[np.bool_]) -> Iterator[Finding]:
             f"{few(gone)}) {verb} no prediction."
         )
         yield warning("MISSING_VALUES", message, gone[0])
-
-
-def _marks(model: StoredModel, frame: pd.DataFrame) -> Iterator[Finding]:
-    """Say which columns have another decimal mark than at training."""
-    if places := other_marks(frame, model.needed):
-        names = listing([frame.columns[place] for place in places])
-        message = f"The decimal mark of {names} is another than in training; it is read as such."
-        yield warning("DECIMAL_MARK", message)
+    if marked:
+        words = f"The decimal mark of {listing(marked)} is another than in training; it is obeyed."
+        yield warning("DECIMAL_MARK", words)
 
 
 def _prepared(

@@ -229,3 +229,14 @@ def test_a_colleague_scores_numbers_however_they_are_written(reader, tmp_path, n
     rows = read_table(content.encode()).frame()
     assert list(told["prediction"]) == list(score(load_model(model_to_dict(run)), rows).labels)
     assert told["prediction"].nunique() == 2
+
+
+@pytest.mark.parametrize("at_training", [".", ","])
+def test_a_colleague_may_have_the_other_decimal_mark(reader, tmp_path, at_training):
+    rows = [f"{i % 9}.5;{i % 4 + 1}.250;{'xy'[i % 4 > 1 and i % 9 > 2]}" for i in range(40)]
+    text = "a;b;y\n" + "\n".join(rows).replace(".", at_training)
+    run = solve(read_csv(text.encode(), target="y"), depth=2, test_size=0.0)
+    text = text.replace(at_training, ".,".replace(at_training, ""))
+    (tmp_path / "rows.csv").write_text(text)
+    told = scored(reader(scorer_html(run, "prices")), tmp_path, "40 rows scored.")
+    assert list(told["prediction"]) == [row[-1] for row in rows]

@@ -80,10 +80,7 @@ WIDE_NAME = 60  # characters of a name; a terminal has room for more than a pict
 
 
 def to_text(tree: Tree, encoding: Encoding, X: Rows = None, y: Codes = None) -> str:
-    """Draw a tree with characters, one line per node.
-
-    Parameters are those of `node_records`.
-    """
+    """Draw a tree with characters, one line per node. Parameters are those of `node_records`."""
     records = {r.node: r for r in node_records(tree, encoding, X, y, WIDE_NAME)}
     classes = ", ".join(shorten(name, WIDE_NAME) for name in tree.classes[: tree.n_targets])
     lines = [f"classes: {classes}"] if classes and X is not None else []
