@@ -32,20 +32,21 @@ _POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"
 _COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS})", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
-_SPACES = "[1-9]\\d{0,2}(?:[ '’\u00a0\u2009\u202f]\\d{3})+"
+_GAPS = " '’\u00a0\u2009\u202f"  # that part thousands
+_SPACES = rf"[1-9]\d{{0,2}}(?:[{_GAPS}]\d{{3}})+"
 _SPACED = re.compile(rf"[+-]?(?:{_SPACES}|\d+(?=,))(?:[.,]\d+)?", re.ASCII)
 _BOOKED, _BOOKED_COMMA = (
-    rf"(?:[1-9]\d{{0,2}}(?:{mark}\d{{3}})+|\d+)(?:{point}\d+)?"
-    for mark, point in ((",", r"\."), (r"\.", ","))
+    rf"(?:[1-9]\d{{0,2}}(?:[{mark}{_GAPS}]\d{{3}})+|\d+)(?:[{point}]\d+)?"
+    for mark, point in (",.", ".,")
 )
 MARKED = {
     "decimal-comma": (_COMMA, "."),
     "thousands-comma": (_THOUSANDS, ","),
-    "thousands-space": (_SPACED, " '’\u00a0\u2009\u202f"),
+    "thousands-space": (_SPACED, _GAPS),
     "dressed-comma": (_COMMA, "."),
-    "accounting": (re.compile(rf"\({_BOOKED}\)|{_BOOKED}-?", re.ASCII), ",()-"),
+    "accounting": (re.compile(rf"\({_BOOKED}\)|{_BOOKED}-?", re.ASCII), f",()-{_GAPS}"),
     "accounting-comma": (
-        re.compile(rf"\({_BOOKED_COMMA}\)|{_BOOKED_COMMA}-?", re.ASCII), ".()-",
+        re.compile(rf"\({_BOOKED_COMMA}\)|{_BOOKED_COMMA}-?", re.ASCII), f".()-{_GAPS}",
     ),
 }  # fmt: skip
 """What a marked number of a format looks like, and the marks that go before a comma is a point."""
@@ -125,7 +126,7 @@ def is_marked(text: str, number_format: str) -> bool:
 
 
 def points_are_marks(texts: Sequence[str], has_commas: bool = False) -> bool:
-    """Whether the points of plain numbers mark thousands: 1.200 beside 950.
+    """Whether the points of plain numbers mark thousands: 1.200 beside 950; commas are asked alike.
 
     Three digits follow every point and numbers without one are below 1,000.  Were the points
     decimal, zeros at the end would be written in some numbers and left out in the whole ones; or
@@ -242,7 +243,8 @@ def detect_format(texts: Sequence[str], delimiter: str, has_commas: bool = False
     odd = [text for text in texts if not PLAIN.fullmatch(text)]
     grouped = all(_THOUSANDS.fullmatch(text) for text in odd)
     sure = grouped and any(_SURE_THOUSANDS.fullmatch(text) for text in odd)
-    if sure or (grouped and delimiter == ","):
+    points = [text.replace(",", ".") for text in texts]
+    if sure or (grouped and (delimiter == "," or (not has_commas and points_are_marks(points)))):
         return "thousands-comma"
     # (1), (2), (3) number things: some must be above zero.
     has_above = not all(text[0] == "(" or text[-1] == "-" for text in texts)

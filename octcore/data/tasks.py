@@ -22,10 +22,8 @@ ASK = "ask a person"  # the answer of a leaf that leaves its rows to a person
 ORDINAL = "ordinal"
 ORDINAL_WORDS = "a wrong class costs its distance from the right one in the order of the classes"
 LARGEST = 1e6  # of a cost: beyond it one row would hide what a million others cost
-FEW_WEIGHTS = 1000
-"""Different weights whose products with costs are rounded but once; more have no common unit."""
-LONGEST = 10**6
-"""Denominator up to which a weight is a fraction: balanced weights are rows by rows of a class."""
+FEW_WEIGHTS = 1000  # products of so many different weights with costs are rounded but once
+LONGEST = 10**6  # denominator up to which a weight is a fraction; balanced ones are rows by rows
 FEW_ROWS = 1000  # costs are read as fractions of so many rows at least, however few there are
 
 

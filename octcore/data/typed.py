@@ -93,7 +93,7 @@ def type_column(
     odd: list[int] = np.flatnonzero(~(are_plain | missing)).tolist()
     number_format, plain = "plain", np.flatnonzero(are_plain)
     texts = [values[i] for i in plain]
-    if table.delimiter != "," and points_are_marks(texts, has_commas):
+    if (table.delimiter != "," or has_commas) and points_are_marks(texts, has_commas):
         number_format, numbers[plain] = "decimal-comma", parse(texts, "decimal-comma")
     if not odd:
         findings = _format_findings(raw, number_format)

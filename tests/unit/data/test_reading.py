@@ -214,6 +214,30 @@ def test_beside_decimal_points_a_comma_marks_thousands_whatever_the_separator():
     assert "THOUSANDS" in codes(data)
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("gap", ["'", " ", "\u00a0", "\u202f"])
+def test_accounts_part_thousands_by_spaces_or_apostrophes_too(delimiter, gap):
+    signs = ("({})", "{}", "{}-")
+    written = [f'"{signs[i % 3].format(f"{i + 1}{gap}00{i % 9},5")}"' for i in range(20)]
+    lines = [f"{t}{delimiter}{i}{delimiter}{'ab'[i % 2]}" for i, t in enumerate(written)]
+    data = read_csv(table(lines, f"x1{delimiter}x2{delimiter}y"), target="y")
+    expected = [(1 if i % 3 == 1 else -1) * (1000 * (i + 1) + i % 9 + 0.5) for i in range(20)]
+    assert data.frame["x1"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("whole", "lone", "delimiter"),
+    [("{},{:03d}", "7", ";"), ("{},{:03d}", "7", "\t"), ('"{}.{:03d}"', '"7,5"', ",")],
+)
+def test_thousands_without_decimals_are_known_by_smaller_whole_numbers(whole, lone, delimiter):
+    """12,080 beside 950 has no decimals; and neither has 12.080 where commas are decimal."""
+    cells = [whole.format(i + 1, 40 * i) for i in range(20)] + ["950"]
+    lines = [f"{v}{delimiter}{lone}{delimiter}{'ab'[i % 2]}" for i, v in enumerate(cells)]
+    data = read_csv(table(lines, delimiter.join(["x1", "x2", "y"])), target="y")
+    assert data.frame["x1"].tolist() == [*(1000 * (i + 1) + 40 * i for i in range(20)), 950]
+    assert "THOUSANDS" in codes(data)
+
+
 def test_numbers_with_and_without_a_sign_are_said():
     lines = [f"{i if i % 2 else f'{i}%'},{i % 7},{'ab'[i % 2]}" for i in range(20)]
     said = next(f for f in read_csv(table(lines), target="y").findings if f.code == "TEXT_NUMBERS")
