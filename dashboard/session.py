@@ -250,6 +250,9 @@ def run_id() -> str | None:
 def linked(name: str, look: Callable[[str], None]) -> str | None:
     """What the session looks at: what the URL names, else what it looked at last, put into it."""
     named, known = st.query_params.get(name), getattr(state(), name)
+    if not named and went_back():  # to where it looked at nothing
+        setattr(state(), name, None)
+        return None
     if named != known and (wanted := named or known):
         look(wanted)
     return named or known
@@ -306,8 +309,8 @@ def open_page(name: str, run: str | None = None) -> NoReturn:
 
 def compared() -> tuple[str, ...]:
     """Runs that are compared side by side; those in the URL come first."""
-    linked = st.query_params.get(COMPARE_PARAMETER)
-    compare(linked.split(",") if linked else state().compared)
+    named = st.query_params.get(COMPARE_PARAMETER)
+    compare(named.split(",") if named else () if went_back() else state().compared)
     return state().compared
 
 

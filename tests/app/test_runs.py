@@ -7,6 +7,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import session
 from dashboard.server import history, jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
@@ -51,6 +52,18 @@ def test_own_runs_are_listed_and_those_of_others_are_not(server, iris):
     assert "run 1" in shown(app)
     linked = open_page("runs", run=foreign)
     assert "secret name" in shown(linked)
+
+
+def test_back_to_where_nothing_was_looked_at_looks_at_nothing(server, iris, monkeypatch):
+    app = open_page("solve", run=server.submit("me", iris, {"depth": 1}))
+    run_id = app.query_params["run"]
+    app.query_params.clear()
+    assert "A tree with" in shown(app.run())
+    assert app.query_params["run"] == run_id  # another page keeps to the run
+    app.query_params.clear()
+    monkeypatch.setattr(session, "went_back", lambda: True)
+    assert "A tree with" not in shown(app.run())
+    assert "run" not in app.query_params
 
 
 def test_a_proof_that_comes_later_is_said_of_the_run_and_on_its_tree(server, iris):
