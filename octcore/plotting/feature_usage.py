@@ -118,8 +118,7 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
         if usage.nodes:
             figure.add_trace(panel, row=1, col=position)
     titles = 18 * max(map(len, lines))  # in pixels
-    margin = {"l": 8, "r": 12, "t": 8 + titles, "b": 8}
-    layout = base_layout(palette, max(144, 64 + 30 * len(names)) + titles, False, margin=margin)
+    layout = base_layout(palette, max(144, 64 + 30 * len(names)) + titles, has_legend=False)
     axis = layout.to_plotly_json()["xaxis"] | {"showgrid": False, "type": "category", "ticks": ""}
     is_univariate = all(
         share in (0.0, 1.0) for usage in record.usages for row in usage.shares for share in row
@@ -137,7 +136,7 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
             "tickfont": {"color": palette.text},
         },
     }
-    figure.update_layout(layout)
+    figure.update_layout(layout, margin_t=8 + titles)
     figure.update_annotations(font={"color": palette.text, "size": 12})
     figure.update_xaxes(axis)
     figure.update_yaxes(axis | {"autorange": "reversed"})
