@@ -144,8 +144,9 @@ def _convergence(run: Run) -> str:
 
 def _certificate(run: Run) -> str:
     items = listed((*run.certificate.sentences, *run.findings))
-    words = f"Method: {_text(run.certificate.method)}. Status: {_text(run.status)}, stopped by "
-    return f"<h2>Certificate</h2><p>{words}{_text(run.stop_reason)}.</p>{items}"
+    why = "" if run.stop_reason == run.status else f", stopped by {run.stop_reason}"
+    words = f"Method: {run.certificate.method}. Status: {run.status}{why}."
+    return f"<h2>Certificate</h2><p>{_text(words, 200)}</p>{items}"
 
 
 def settings_rows(run: Run) -> list[tuple[str, str]]:

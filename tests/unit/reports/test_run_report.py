@@ -254,6 +254,7 @@ def test_one_wrong_row_is_told_and_makes_no_hundred():
     run = solve(data, depth=1, params={"leaf_penalty": 0.01})
     words = headline_words(summary(run))
     assert "is right for 99.8 % of the rows" in words
+    assert "Status: optimal.</p>" in report_html(run, "r")
     assert "there 1 of 300 rows is not yes" in words
     missed = replace(summary(run), tally=replace(summary(run).tally, named=300, found=299))
     assert "finds 99.7 of 100 rows of class yes" in headline_words(missed)
