@@ -32,7 +32,7 @@ class Workers:
         times = ", ".join(f"{_duration(math.ceil(solves / k) * limit)} on {k}" for k in counts)
         print(
             f"{count(solves, 'solve')} of {limit:g} s each at most, {self.at_once} at once; "
-            f"by the number of workers at most {times}.",
+            f"by the number of workers at most {times}, and the start of every solve.",
             file=sys.stderr,
         )
 

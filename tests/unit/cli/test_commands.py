@@ -203,6 +203,7 @@ def test_compare_repeats_on_further_splits_and_says_first_what_that_takes(
     assert main([*arguments, "--test-size", "0.3"]) == 0
     shown = capsys.readouterr()
     assert "3 solves of 20 s each at most, 1 at once" in shown.err
+    assert "and the start of every solve" in shown.err  # which no limit counts
     assert shown.out.splitlines()[1].split()[:2] == ["cart", "3"]
 
 
