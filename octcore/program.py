@@ -404,8 +404,7 @@ class Program:
     """Set where `build` has a big-M that could forbid trees; engines then build through it."""
     feasibility: float = 1e-6  # how closely a solver must keep the rows of the model
     scale: float = 1.0
-    shift: float = 0.0
-    """`scale`, `shift`: ``objective = scale * (model objective) + shift``."""
+    shift: float = 0.0  # `scale`, `shift`: ``objective = scale * (model objective) + shift``
     granularity: float = 0.0
     """Smallest positive difference of two objective values; 0 when there is none."""
     span: float = math.inf

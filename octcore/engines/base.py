@@ -57,8 +57,7 @@ class Attempt:
     gap: float = 0.0  # relative gap at which the solve may stop
     node_limit: int | None = None
     threads: int = 1
-    seed: int = 0
-    """`threads`, `seed`: handed to the solver."""
+    seed: int = 0  # `threads`, `seed`: handed to the solver
 
     @property
     def clock(self) -> Clock:

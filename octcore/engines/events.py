@@ -22,8 +22,7 @@ CLAIM_TOLERANCE = 1e-6
 class Event:
     """One record of a trace."""
 
-    seconds: float
-    """Since encoding began; start-up and the compiling of kernels do not count."""
+    seconds: float  # since encoding began; start-up and the compiling of kernels do not count
     kind: str
     """One of ``"phase"`` (what is being done now), ``"model"`` (its size), ``"incumbent"``,
     ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"``, ``"finished"`` and ``"verified"``."""
@@ -34,8 +33,7 @@ class Event:
     source: str = ""
     """Who found the incumbent ("warm start", "solver", "polish", "search"), or the phase."""
     nodes: int = 0
-    cuts: int = 0
-    """`nodes`, `cuts`: branch-and-bound nodes and cuts so far."""
+    cuts: int = 0  # `nodes`, `cuts`: branch-and-bound nodes and cuts so far
     tree: Tree | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     """Plain data that belongs to the kind: model size, cut counts, text."""

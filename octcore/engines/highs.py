@@ -60,15 +60,12 @@ class CompiledModel:
     columns: CompiledColumns
     sense: Sense  # direction of the model's own objective
     cost: np.ndarray
-    offset: float
-    """`cost`, `offset`: linear objective, shape ``(n_columns,)``, and its constant."""
+    offset: float  # `cost`, `offset`: linear objective, shape ``(n_columns,)``, and its constant
     matrix: csr_matrix  # shape ``(n_rows, n_columns)``
     row_lower: np.ndarray
-    row_upper: np.ndarray
-    """`row_lower`, `row_upper`: shape ``(n_rows,)``, infinite where open."""
+    row_upper: np.ndarray  # `row_lower`, `row_upper`: shape ``(n_rows,)``, infinite where open
     lower: np.ndarray
-    upper: np.ndarray
-    """`lower`, `upper`: column bounds, shape ``(n_columns,)``."""
+    upper: np.ndarray  # `lower`, `upper`: column bounds, shape ``(n_columns,)``
     integer: np.ndarray  # boolean, shape ``(n_columns,)``
     variables: tuple[Any, ...]
     """Pyomo variables in column order; kept alive because columns know them by identity."""

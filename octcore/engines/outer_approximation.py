@@ -35,8 +35,7 @@ class Squares:
     """Terms ``c_k v_k**2`` of an objective, now ``c_k q_k`` with ``q_k >= v_k**2``."""
 
     v: np.ndarray
-    q: np.ndarray
-    """`v`, `q`: columns of the squared variables and of their stand-ins."""
+    q: np.ndarray  # `v`, `q`: columns of the squared variables and of their stand-ins
 
     def tangents(self, points: Iterable[tuple[int, float]], n_columns: int) -> Cuts:
         """Rows ``2 a v_k - q_k <= a**2`` for pairs ``(k, a)``."""

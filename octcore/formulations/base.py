@@ -71,37 +71,27 @@ class FormulationInfo:
     """`key`, `title`, `summary`: key of the public interface; a readable name; two sentences for a
     newcomer."""
     reference: Reference
-    split_kind: str
-    """``"univariate"`` or ``"oblique"``."""
-    needs_binary_features: bool = False
-    """Whether all encoded columns must be 0 or 1."""
+    split_kind: str  # ``"univariate"`` or ``"oblique"``
+    needs_binary_features: bool = False  # whether all encoded columns must be 0 or 1
     default_encoding: str = ""
     """What ``encoding="auto"`` means; ``"QT-5"`` where columns must be binary, else ``"scaled"``,
     unless it says otherwise."""
     hyperparameters: tuple[Parameter, ...]
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, hash=False)
     """What `octcore.tune` tries where it is given no grid."""
-    choice: str = "accuracy"
-    """How `octcore.tune` chooses where it is not told."""
-    constraints: frozenset[str]
-    """Side constraints that it can express."""
+    choice: str = "accuracy"  # how `octcore.tune` chooses where it is not told
+    constraints: frozenset[str]  # side constraints that it can express
     capabilities: tuple[Capability, ...]
     """What its programs ask of an engine, one or the other; `engines` follows."""
     sense: Sense = Sense.MAXIMISE
-    objective: str = COMMON_OBJECTIVE
-    """The objective in words, for axis titles."""
-    max_classes: int | None = None
-    """Largest number of classes; None for any."""
-    max_depth: int = 8
-    """Largest depth for which a model is attempted at all."""
-    has_margins: bool = False
-    """Whether splits carry unit margins."""
+    objective: str = COMMON_OBJECTIVE  # the objective in words, for axis titles
+    max_classes: int | None = None  # largest number of classes; None for any
+    max_depth: int = 8  # largest depth for which a model is attempted at all
+    has_margins: bool = False  # whether splits carry unit margins
     equations: tuple[tuple[str, str], ...] = ()
     """LaTeX and words of the main equations, for the model card."""
-    good_at: str = ""
-    """One sentence for a teacher: what it shows well and what it costs."""
-    teaching: TeachingText | None = None
-    """What stands beside its trees in a lesson."""
+    good_at: str = ""  # one sentence for a teacher: what it shows well and what it costs
+    teaching: TeachingText | None = None  # what stands beside its trees in a lesson
     place: int = 1000
     """Place in lists, small numbers first: the baseline, univariate trees, oblique ones."""
     class_name: str = ""

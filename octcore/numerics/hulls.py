@@ -24,8 +24,7 @@ class Gap:
     weights: FloatArray
     """1-norm 1, shape ``(n_features,)``; the score ``weights @ x`` grows to the right."""
     low: float
-    high: float
-    """`low`, `high`: largest score on the left, smallest score on the right."""
+    high: float  # `low`, `high`: largest score on the left, smallest score on the right
 
     @property
     def width(self) -> float:
@@ -66,8 +65,7 @@ class HullDistance:
         self.distance = float(found[count])
         """Smallest ``r`` with ``|sum q_i x_i - sum q_j x_j| <= r`` in every coordinate, where ``q``
         is non-negative and sums to 1 on each side."""
-        self.multipliers = found[:count]
-        """``q`` at a vertex, left points first."""
+        self.multipliers = found[:count]  # ``q`` at a vertex, left points first
         duals = np.array(self._highs.getSolution().row_dual)
         self._normal = duals[:p] - duals[p : 2 * p]
 

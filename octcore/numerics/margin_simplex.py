@@ -35,10 +35,8 @@ _NONE = -(2**40)
 class MarginRows(NamedTuple):
     """Rows and prices, the same for all nodes."""
 
-    x: FloatArray
-    """Shape ``(n, p + 1)``, with a first column of ones."""
-    by_column: FloatArray
-    """The same, a column after the other."""
+    x: FloatArray  # shape ``(n, p + 1)``, with a first column of ones
+    by_column: FloatArray  # the same, a column after the other
     y: IntArray
     weights: FloatArray
     missing: float
@@ -47,14 +45,10 @@ class MarginRows(NamedTuple):
     margins of 1."""
     reach: float
     """Largest ``|g|`` of a plane that counts; it prices what rounding leaves of the balance."""
-    limit: float
-    """Value beyond which there is no plane, infinite without such a limit."""
-    feature: float
-    """Price of a column that a plane uses."""
-    columns: int
-    """Columns of all planes of a tree together at least."""
-    clearance: float = 0.0
-    """d, the distance from a plane that rows on the right keep."""
+    limit: float  # value beyond which there is no plane, infinite without such a limit
+    feature: float  # price of a column that a plane uses
+    columns: int  # columns of all planes of a tree together at least
+    clearance: float = 0.0  # d, the distance from a plane that rows on the right keep
     box: float = np.inf
     """Largest weight of a plane that counts; it prices what multipliers exceed B by."""
     most: float = np.inf
@@ -76,12 +70,9 @@ class NodePrograms(NamedTuple):
     basis: IntArray
     inverse: FloatArray
     basic: FloatArray
-    norm: FloatArray
-    """Price of the weight of a column; infinite where the plane may not use it."""
-    paid: NDArray[np.int8]
-    """Whether the price of using a column is paid."""
-    plane: FloatArray
-    """``(g, -h)`` by slot: the multipliers of the simplex method."""
+    norm: FloatArray  # price of the weight of a column; infinite where the plane may not use it
+    paid: NDArray[np.int8]  # whether the price of using a column is paid
+    plane: FloatArray  # ``(g, -h)`` by slot: the multipliers of the simplex method
     value: FloatArray
     scratch: FloatArray
 

@@ -258,8 +258,7 @@ class RootBounds:
     """Distances of root bounds from the optimum."""
 
     models: tuple[str, ...]
-    instances: tuple[str, ...]
-    """`models`, `instances`: columns and rows."""
+    instances: tuple[str, ...]  # `models`, `instances`: columns and rows
     gaps: tuple[tuple[float | None, ...], ...]
     """Relative distance by instance and model; None without a root bound."""
 

@@ -68,8 +68,7 @@ class Price:
     """What a condition costs."""
 
     before: float
-    after: float
-    """`before`, `after`: accuracy; where answers have costs, the mean cost of a row."""
+    after: float  # `before`, `after`: accuracy; where answers have costs, the mean cost of a row
     leaves: int  # leaves of the new tree minus leaves of the old one
     low: float | None
     high: float | None

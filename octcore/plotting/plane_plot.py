@@ -28,8 +28,7 @@ class Dots:
 
     row: np.ndarray
     x: np.ndarray
-    y: np.ndarray
-    """`x`, `y`: places in the picture."""
+    y: np.ndarray  # `x`, `y`: places in the picture
     code: np.ndarray
     leaf: np.ndarray
     wrong: np.ndarray
@@ -37,8 +36,7 @@ class Dots:
     outside: np.ndarray
     """The row's own values of the held columns lead it to another leaf than the slice shows."""
     x_words: tuple[str, ...]
-    y_words: tuple[str, ...]
-    """`x_words`, `y_words`: raw values in words."""
+    y_words: tuple[str, ...]  # `x_words`, `y_words`: raw values in words
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,7 @@ class Protocol:
     """A way to split."""
 
     key: str
-    title: str
-    """`key`, `title`: key of the public interface and words."""
+    title: str  # `key`, `title`: key of the public interface and words
     make: Make  # ``(y, seed) -> tuple of OuterSplit``
 
 

@@ -23,8 +23,7 @@ class ThresholdRange:
 
     where: str  # turns from the root down to it, as "left, right"; empty at the root
     column: int
-    name: str
-    """`column`, `name`: of the encoding."""
+    name: str  # `column`, `name`: of the encoding
     thresholds: np.ndarray  # those that some tree uses, ascending, shape ``(n,)``
     counts: np.ndarray  # trees with each of them, shape ``(n,)``
 
@@ -63,8 +62,7 @@ class TreeShape:
     columns: tuple[str, ...]  # encoded columns that it asks, in the order of the encoding
     count: int  # exact number of trees
     objective: float
-    leaves: int
-    """`objective`, `leaves`: of the best one."""
+    leaves: int  # `objective`, `leaves`: of the best one
     _tree: Callable[[], Tree] = field(repr=False)
     _ranges: Callable[[], tuple[ThresholdRange, ...]] = field(repr=False)
 

@@ -99,8 +99,7 @@ class PlaneView:
 
     encoding: Encoding
     x: str
-    y: str
-    """`x`, `y`: raw columns on the axes."""
+    y: str  # `x`, `y`: raw columns on the axes
     x_range: Range
     y_range: Range
     """`x_range`, `y_range`: the visible box in raw units; on an axis of categories their positions,

@@ -48,8 +48,7 @@ class AssignmentData:
     n_classes: int
     depth: int
     missing: float = 0.0
-    norm: float = 0.0
-    """`missing`, `norm`: A and B."""
+    norm: float = 0.0  # `missing`, `norm`: A and B
     reach: tuple[float, float] = (0.0, 0.0)  # largest ``|g|`` and ``|h_j|`` where margins are 1
     strip: float | None = None
     """Width of the empty strip for weights of 1-norm 1, where splits leave one."""

@@ -34,11 +34,9 @@ class Claim:
 
     formulation: str
     status: str
-    method: str
-    """`formulation`, `status`, `method`: as in the run and its certificate."""
+    method: str  # `formulation`, `status`, `method`: as in the run and its certificate
     objective: float | None
-    bound: float | None
-    """`objective`, `bound`: as claimed, in the formulation's own sense."""
+    bound: float | None  # `objective`, `bound`: as claimed, in the formulation's own sense
     tree: Any  # in encoded columns; only its splits and labels are read
     X: Array
     y: Array
@@ -46,8 +44,7 @@ class Claim:
     """`X`, `y`, `weights`: encoded training rows ``(n_samples, n_features)``, class indices and
     weights."""
     n_classes: int
-    depth: int
-    """`n_classes`, `depth`: number of classes and largest depth."""
+    depth: int  # `n_classes`, `depth`: number of classes and largest depth
     params: Mapping[str, Any]
     limits: Mapping[str, Any]
     """`params`, `limits`: hyperparameters and side constraints, as stored with the run."""

@@ -26,8 +26,7 @@ class Value:
 
     constant: float
     per_error: float
-    per_leaf: float
-    """`constant`, `per_error`, `per_leaf`: errors are weights of misclassified rows."""
+    per_leaf: float  # `constant`, `per_error`, `per_leaf`: errors are weights of misclassified rows
 
     def of(self, errors: Any, leaves: Any) -> Any:
         """Objective of a number of errors and leaves, or of arrays of them."""

@@ -32,8 +32,7 @@ class TreeSets:
     rows: Any  # what the members of I stand for: `MergedRows`, or `ClassCounts` of points
     columns: list[int]  # encoded columns that a branch node may test
     depth: int
-    n_classes: int
-    """`depth`, `n_classes`: size of the tree and of K."""
+    n_classes: int  # `depth`, `n_classes`: size of the tree and of K
 
     @property
     def I(self) -> range:  # noqa: E743 - the letter of the papers

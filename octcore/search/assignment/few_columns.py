@@ -22,8 +22,7 @@ MOST_DEPTH, MOST_BOXES = 2, 2_500_000
 """Levels of a tree, and boxes that trees of some number of columns get at most."""
 LOOKS, NESTED_LOOKS = 3e6, 3e7
 """Rows looked at between two looks at the clock, and for one side of a root at most."""
-NESTED_SHARE = 0.1
-"""Effort only: share of uncertain rows below which a side gets boxes of its own."""
+NESTED_SHARE = 0.1  # effort only: share of uncertain rows below which a side gets boxes of its own
 STRIP_SLACK = 1e-3
 """Share of the strip that the plane in the middle of a box may lack: around one that just has it
 boxes would be halved without end.  Such a tree costs no more than the best one that keeps to it."""
@@ -41,10 +40,8 @@ class SparseRows(NamedTuple):
     weights: FloatArray
     conflict: FloatArray
     """Weight of a row that its equals of another class make wrong wherever they end."""
-    order: IntArray
-    """Rows by growing value, shape ``(n_columns, n)``."""
-    largest: FloatArray
-    """Largest absolute value of every column."""
+    order: IntArray  # rows by growing value, shape ``(n_columns, n)``
+    largest: FloatArray  # largest absolute value of every column
     n_classes: int
     strip: float
 
@@ -53,19 +50,14 @@ class Boxes(NamedTuple):
     """Stack of boxes of planes on some columns; what is certain in a box is so in its halves."""
 
     low: FloatArray
-    high: FloatArray
-    """Least and largest weights and threshold, shape ``(levels, n_columns + 1)``."""
-    side: NDArray[np.int8]
-    """Shape ``(levels, n)``."""
+    high: FloatArray  # least and largest weights and threshold, shape ``(levels, n_columns + 1)``
+    side: NDArray[np.int8]  # shape ``(levels, n)``
     open: NDArray[np.int32]
     n_open: IntArray
     """`open`, `n_open`: rows whose sides are uncertain, or that may lie in the strip."""
-    counts: FloatArray
-    """Weights of the rows of certain sides, shape ``(levels, 2, n_classes)``."""
-    tally: FloatArray
-    """Scratch for the rows of either side of a split."""
-    least: FloatArray
-    """Least errors of either side."""
+    counts: FloatArray  # weights of the rows of certain sides, shape ``(levels, 2, n_classes)``
+    tally: FloatArray  # scratch for the rows of either side of a split
+    least: FloatArray  # least errors of either side
 
 
 def _new_boxes(rows: SparseRows) -> Boxes:

@@ -49,8 +49,7 @@ class AssignmentProblem:
     n_classes: int
     depth: int
     missing: float
-    norm: float
-    """`missing`, `norm`: price of a whole margin and of a plane's 1-norm."""
+    norm: float  # `missing`, `norm`: price of a whole margin and of a plane's 1-norm
     reach: float  # largest ``|g|`` of a plane that counts
     gap: float  # relative gap at which the search is over
     limit: float = np.inf  # largest value of a node's program, infinite without a limit
@@ -148,8 +147,7 @@ class AssignmentSearch:
         leaf = problem.weights.sum() - np.bincount(problem.y, problem.weights).max()
         self.problem, self.cost = problem, min(cost, float(leaf))
         self.states, self.bound = 0, 0.0
-        self.open = np.inf
-        """Least bound of states that were left undecided."""
+        self.open = np.inf  # least bound of states that were left undecided
         self._chunk, self._columns = 50, 0
         self._too_many = (self._most_columns + 1, np.inf)
         """Columns, and errors, that boxes did not come to an end with."""

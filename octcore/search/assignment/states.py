@@ -24,8 +24,7 @@ from octcore.numerics.margin_simplex import (
 
 FREE, ERROR = 0, -1
 NEW, CLOSED = -2, -1  # beside the rows and columns that a level decides
-CANDIDATES = 8
-"""Rows whose options are all tried before one is chosen."""
+CANDIDATES = 8  # rows whose options are all tried before one is chosen
 WORTH_SHARE = 0.2
 """How much a new trial counts in what is known of a row (effort only: an average of some five)."""
 TRIAL_PIVOTS, PIVOTS = np.int64(25), np.int64(200)
@@ -35,12 +34,9 @@ LEAST_COST = 1e-9
 is done, and its bound noted in `Stack.least`."""
 LEAST_GAIN = 1e-6
 """What an option is taken to gain anyway, so that products tell rows with a free option apart."""
-FORCED = 1e6
-"""Worth of a row with one option."""
-CLEAR = 1e-6
-"""Share of the distance from a plane that rounding may cost."""
-LEAST_WEIGHT = 1e-7
-"""Share of a plane's 1-norm below which a column counts as not used."""
+FORCED = 1e6  # worth of a row with one option
+CLEAR = 1e-6  # share of the distance from a plane that rounding may cost
+LEAST_WEIGHT = 1e-7  # share of a plane's 1-norm below which a column counts as not used
 
 
 class Stack(NamedTuple):
@@ -50,27 +46,21 @@ class Stack(NamedTuple):
     """
 
     labels: IntArray
-    decided: IntArray
-    """Leaf of every row, ERROR or FREE."""
+    decided: IntArray  # leaf of every row, ERROR or FREE
     point: IntArray
     """Row that a level decides, or beyond the rows a column of a node: node by node in the order of
     the slots.  NEW before that is chosen, CLOSED without one."""
-    option: IntArray
-    """Next option to try: a leaf, counted from the left, and after them an error."""
-    before: IntArray
-    """What was decided about the row of a level above it."""
+    option: IntArray  # next option to try: a leaf, counted from the left, and after them an error
+    before: IntArray  # what was decided about the row of a level above it
     errors: FloatArray
     bound: FloatArray
     lack: FloatArray
     """By row, what it lacks to the leaves where it would cost less; 0 where it costs nothing."""
-    worth: FloatArray
-    """By row, how much its options raised bounds when they were tried, on average."""
-    reached: FloatArray
-    """Scores by branch node and row."""
+    worth: FloatArray  # by row, how much its options raised bounds when they were tried, on average
+    reached: FloatArray  # scores by branch node and row
     least: FloatArray
     """Least cost of a tree that was met, and least bound of a state left undecided."""
-    planes: FloatArray
-    """``(g, -h)`` by branch node of the tree of least cost."""
+    planes: FloatArray  # ``(g, -h)`` by branch node of the tree of least cost
 
 
 class Log(NamedTuple):
@@ -83,8 +73,7 @@ class Log(NamedTuple):
 
     steps: IntArray
     multipliers: FloatArray
-    used: IntArray
-    """Number of steps and of multipliers."""
+    used: IntArray  # number of steps and of multipliers
 
 
 def new_log(size: int) -> Log:

@@ -78,8 +78,7 @@ class _Prover(RoutingFrame):
         self.states = OpenStates(step=-1)  # all of one bound: depth first
         self.closed: list[ClosedState] = []
         self.better: Planes | None = None
-        self.is_proven = True
-        """Whether all closed states reach the target."""
+        self.is_proven = True  # whether all closed states reach the target
 
     def _trail_length(self) -> int:
         return len(self.problem.y) * self.problem.depth + 2

@@ -22,8 +22,7 @@ class RoutingProblem:
     y: NDArray[np.float64]  # -1 and +1
     depth: int  # number of branching levels, at least 1
     c_upper: float
-    c_last: float
-    """`c_upper`, `c_last`: penalty of slack above the last branching level and on it."""
+    c_last: float  # `c_upper`, `c_last`: penalty of slack above the last branching level and on it
     epsilon: float = 1e-3  # width of the strip left of an upper plane that holds no sample
     weights: NDArray[np.float64] | None = None
     """Finite and not negative; they multiply the penalties. Rows of weight 0 cost nothing, but lie

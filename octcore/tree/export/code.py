@@ -76,8 +76,7 @@ class Dialect:
     equal: Form
     equal_text: Form
     gap: Form
-    gap_text: Form
-    """`gap`, `gap_text`: whether a number, or a text, is missing."""
+    gap_text: Form  # `gap`, `gap_text`: whether a number, or a text, is missing
     none: str
     column: Callable[[int, str], str]  # ``(number, name)``: value of a column of the row
     text: Callable[[str], str]

@@ -34,11 +34,9 @@ class Case:
     weight: np.ndarray  # by pattern and label, whole: what is lost by every leaf with another one
     size: np.ndarray  # rows by pattern, as leaf sizes count them
     depth: int
-    price: int
-    """`depth`, `price`: most splits on a path; what a leaf costs."""
+    price: int  # `depth`, `price`: most splits on a path; what a leaf costs
     names: tuple[str, ...]
-    labels: tuple[str, ...]
-    """`names`, `labels`: of the columns and the labels, for the reader."""
+    labels: tuple[str, ...]  # `names`, `labels`: of the columns and the labels, for the reader
     thresholds: tuple[np.ndarray, ...]  # by column, ascending: the largest value on the left
     roots: tuple[int, ...] | None = None  # columns one of which the root must test
     max_leaves: int | None = None

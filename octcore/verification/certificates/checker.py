@@ -77,8 +77,7 @@ class Database:
         """By number: the largest coefficient; more slack than that makes nothing true."""
         self._in: dict[int, dict[int, int]] = {}
         """By literal: coefficients by number of the constraint."""
-        self._reasons: dict[int, int] = {}
-        """By literal: which constraint made it true."""
+        self._reasons: dict[int, int] = {}  # by literal: which constraint made it true
 
     def add(self, number: int, constraint: Constraint) -> None:
         """Attach a constraint and propagate."""
@@ -176,10 +175,8 @@ class Checker:
                     self.formula.append(Constraint(opposite, sum(opposite.values()) - least.degree))
         self.n_variables = len(self.numbers)
         self.last_id = 0
-        self.best: int | None = None
-        """Cost of the best solution that the proof names."""
-        self.is_done, self.at = False, 0
-        """Line of the proof."""
+        self.best: int | None = None  # cost of the best solution that the proof names
+        self.is_done, self.at = False, 0  # line of the proof
 
     def check(self, lines: Iterable[str], guard: Callable[[], None] = lambda: None) -> int:
         """Follow a whole proof; returns the optimum that it proves."""

@@ -70,8 +70,7 @@ class Formula:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.lines: list[str] = []
-        self.n_ids = 0
-        """Constraints as proofs count them: an equation is two."""
+        self.n_ids = 0  # constraints as proofs count them: an equation is two
         self.one: dict[int, int] = {}
         """By node: the constraint that it splits, is a leaf or lies below one."""
         self.limit_id = 0

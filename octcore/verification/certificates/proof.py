@@ -43,14 +43,10 @@ class State:
 class Split:
     """A sweep at a node: the literals that are false elsewhere, and lines that exclude it."""
 
-    excluded: str
-    """The clause that it is elsewhere, without its degree."""
-    sums: list[str]
-    """What added to the negated statement excludes it, by limits of its sides."""
-    clauses: list[str]
-    """Excluded labels of its children, alone or in pairs, where these are leaves."""
-    used: list[int]
-    """Statements that are not needed again."""
+    excluded: str  # the clause that it is elsewhere, without its degree
+    sums: list[str]  # what added to the negated statement excludes it, by limits of its sides
+    clauses: list[str]  # excluded labels of its children, alone or in pairs, where these are leaves
+    used: list[int]  # statements that are not needed again
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,7 @@ class ExcludedCuts:
 
     column: int  # of the encoding
     low: float
-    high: float
-    """`low`, `high`: any threshold from the first number up to, but without, the second."""
+    high: float  # `low`, `high`: any threshold from the first number up to, but without, the second
     left: float
     right: float
     """`left`, `right`: what the rows at or below `low`, and those at or above `high`, cost at

@@ -30,20 +30,15 @@ from octcore.numerics.linear import add_rows, linear_program, quiet_solver, solv
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-SLACK = 2e-3
-"""Relative: gaps are accepted that miss what was asked for by half of this."""
+SLACK = 2e-3  # relative: gaps are accepted that miss what was asked for by half of this
 MOST_STEPS = 3e8
 """Pairs of ends x points that are looked at; of many points only some pairs are ends."""
-MOST_POINTS = 10_000
-"""Of more, the lines from one point take seconds, which nothing stops."""
-MOST_MEMBERS = 50_000
-"""Of all lines together."""
-MOST_ERRORS = 10
-"""Chains are not longer than what costs so many."""
+MOST_POINTS = 10_000  # of more, the lines from one point take seconds, which nothing stops
+MOST_MEMBERS = 50_000  # of all lines together
+MOST_ERRORS = 10  # chains are not longer than what costs so many
 ROUNDS, ROUND_CHAINS = 60, 500  # effort only: the multipliers prove the bound whenever it ends
 VIOLATION = 1e-6  # above the tolerance of the linear program
-CROWD = 3
-"""New chains of one round that may share a point."""
+CROWD = 3  # new chains of one round that may share a point
 
 
 @dataclass(frozen=True)
@@ -53,8 +48,7 @@ class Chain:
     points: tuple[int, ...]
     classes: tuple[int, ...]
     """`points`, `classes`: in the order of the line, neighbours differ in their class."""
-    multiplier: float = 0.0
-    """Weight of the chain in the proof of a bound."""
+    multiplier: float = 0.0  # weight of the chain in the proof of a bound
 
     @property
     def members(self) -> list[tuple[int, int]]:
@@ -70,10 +64,8 @@ class Chain:
 class ChainBound:
     """What chains say about all trees."""
 
-    correct: float
-    """No tree gets a larger weight right."""
-    chains: tuple[Chain, ...]
-    """Those of positive multiplier, which prove it."""
+    correct: float  # no tree gets a larger weight right
+    chains: tuple[Chain, ...]  # those of positive multiplier, which prove it
 
 
 def chain_bound(
@@ -330,8 +322,7 @@ def _trace(best: Any, at: Any, right: Any, length: int, points: Any, classes: An
             k = chosen
 
 
-ALL = (f"{__name__}:all",)
-"""Sets of kernels, see `octcore.numerics.kernels`."""
+ALL = (f"{__name__}:all",)  # sets of kernels, see `octcore.numerics.kernels`
 
 
 def compile_part(_: str) -> None:

@@ -137,8 +137,7 @@ class Instance:
 
     X: np.ndarray  # features of the patterns, uint8, shape ``(n_patterns, n_features)``
     pattern: np.ndarray
-    target: np.ndarray
-    """`pattern`, `target`: pattern and class of every hit, shape ``(n_hits,)``."""
+    target: np.ndarray  # `pattern`, `target`: pattern and class of every hit, shape ``(n_hits,)``
     weight: np.ndarray  # weight of every hit in the objective, shape ``(n_hits,)``
     n_classes: int
     sample: np.ndarray  # a training row of every pattern, for pictures, shape ``(n_patterns,)``
