@@ -229,11 +229,11 @@ class NearOptimalTrees:
         table, names, X = self._instance.table, self.encoding.names, self.prepared.problem.X
         found: dict[str, list[str]] = {}
         for j, position in enumerate(table.twin):
-            kept = table.original[position]
-            if position >= 0 and kept != j:
-                low = X[:, kept].argmin()  # where the other column is largest if it is turned round
-                turned = X[low, j] > X[:, j].min()
-                found.setdefault(names[kept], []).append(f"not {names[j]}" if turned else names[j])
+            if position < 0 or (kept := table.original[position]) == j:
+                continue
+            low = X[:, kept].argmin()  # where the other column is largest if it is turned round
+            turned = X[low, j] > X[:, j].min()
+            found.setdefault(names[kept], []).append(f"not {names[j]}" if turned else names[j])
         return {kept: tuple(others) for kept, others in found.items()}
 
     def trees(self, k: int) -> tuple[Tree, ...]:

@@ -1244,5 +1244,15 @@ CASES = {
         weights=(0.0, 0.3620136538314661, 0.011828284782220092, 0.0, 0.002897601499359998, 0.0),
         kind="line",
     ),
+    "near-optimal-without-columns": Case(
+        key="near-optimal",
+        columns={"f0": (0, 1)},
+        y=(0, 1),
+        depth=1,
+        encoding="none",
+        params={"leaf_penalty": 0.01098901098901099},
+        constraints={"forbidden_features": ["f0"]},
+        kind="thermometer",
+    ),
 }
 """By a name of its subject."""
