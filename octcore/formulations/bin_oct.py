@@ -203,7 +203,7 @@ class BinOCT:
         self._structure(model)
         self._routing(model, guard)
         self._side_constraints(model, guard)
-        errors = terminals.weight_scale(self.rows.weights) * pyo.quicksum(model.e.values())
+        errors = terminals.weight_scale(self.problem) * pyo.quicksum(model.e.values())
         model.objective = pyo.Objective(expr=errors, sense=pyo.minimize, doc="misclassified rows")
         return PyomoModel.of(model, self)
 
@@ -217,7 +217,7 @@ class BinOCT:
 
     def _structure(self, model: Any) -> None:
         rows, sets, J = self.rows, self.sets, self.sets.columns
-        unit = terminals.weight_scale(rows.weights)
+        unit = terminals.weight_scale(self.problem)
 
         @model.Constraint(sets.B if J else [], doc="sum_j f_mj = 1")
         def one_column(_, m):
@@ -303,7 +303,7 @@ class BinOCT:
             (model.t, bits),
             (model.z, values.z),
             (model.h, values.labels),
-            (model.e, np.stack(by_class, axis=1) / terminals.weight_scale(rows.weights)),
+            (model.e, np.stack(by_class, axis=1) / terminals.weight_scale(self.problem)),
             *values.of(model),
         ]
         if hasattr(model, "a"):

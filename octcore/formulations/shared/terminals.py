@@ -50,18 +50,18 @@ def weight_tolerance(problem: Problem, price: float = 0.0) -> float:
     """
     lightest = float(problem.weights[problem.weights > 0].min())
     lightest = min(lightest, price or lightest)
-    majority = majority_errors(problem) / weight_scale(problem.weights)
+    majority = majority_errors(problem) / weight_scale(problem)
     least = min(1e-2 * lightest / problem.weights.sum(), 1e-7 * majority)
     return float(np.clip(least, 1e-10, 1e-6))
 
 
-def weight_scale(weights: np.ndarray) -> float:
+def weight_scale(problem: Problem) -> float:
     """Power of two in which models count weights, whose size solvers' tolerances do not know.
 
-    1 for weights of ordinary size, of which models stay as the papers write them.
+    1 where the majority rule's errors are of ordinary size: models stay as the papers write them.
     """
-    heaviest = float(weights.max())
-    return 1.0 if 1e-3 <= heaviest <= 1e6 else 2.0 ** math.floor(math.log2(heaviest))
+    majority = majority_errors(problem)
+    return 1.0 if 1.0 <= majority <= 1e6 else 2.0 ** math.floor(math.log2(majority))
 
 
 def all_rows(problem: Problem) -> MergedRows:
@@ -80,7 +80,7 @@ def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: An
 
     The big-M of class k is the weight of all rows of other classes: no terminal holds more.
     """
-    L, unit = topology.terminal_nodes(problem.depth), weight_scale(rows.weights)
+    L, unit = topology.terminal_nodes(problem.depth), weight_scale(problem)
     model.wrong = pyo.Var(L, domain=pyo.NonNegativeReals, doc="L_t: weight misclassified at t")
     model.error = pyo.Expression(L, rule=lambda _, t: unit * model.wrong[t])
 
@@ -225,7 +225,7 @@ class TerminalValues:
         wrong = self.z * (1.0 - self.c.T[rows.y])
         values: list[tuple[Any, np.ndarray]] = []
         if hasattr(model, "wrong"):
-            values.append((model.wrong, rows.weights @ wrong / weight_scale(rows.weights)))
+            values.append((model.wrong, rows.weights @ wrong / weight_scale(problem)))
         if hasattr(model, "right"):
             right = self.z * self.c.T[rows.y]
             counts = [(rows.counts * (rows.y == k)) @ right for k in recall_floors(problem)]
