@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
 from octcore.data.numbers import (
     EXACT,
+    LOOKED_AT,
     OTHER_MARK,
     date_parts,
     decimal_mark,
@@ -200,8 +202,9 @@ def other_marks(frame: pd.DataFrame, columns: Iterable[Column]) -> dict[int, str
     here = [c for c in columns if c.holds_numbers and names.count(normal(c.name)) == 1]
     for mark, formats in OTHER_MARK.items():
         places = {names.index(normal(c.name)): c for c in here if c.number_format in formats}
-        cells = [frame.iloc[:, place] for place in places]
-        texts = [[v.strip() for v in own if isinstance(v, str)] for own in cells]
+        cells = (frame.iloc[:, place] for place in places)
+        own = (c for c in cells if not pd.api.types.is_numeric_dtype(c.dtype))
+        texts = [[*islice((v.strip() for v in c if isinstance(v, str)), LOOKED_AT)] for c in own]
         if decimal_mark(filter(None, texts)) == mark:
             found |= {place: formats[c.number_format] for place, c in places.items()}
     return found
