@@ -24,9 +24,8 @@ from octcore.errors import EngineError
 from octcore.numerics.linear import add_rows, linear_program, new_solver, run
 from octcore.program import Cuts, ModelSize, Sense
 
-SMALL_COSTS, LARGE_COSTS = 1e-3, 1e8
-"""Where no cost is larger, the tolerance of HiGHS for duals, 1e-7, would be no small share; where
-one is larger than the second, rounding would be beyond its tolerances."""
+SMALL_COSTS = 1e-3
+"""Where no cost is larger, the tolerance of HiGHS for duals, 1e-7, would be no small share."""
 
 
 class InfeasibleModelError(Exception):
@@ -89,8 +88,7 @@ class CompiledModel:
     def unit(self) -> float:
         """Power of two in which HiGHS gets the costs."""
         largest = float(np.abs(self.cost).max(initial=0.0))
-        is_ordinary = SMALL_COSTS <= largest <= LARGE_COSTS or not largest
-        return 1.0 if is_ordinary else 2.0 ** math.floor(math.log2(largest))
+        return 2.0 ** math.floor(math.log2(largest)) if 0.0 < largest < SMALL_COSTS else 1.0
 
     def linear(self, sign: float = 1.0) -> highspy.HighsLp:
         """Minimisation of `sign` times the objective in units, without constant and integrality."""

@@ -45,18 +45,15 @@ def weight_tolerance(problem: Problem, price: float = 0.0) -> float:
     """How closely a solver must keep the rows of errors, whose big-M is the weight of all rows.
 
     A label that is integral up to the tolerance may hide that share of all weights: far less than
-    the lightest row, as far as double precision goes, and less than the price of a split.  Solvers
-    prune what gains less than it: it is small beside what the majority rule costs, too.
+    the lightest row, as far as double precision goes, and less than the price of a split.
     """
     lightest = float(problem.weights[problem.weights > 0].min())
     lightest = min(lightest, price or lightest)
-    majority = majority_errors(problem) / weight_scale(problem)
-    least = min(1e-2 * lightest / problem.weights.sum(), 1e-7 * majority)
-    return float(np.clip(least, 1e-10, 1e-6))
+    return float(np.clip(1e-2 * lightest / problem.weights.sum(), 1e-10, 1e-6))
 
 
 def weight_scale(problem: Problem) -> float:
-    """Power of two in which models count weights, whose size solvers' tolerances do not know.
+    """Power of two in which models count weights: solvers prune what gains less than a tolerance.
 
     1 where the majority rule's errors are of ordinary size: models stay as the papers write them.
     """
