@@ -123,7 +123,7 @@ def solve_in_child(
     settings: Mapping[str, Any],
     on_event: Callable[[Event], None] | None = None,
     on_phase: Callable[[Snapshot], None] | None = None,
-    pool: WorkerPool | None = None,
+    command: Sequence[str] = COMMAND,
     called: float | None = None,
     sample_weight: np.ndarray | None = None,
 ) -> Run:
@@ -133,21 +133,21 @@ def solve_in_child(
 
     `on_event`: receives every event, from another thread.
     `on_phase`: receives a snapshot a few times a second, from the calling thread.
-    `pool`: where to take the worker from; by default one is started.
     `called`: `time.monotonic` of the moment from which the limit counts; now by default.
     Raises `OctError` if the settings or data are refused, or the worker died with nothing to
     return.
     """
-    accepted = check_against_data(check_settings(**settings), data)
-    # As a number, also where the command line gave text: the hard deadline is made of it.
-    settings = {**settings, "time_limit": accepted.time_limit}
-    with contextlib.ExitStack() as stack:
-        pool = pool or stack.enter_context(WorkerPool(idle=0))
-        job = pool.start(
-            Request(data, settings, sample_weight=sample_weight), on_event, called=called
+    process = SolveProcess(command)  # it imports while the settings are checked, which imports too
+    try:
+        accepted = check_against_data(check_settings(**settings), data)
+        # As a number, also where the command line gave text: the hard deadline is made of it.
+        settings = {**settings, "time_limit": accepted.time_limit}
+        job = Job(
+            Request(data, settings, sample_weight=sample_weight), process, on_event, called=called
         )
         try:
             while not job.wait(WATCH_SECONDS):
+                job.check()
                 if on_phase is not None:
                     on_phase(job.snapshot())
         except KeyboardInterrupt:
@@ -156,3 +156,5 @@ def solve_in_child(
             except KeyboardInterrupt:
                 job.kill()
         return job.result()
+    finally:
+        process.kill()

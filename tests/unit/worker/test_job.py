@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from octcore.engines.base import StopReason
@@ -257,10 +258,12 @@ def test_no_worker_outlives_a_killed_parent():
         wait_until(lambda: not any(is_running(pid) for pid in pids), PATIENCE)
 
 
-def test_wrong_settings_are_refused_before_a_worker_starts():
+def test_wrong_settings_are_refused_and_leave_no_worker():
+    before = set(psutil.Process().children())
     with pytest.raises(SettingsError) as caught:
-        solve_in_child(rows(), {**SETTINGS, "time_limit": -1})
+        solve_in_child(rows(), {**SETTINGS, "time_limit": -1}, command=FAKE_COMMAND)
     assert caught.value.setting == "time_limit"
+    wait_until(lambda: set(psutil.Process().children()) <= before, PATIENCE)
 
 
 def test_starting_up_stands_apart_and_takes_no_time_of_the_limit(odd_pool):
@@ -285,9 +288,9 @@ def test_compiling_takes_no_time_of_the_limit():
     assert 0.1 <= watch.elapsed < 0.2
 
 
-def test_a_limit_given_as_text_counts_like_a_number(pool):
+def test_a_limit_given_as_text_counts_like_a_number():
     """As the command line gives it; the hard deadline hangs on it."""
-    run = solve_in_child(rows("deaf"), {**SETTINGS, "time_limit": "0.5"}, pool=pool)
+    run = solve_in_child(rows("deaf"), {**SETTINGS, "time_limit": "0.5"}, command=FAKE_COMMAND)
     assert run.stop_reason == "time_limit"
     assert run.settings["time_limit"] == 0.5
 
