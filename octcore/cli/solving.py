@@ -22,6 +22,7 @@ from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
 from octcore.store.models import model_to_dict
 from octcore.tree.export.onnx import require_onnx
 from octcore.worker.client import solve_in_child
+from octcore.worker.process import SolveProcess
 
 FOR_ONE_TREE = ("trace", "model", "report", "tree")  # outputs that describe one tree
 
@@ -58,21 +59,23 @@ def run_solve(arguments: argparse.Namespace) -> int:
         if kind not in EXPORTS:
             raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
     rows = _rows_asked(arguments)
-    settings = options.solve_settings(arguments)
-    files = (arguments.json, arguments.trace, arguments.model, arguments.report)
-    output.check_outputs(*files, *arguments.tree)
-    start = time.perf_counter()
-    data = options.read_data(arguments)
-    read_seconds = time.perf_counter() - start
-    if rows["classes"] == ONE_VS_REST:
+    several = rows["classes"] == ONE_VS_REST  # trees
+    with SolveProcess() as worker:  # it imports while this process does, for the options
+        settings = options.solve_settings(arguments)
+        files = (arguments.json, arguments.trace, arguments.model, arguments.report)
+        output.check_outputs(*files, *arguments.tree)
+        start = time.perf_counter()
+        data = options.read_data(arguments)
+        read_seconds = time.perf_counter() - start
+        if rows["classes"] and not several:
+            data = class_versus_rest(data, rows["classes"])
+        if not several and not rows["select_rows"]:
+            run = _in_child(data, called=arguments.called, process=worker, **settings)
+            run = replace(run, timings={"read": read_seconds, **run.timings})
+            return _write(arguments, run, run.to_dict(), "")
+    if several:
         return _solve_one_vs_rest(arguments, data, settings)
-    if rows["classes"]:
-        data = class_versus_rest(data, rows["classes"])
-    if rows["select_rows"]:
-        return _solve_selected(arguments, data, settings, rows)
-    run = _in_child(data, called=arguments.called, **settings)
-    run = replace(run, timings={"read": read_seconds, **run.timings})
-    return _write(arguments, run, run.to_dict(), "")
+    return _solve_selected(arguments, data, settings, rows)
 
 
 def _format_of(path: str) -> str:
@@ -230,9 +233,10 @@ def _compare(
     runs[:] = [run for group in groups for run in group]
 
 
-def _in_child(data: Dataset, *, called: float | None = None, **given: Any) -> Run:
+def _in_child(data: Dataset, **given: Any) -> Run:
     """Train in a child process, as the command line always does; Ctrl-C stops there."""
-    own = {name: given.pop(name, None) for name in ("on_event", "sample_weight")}
+    names = ("on_event", "sample_weight", "called", "process")
+    own = {name: given.pop(name, None) for name in names}
     given.pop("cancel", None)
     with output.ProgressLine() as line:
-        return solve_in_child(data, given, on_phase=line, called=called, **own)
+        return solve_in_child(data, given, on_phase=line, **own)

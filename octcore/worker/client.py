@@ -123,7 +123,7 @@ def solve_in_child(
     settings: Mapping[str, Any],
     on_event: Callable[[Event], None] | None = None,
     on_phase: Callable[[Snapshot], None] | None = None,
-    command: Sequence[str] = COMMAND,
+    process: SolveProcess | None = None,
     called: float | None = None,
     sample_weight: np.ndarray | None = None,
 ) -> Run:
@@ -133,12 +133,12 @@ def solve_in_child(
 
     `on_event`: receives every event, from another thread.
     `on_phase`: receives a snapshot a few times a second, from the calling thread.
+    `process`: a worker that has not served yet; by default one is started.
     `called`: `time.monotonic` of the moment from which the limit counts; now by default.
     Raises `OctError` if the settings or data are refused, or the worker died with nothing to
     return.
     """
-    process = SolveProcess(command)  # it imports while the settings are checked, which imports too
-    try:
+    with process or SolveProcess() as process:  # it imports while settings are checked: both do
         accepted = check_against_data(check_settings(**settings), data)
         # As a number, also where the command line gave text: the hard deadline is made of it.
         settings = {**settings, "time_limit": accepted.time_limit}
@@ -156,5 +156,3 @@ def solve_in_child(
             except KeyboardInterrupt:
                 job.kill()
         return job.result()
-    finally:
-        process.kill()

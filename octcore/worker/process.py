@@ -115,6 +115,13 @@ class SolveProcess:
         """End it at once."""
         self.signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
+    def __enter__(self) -> "SolveProcess":
+        """Use as a context: leaving it ends the worker."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the process; returns whether it came."""
         try:

@@ -18,6 +18,7 @@ from octcore.numerics.kernels import PREPARED, PREPARING
 from octcore.worker import process as process_module
 from octcore.worker.client import WorkerPool, solve_in_child
 from octcore.worker.job import JobState, Stopwatch
+from octcore.worker.process import SolveProcess
 from octcore.worker.request import Request
 from tests.unit.worker.case import (
     FAKE_COMMAND,
@@ -261,7 +262,7 @@ def test_no_worker_outlives_a_killed_parent():
 def test_wrong_settings_are_refused_and_leave_no_worker():
     before = set(psutil.Process().children())
     with pytest.raises(SettingsError) as caught:
-        solve_in_child(rows(), {**SETTINGS, "time_limit": -1}, command=FAKE_COMMAND)
+        solve_in_child(rows(), {**SETTINGS, "time_limit": -1}, process=SolveProcess(FAKE_COMMAND))
     assert caught.value.setting == "time_limit"
     wait_until(lambda: set(psutil.Process().children()) <= before, PATIENCE)
 
@@ -290,7 +291,9 @@ def test_compiling_takes_no_time_of_the_limit():
 
 def test_a_limit_given_as_text_counts_like_a_number():
     """As the command line gives it; the hard deadline hangs on it."""
-    run = solve_in_child(rows("deaf"), {**SETTINGS, "time_limit": "0.5"}, command=FAKE_COMMAND)
+    run = solve_in_child(
+        rows("deaf"), {**SETTINGS, "time_limit": "0.5"}, process=SolveProcess(FAKE_COMMAND)
+    )
     assert run.stop_reason == "time_limit"
     assert run.settings["time_limit"] == 0.5
 
