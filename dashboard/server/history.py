@@ -1,11 +1,16 @@
 """The runs of one browser, from the history on disk and from memory; no Streamlit in here."""
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from dashboard.server.job_view import HELPER, JobView, title_of
 from dashboard.server.supervisor import Supervisor
-from octcore.errors import OctError, StoreError
-from octcore.solving.settings import question
+from octcore.engines.events import relative_gap
+from octcore.errors import OctError, StoreError, read_in_words
+from octcore.solving.run import BEST_FOUND, best_found, tightened
+from octcore.solving.settings import Asked, question
 from octcore.store.runs import RunInfo, run_summary
 
 
@@ -17,21 +22,22 @@ def entries(supervisor: Supervisor, session: str) -> tuple[JobView, ...]:
     live = {job.id: job for job in supervisor.jobs(session) if not job.task}
     stored = [] if supervisor.store is None else supervisor.store.list(session)
     found = {key: _live(job) for key, job in live.items()}
-    found |= {info.id: _stored(info, live.get(info.id)) for info in stored}
+    found |= {info.id: _stored(info, live.get(info.id), stored) for info in stored}
     lines = [line for line in found.values() if not line.title.startswith(HELPER)]
     return tuple(sorted(lines, key=lambda line: -line.submitted))
 
 
 def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     """One run by its full id, whoever started it; None when there is none."""
-    job = supervisor.get(run_id)
+    job, store = supervisor.get(run_id), supervisor.store
     job = None if job is not None and job.task else job
     try:
-        info = None if supervisor.store is None else supervisor.store.info(run_id)
+        info = None if store is None else store.info(run_id)
+        others = () if info is None or store is None else store.list(info.session)
     except OctError:
         info = None
     if info is not None:
-        return _stored(info, job)
+        return _stored(info, job, others)
     return None if job is None else _live(job)
 
 
@@ -44,34 +50,52 @@ def proof(supervisor: Supervisor, run_id: str) -> RunInfo | None:
     if store is None:
         return None
     own = store.info(run_id)
-    asked = question(own.settings)
+    return _proof(own, store.list(own.session))
+
+
+def _proof(own: RunInfo, infos: Sequence[RunInfo]) -> RunInfo | None:
+    asked = _question(own)
     return next(
         (
             info
-            for info in store.list(own.session)
+            for info in infos
             if info.rows_hash == own.rows_hash
             and info.summary.get("status") == "optimal"
             and info.summary.get("bound") is not None
-            and question(info.settings) == asked
+            and asked is not None
+            and _question(info) == asked
         ),
         None,
     )
 
 
-def _stored(info: RunInfo, job: JobView | None) -> JobView:
-    title = info.name or title_of(info.settings, "data")
+def _question(info: RunInfo) -> dict[str, Any] | None:
+    """What a run asks; None for what is damaged, or of another version."""
+    with contextlib.suppress(OctError), read_in_words("BROKEN_RUN", info.id):
+        return question(info.settings)
+    return None
+
+
+def _stored(info: RunInfo, job: JobView | None, infos: Sequence[RunInfo]) -> JobView:
+    title, summary = info.name or title_of(info.settings, "data"), dict(info.summary)
+    is_open = str(summary.get("badge")).startswith(BEST_FOUND)
+    if is_open and (closing := _proof(info, infos)) is not None:
+        asked, objective = Asked.of(info.settings), summary["objective"]
+        bound = tightened(asked, objective, summary["bound"], closing.summary["bound"])
+        summary |= {"bound": bound, "gap": relative_gap(objective, bound)}
+        summary["badge"] = best_found(asked, objective, bound)
     if job is not None:
-        return replace(job, title=title, submitted=info.created, summary=info.summary)
+        return replace(job, title=title, submitted=info.created, summary=summary)
     return JobView(
         info.id,
         title,
         info.settings,
         info.state.value,
-        elapsed=float(info.summary.get("seconds") or 0.0),
+        elapsed=float(summary.get("seconds") or 0.0),
         error=StoreError("NO_RESULT", info.error) if info.error else None,
         submitted=info.created,
         session=info.session,
-        summary=info.summary,
+        summary=summary,
     )
 
 

@@ -86,7 +86,7 @@ class JobView:
 
 
 CONSTRAINTS = {parameter.name for parameter in ACCEPTED}
-HELPER = "(helper) "
+HELPER = "(helper"
 """Beginning of the names of runs that a page needs for itself; lists leave them out."""
 
 

@@ -62,6 +62,10 @@ PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}
 STEP, GUESS, PRESENT = "step", "guess", "present"
 IGNORED = frozenset({"run", "data", STEP, GUESS, PRESENT})
 """Query parameters of the page that are no part of a lesson."""
+LINKED = frozenset({"set", "points", "show", *PARAMETERS}) | {
+    parameter.name for made in list_generators() for parameter in made.parameters
+}
+"""Query parameters that are a lesson; others are added to links by whoever passes them on."""
 CUT = r"[xy](?:1000|\d{1,3})"
 FIRST_GUESS: Cuts = ((0, 500), (1, 500), (1, 500))
 HEAD = frozenset({"format", "version"})

@@ -103,7 +103,7 @@ def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> 
     known = jobs.view(jobs.followers().get((what, about)))
     if known is not None:
         return known
-    name = HELPER + jobs.title_of(settings, data.name)
+    name = f"{HELPER} of What if or Alternatives) {jobs.title_of(settings, data.name)}"
     started = inputs.tried(lambda: jobs.submit(session.token(), data, settings, name))
     if started is not None:
         jobs.followers()[what, about] = started

@@ -51,17 +51,10 @@ LARGEST, SECONDS = 60e6, 900.0
 
 def file(run_id: str, run: SolvedRun, proven: str) -> None:
     """Draw the button that makes a proof file, then its download; `proven` says of what."""
-    why_not = refusal(refuse_unproven, run)
-    pressed = st.button(
-        "Make a proof file",
-        key=session.widget_key("prove", run_id),
-        icon=":material/workspace_premium:",
-        disabled=bool(why_not),
-        help=text.markdown(why_not, 400)
-        or "A formula and its proof in a standard format, for a checker that others wrote and that "
-        "knows nothing of trees. Help, *Prove an optimum to somebody else*, says how to use it.",
-    )
-    if why_not:
+    label, look = "Make a proof file", {"icon": ":material/workspace_premium:"}
+    if why_not := refusal(refuse_unproven, run):
+        key = session.widget_key("prove", run_id)
+        st.button(label, key=key, disabled=True, help=text.markdown(why_not, 400), **look)
         return
 
     def made(job: JobView) -> None:
@@ -78,5 +71,10 @@ def file(run_id: str, run: SolvedRun, proven: str) -> None:
             "the command."
         )
 
-    question = ("prove", run_id, run.train, {"size_limit": LARGEST}, SECONDS, pressed, run)
-    live.answer(*question, draw=made, doing="Writing the proof and following it")
+    question = ("prove", run_id, run.train, {"size_limit": LARGEST}, SECONDS)
+    help_text = (
+        "A formula and its proof in a standard format, for a checker that others wrote and that "
+        "knows nothing of trees. Help, *Prove an optimum to somebody else*, says how to use it."
+    )
+    live.press(label, *question, run=run, help=help_text, **look)
+    live.answer(*question, False, draw=made, doing="Writing the proof and following it")

@@ -393,8 +393,8 @@ def _refuse_large(
         raise TooLargeError(
             "PROOF_TOO_LARGE",
             f"The proof would take about {n_bytes / 1e6:,.6g} MB{duration}, more than the "
-            f"{limit / 1e6:,.6g} MB{allowed} allowed; raise the size limit"
-            f"{' or the time limit' if timed else ''}, or take a smaller depth.",
+            f"{limit / 1e6:,.6g} MB{allowed} allowed; take a smaller depth, or give octcore prove "
+            f"a larger size limit{' or time limit' if timed else ''}.",
             {"bytes": float(n_bytes), "seconds": seconds},
         )
 

@@ -94,6 +94,38 @@ class Certificate(Record):
         return super().to_dict() | {"badge": self.badge, "verified": self.verified}
 
 
+def tightened(
+    asked: Asked, objective: float | None, bound: float | None, proven: float
+) -> float | None:
+    """The bound of a run that is not proven, or that of another one where it says more of its tree.
+
+    `proven`: of the same question; it says nothing where it contradicts the tree.
+    """
+    if objective is None:
+        return bound
+    sense, _ = asked.info.objective_of(asked.params)
+    room = proven - objective if sense is Sense.MAXIMISE else objective - proven
+    slack = CLOSED * max(1.0, abs(objective))
+    if room < -slack or (bound is not None and room >= abs(bound - objective)):
+        return bound
+    return objective if room <= slack else proven
+
+
+BEST_FOUND = "Best found"
+
+
+def best_found(asked: Asked, objective: float | None, bound: float | None) -> str:
+    """How much better the optimum may be: in points where the objective counts rows."""
+    gap = relative_gap(objective, bound)
+    if objective is None or bound is None or gap is None:
+        return f"{BEST_FOUND}, nothing proven yet"
+    if bound == objective:
+        return f"{BEST_FOUND}, none is better"
+    if asked.info.objective != COMMON_OBJECTIVE or asked.params.get("split_weight") is not None:
+        return f"{BEST_FOUND}, gap {100 * gap:.1f} %"
+    return f"{BEST_FOUND}, up to {100 * abs(bound - objective):.1f} points better possible"
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """One finished solve.
@@ -259,7 +291,7 @@ float or None
         if certificate.method == "near-optimal" and self.objective is not None and self.bound:
             points = 100 * abs(self.bound - self.objective)
             return f"Within {points:.2g} points of the proven optimum"
-        return f"Best found, {self._room_words()}"
+        return best_found(self.asked, self.objective, self.bound)
 
     def bounded_by(self, bound: float, source: str) -> "Run":
         """Return the run with a bound that another run of the same question, `source`, has proven.
@@ -267,34 +299,19 @@ float or None
         The bound is in the formulation's own sense; the run stays as it is where it is no tighter,
         or contradicts the tree.
         """
-        if self.objective is None or self.is_optimal or self.certificate.verified is False:
+        if self.is_optimal or self.certificate.verified is False:
             return self
-        sense, _ = get_formulation(self.formulation).info.objective_of(self.params)
-        room = bound - self.objective if sense is Sense.MAXIMISE else self.objective - bound
-        slack = CLOSED * max(1.0, abs(self.objective))
-        is_looser = self.bound is not None and room >= abs(self.bound - self.objective)
-        if room < -slack or is_looser:
+        tighter = tightened(self.asked, self.objective, self.bound, bound)
+        if tighter == self.bound:
             return self
-        bound = self.objective if room <= slack else bound
         words = f"bounded by the proof of another run of the same question, {source}"
         certificate = self.certificate
         return replace(
             self,
-            bound=bound,
-            gap=relative_gap(self.objective, bound),
+            bound=tighter,
+            gap=relative_gap(self.objective, tighter),
             certificate=replace(certificate, statements=(*certificate.statements, words)),
         )
-
-    def _room_words(self) -> str:
-        """How much better the optimum may be: in points where the objective counts rows."""
-        if self.objective is None or self.bound is None or self.gap is None:
-            return "nothing proven yet"
-        if self.bound == self.objective:
-            return "none is better"
-        info = get_formulation(self.formulation).info
-        if info.objective != COMMON_OBJECTIVE or self.params.get("split_weight") is not None:
-            return f"gap {100 * self.gap:.1f} %"
-        return f"up to {100 * abs(self.bound - self.objective):.1f} points better possible"
 
     def accuracy_on(self, data: Dataset | None) -> float | None:
         """Share of rows with a target that is right, of those that get a class.

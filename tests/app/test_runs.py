@@ -82,7 +82,10 @@ def test_a_proof_that_comes_later_is_said_of_the_run_and_on_its_tree(server, iri
     assert "better possible" in shown(open_page("runs", run=first))
     assert "better possible" in run_summary.known_view(first, jobs.view(first).run).badge
     kept(proven)
-    assert "none is better" in shown(open_page("runs", run=first))
+    page = open_page("runs", run=first)
+    assert "none is better" in shown(page)
+    listed = page.dataframe[0].value  # says the same
+    assert (*listed["state"], *listed["gap"]) == ("Best found, none is better", "0 %")
     assert "none is better" in run_summary.known_view(first, jobs.view(first).run).badge
 
 

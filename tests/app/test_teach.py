@@ -25,7 +25,7 @@ from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
 PATIENCE = 120
-WRONG = {"depth": "1e9", "set": "<b>", "nonsense": "1", "show": ",".join(["cart"] * 7)}
+WRONG = {"depth": "1e9", "set": "<b>", "show": ",".join(["cart"] * 7)}
 
 
 @pytest.fixture
@@ -103,6 +103,15 @@ def test_a_wrong_link_is_one_sentence_and_a_lesson_still_opens(solver, query, wo
     assert words in app.error[0].value
     assert "108 points" in shown(app)
     assert not app.run().error
+
+
+def test_what_is_added_to_a_link_is_left_out_of_the_lesson(solver):
+    app = open_lesson(set="xor", utm_source="x", dept="3")
+    assert current(app).key == "xor"
+    assert "left out of the link: dept, utm_source." in shown(app).replace("\\", "")
+    assert not app.error
+    assert set(app.query_params) == {"set"}
+    assert not app.run().info
 
 
 @pytest.mark.slow

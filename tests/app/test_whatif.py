@@ -28,7 +28,7 @@ def views(monkeypatch):
     def submit(owner, data, settings, title=""):
         solved = solve(data, **settings)
         key = f"run-{len(known)}"
-        known[key] = JobView(key, key, settings, "done", data=data, run=solved)
+        known[key] = JobView(key, title, settings, "done", data=data, run=solved)
         return key
 
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
@@ -68,6 +68,7 @@ def test_an_answer_of_the_link_that_is_gone_is_said(views):
 def test_the_price_of_a_feature_in_words(views):
     app = open_page("whatif", run="base")
     assert views["run-1"].settings["params"]["exact_root_values"] is True
+    assert views["run-1"].title.startswith("(helper of What if or Alternatives) Exact search")
     assert not any(b.label == "What does it cost?" for b in app.button)
     next(m for m in app.multiselect if m.label == "Drop features").select("petal width (cm)").run()
     next(b for b in app.button if b.label == "What does it cost?").click()
@@ -78,6 +79,7 @@ def test_the_price_of_a_feature_in_words(views):
     next(b for b in app.button if b.label == "Make a proof file").click().run()
     assert not app.exception
     assert "kB prove that no tree under the condition is better" in shown(app)
+    assert not any(b.label == "Make a proof file" for b in app.button)  # nothing is left to press
 
 
 def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):

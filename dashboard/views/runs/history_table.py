@@ -1,7 +1,6 @@
 """The list of runs, any number of them selected: to open, compare, rename, export, delete."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -126,8 +125,6 @@ def _one(entry: JobView) -> None:
     st.subheader(text.markdown(name_of(entry), 90), anchor=False)
     view = None if not entry.is_final else jobs.view(entry.id)
     run = None if view is None else view.run
-    if run is not None:  # it may have been checked, or bounded by the proof of another one
-        entry = replace(entry, summary={**entry.summary, "badge": run.badge})
     st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.submitted)} UTC")
     solved = None if view is None else view.solved
     first, second, third, fourth = st.columns(4)
@@ -220,7 +217,8 @@ def storage_line(supervisor: Supervisor) -> None:
     st.caption(
         f":material/save: The history of this server keeps {text.count(size.n_runs, 'run')}: "
         f"{_bytes(size.rows_bytes)} of rows, {_bytes(size.file_bytes)} on disk. Only the runs of "
-        "this browser are listed; another one opens by its full link."
+        "this browser are listed, without helpers of What if and Alternatives; another opens by "
+        "its full link."
     )
 
 

@@ -33,7 +33,11 @@ def is_presenting() -> bool:
 
 def current() -> Lesson:
     """The lesson of the link, else the one that was open, else the first one."""
-    given = {k: v for k, v in st.query_params.to_dict().items() if k not in lessons.IGNORED}
+    query = st.query_params.to_dict()
+    given = {k: v for k, v in query.items() if k in lessons.LINKED}
+    if foreign := sorted(query.keys() - lessons.LINKED - lessons.IGNORED):
+        words = f"No part of a lesson, and left out of the link: {', '.join(foreign)}."
+        st.info(text.markdown(words, 200), icon=":material/link:")
     found = session.state().lesson
     is_asked = found is None or (session.went_back() and given != lessons.to_query(found))
     if given and is_asked:  # else it may be the address of before

@@ -223,7 +223,7 @@ def test_the_command_writes_and_checks(
     assert main([*asked, "--check"]) == 0
     assert "accepted by: checker of the package" in capsys.readouterr().out
     assert main([*asked, "--size-limit", "1000"]) == 2
-    assert "raise the size limit" in capsys.readouterr().err
+    assert "or give octcore prove a larger size limit" in capsys.readouterr().err
     check_proof(run, folder)
     monkeypatch.setattr(proving, "_checked", lambda *_: False)
     assert main([*asked, "--check"]) == 3
