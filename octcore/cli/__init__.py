@@ -143,11 +143,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.called = _process_start() if argv is None else None
         if argv is None:
             _stop_politely()
+        from octcore.cli.output import check_outputs  # not above: help needs no numpy
+
+        check_outputs(vars(arguments).values())
         code = arguments.run(arguments) or EXIT_TREE
         sys.stdout.flush()
         return code
     except OctError as error:
-        print(f"octcore: {error.message}", file=sys.stderr)
+        print("octcore:", *error.message.splitlines(), file=sys.stderr)
         return EXIT_WRONG_INPUT
     except OSError as error:
         if not isinstance(error, BrokenPipeError) and error.errno not in FULL:

@@ -12,7 +12,7 @@ from octcore.bench.profiles import read_bench, summary
 from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Instance, Line, get_suite, list_suites, of_datasets, pick
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.output import ProgressLine, progress_text, write_text
+from octcore.cli.output import Named, ProgressLine, progress_text, write_text
 from octcore.data.serial import in_words
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -35,8 +35,8 @@ def add_commands(commands: Any) -> None:
     add("--datasets", metavar="NAME,...", default="", help="leave out all others")
     add("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
     add("--seed", metavar="N", help="of every solve, instead of the suite's own")
-    add("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
-    add("--data", metavar="FOLDER", help="see octcore/bench/README.md")
+    add("--output", metavar="FILE.csv", type=Named, help="lines are appended; a rerun resumes")
+    add("--data", metavar="FOLDER", type=Named, help="see octcore/bench/README.md")
     words = "no child process per solve: for many short solves; no hard deadline"
     add("--in-process", action="store_true", help=words)
     add_scheduler(parser)

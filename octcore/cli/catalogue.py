@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from octcore.cli.output import STANDARD_OUTPUT, write_text
+from octcore.cli.output import STANDARD_OUTPUT, Written, write_text
 from octcore.data.samples import list_samples, sample_bytes, sample_info
 from octcore.data.serial import jsonable
 from octcore.docs.generated import facts, formulation_page
@@ -26,7 +26,7 @@ def add_commands(commands: Any) -> None:
     samples = commands.add("samples", run_samples)
     samples.add_argument("name", metavar="NAME", nargs="?")
     words = "default: standard output"
-    samples.add_argument("--output", metavar="FILE.csv", default="-", help=words)
+    samples.add_argument("--output", metavar="FILE.csv", type=Written, default="-", help=words)
 
 
 def run_formulations(arguments: argparse.Namespace) -> None:

@@ -36,8 +36,13 @@ def add_commands(commands: Any) -> None:
     gain = "keep the trees in which every split lowers the errors"
     parser.add_argument("--gain", action="store_true", help=gain)
     options.add_json(parser, "counts and trees")
-    parser.add_argument("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
-    parser.add_argument("--rules", metavar="FILE.csv", help="write the trees as rules")
+    for option, file, what in (
+        ("timbertrek", "FILE", "for TimberTrek"),
+        ("rules", "FILE.csv", "as rules"),
+    ):
+        parser.add_argument(
+            f"--{option}", metavar=file, type=output.Written, help=f"write the trees {what}"
+        )
 
 
 def run_near_optimal(arguments: argparse.Namespace) -> int:
@@ -45,7 +50,6 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
     info = get_formulation(FORMULATION).info
     params = options.pairs_of(arguments.param, "--param", "NAME=VALUE")
     settings = options.given(arguments, SETTINGS)
-    output.check_outputs(arguments.json, arguments.timbertrek, arguments.rules)
     shown = options.given(arguments, (TREES,)).get("trees", TREES.default)
     try:
         with output.ProgressLine() as line:

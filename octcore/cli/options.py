@@ -5,6 +5,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, BinaryIO
 
+from octcore.cli.output import Read, Written
 from octcore.data.dataset import Dataset
 from octcore.data.reading import MISSING_POLICIES, read_csv
 from octcore.data.serial import read_json
@@ -18,7 +19,7 @@ from octcore.tree.constraints import side_constraint
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add the file and how to read it."""
-    parser.add_argument("data", metavar="DATA.csv", help="- for the standard input")
+    parser.add_argument("data", metavar="DATA.csv", type=Read, help="- for the standard input")
     parser.add_argument("--target", metavar="COL", required=True, help="column with the classes")
     add_reading_options(parser)
 
@@ -47,7 +48,8 @@ def add_declared(
             continue
         default = "" if parameter.default is None else f" (default {parameter.default})"
         words = (parameter.help + default).replace("%", "%%")
-        parser.add_argument(parameter.option, metavar=_metavar(parameter), help=words)
+        kind = Read if parameter is COSTS else str
+        parser.add_argument(parameter.option, metavar=_metavar(parameter), type=kind, help=words)
 
 
 def _metavar(parameter: Parameter) -> str:
@@ -85,7 +87,7 @@ def add_solve_options(parser: argparse.ArgumentParser, without: Collection[str] 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add where a result is written in full."""
-    parser.add_argument("--json", metavar="FILE|-", help=f"write {what} as JSON")
+    parser.add_argument("--json", metavar="FILE|-", type=Written, help=f"write {what} as JSON")
 
 
 def add_constraint(parser: argparse.ArgumentParser) -> None:
@@ -94,10 +96,16 @@ def add_constraint(parser: argparse.ArgumentParser) -> None:
 
 
 def add_many(
-    parser: argparse.ArgumentParser, option: str, metavar: str, words: str, dest: str | None = None
+    parser: argparse.ArgumentParser,
+    option: str,
+    metavar: str,
+    words: str,
+    dest: str | None = None,
+    kind: type[str] = str,
 ) -> None:
     """Add an option that may be given several times."""
-    parser.add_argument(option, metavar=metavar, action="append", default=[], help=words, dest=dest)
+    kept: dict[str, Any] = {"action": "append", "default": [], "dest": dest}
+    parser.add_argument(option, metavar=metavar, type=kind, help=words, **kept)
 
 
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -5,12 +5,13 @@ The places of files are tried before a solve, and nothing found is lost.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from octcore.data.serial import in_words, replacing, write_file
 from octcore.errors import OctError, SettingsError
@@ -71,12 +72,32 @@ def progress_text(snapshot: Snapshot) -> str:
     return standing(snapshot.elapsed, snapshot.phase, incumbent, bound)
 
 
-def check_outputs(*paths: str | None) -> None:
+class Named(str):
+    """A file or folder of an option; an empty name, as of a variable that is not set, is none."""
+
+    def __new__(cls, text: str) -> Self:
+        """Refuse what names nothing."""
+        if not text:
+            raise argparse.ArgumentTypeError("the name is empty")
+        return super().__new__(cls, text)
+
+
+class Read(Named):
+    """A file that a command reads."""
+
+
+class Written(Named):
+    """A file that a command writes in the end."""
+
+
+def check_outputs(options: Iterable[object]) -> None:
     """Refuse places where nothing can be written before time is spent on what belongs there.
 
-    What stands in the files stays until the results replace it.
+    What stands in the files stays until the results replace it; what is read stays for good.
     """
-    named = [path for path in paths if path]
+    words = [w for option in options for w in (option if isinstance(option, list) else [option])]
+    read = [word for word in words if isinstance(word, Read) and os.path.isfile(word)]
+    named = [word for word in words if isinstance(word, Written)]
     places: list[str] = []
     for path in named:
         with in_words(path):  # a folder that is gone has no path
@@ -85,6 +106,9 @@ def check_outputs(*paths: str | None) -> None:
         is_device = os.path.exists(place) and not os.path.isfile(place)
         if places.count(place) > 1 and not is_device:
             raise SettingsError("SAME_FILE", f"{path} is named for two outputs; name another file.")
+        if os.path.exists(place) and any(os.path.samefile(place, file) for file in read):
+            message = f"{path} is a file that is read; name another file for what is written."
+            raise SettingsError("SAME_FILE", message)
         if path != STANDARD_OUTPUT:
             with in_words(path), contextlib.suppress(_OnlyTried), replacing(path):
                 raise _OnlyTried

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from octcore.cli import options
-from octcore.cli.output import check_outputs, write_result
+from octcore.cli.output import write_result
 from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
@@ -37,7 +37,6 @@ def add_commands(commands: Any) -> None:
 
 def run_path(arguments: argparse.Namespace) -> None:
     """Print accuracy against size."""
-    check_outputs(arguments.json)
     path = penalty_path(
         options.read_data(arguments),
         constraints=options.constraint_values(arguments.constraint),
@@ -49,7 +48,6 @@ def run_path(arguments: argparse.Namespace) -> None:
 
 def run_binarization(arguments: argparse.Namespace) -> None:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
-    check_outputs(arguments.json)
     path = binarization_path(
         options.read_data(arguments),
         leaf_penalty=arguments.leaf_penalty,

@@ -35,10 +35,14 @@ def add_commands(commands: Any) -> None:
     options.add_declared(solve, ROWS)
     options.add_json(solve)
     trace = "write every event, one JSON a line; as text, as solvers do, if FILE ends in .log"
-    solve.add_argument("--trace", metavar="FILE", help=trace)
-    solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
-    solve.add_argument("--report", metavar="FILE.html", help="write what people read, as one file")
-    options.add_many(solve, "--tree", "FILE", "in a format of " + ", ".join(EXPORTS))
+    for option, file, words in (
+        ("--trace", "FILE", trace),
+        ("--model", "FILE.json", "write a model for octcore predict"),
+        ("--report", "FILE.html", "write what people read, as one file"),
+    ):
+        solve.add_argument(option, metavar=file, type=output.Written, help=words)
+    words = "in a format of " + ", ".join(EXPORTS)
+    options.add_many(solve, "--tree", "FILE", words, kind=output.Written)
     compare = commands.add("compare", run_compare)
     options.add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
@@ -62,8 +66,6 @@ def run_solve(arguments: argparse.Namespace) -> int:
     several = rows["classes"] == ONE_VS_REST  # trees
     with SolveProcess() as worker:  # it imports while this process does, for the options
         settings = options.solve_settings(arguments)
-        files = (arguments.json, arguments.trace, arguments.model, arguments.report)
-        output.check_outputs(*files, *arguments.tree)
         start = time.perf_counter()
         data = options.read_data(arguments)
         read_seconds = time.perf_counter() - start
@@ -179,7 +181,6 @@ def run_compare(arguments: argparse.Namespace) -> int:
         raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
     plans = [options.solve_settings(arguments, key) for key in dict.fromkeys(keys)]
     data = options.read_data(arguments)
-    output.check_outputs(arguments.json)
     runs: list[Run] = []
     try:
         with connected(arguments.scheduler, arguments.jobs) as workers:

@@ -17,7 +17,15 @@ from octcore.cli.options import (
     solve_settings,
     source_of,
 )
-from octcore.cli.output import json_line, report_of, write_result, write_text
+from octcore.cli.output import (
+    Named,
+    Read,
+    Written,
+    json_line,
+    report_of,
+    write_result,
+    write_text,
+)
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.data.findings import percent
@@ -44,9 +52,9 @@ EXITS = {True: 0, False: 1, None: 3}  # of `octcore verify`: confirmed, refuted,
 def add_commands(commands: Any) -> None:
     """Add the commands, and the four actions on the history."""
     add = commands.add("predict", run_predict).add_argument
-    add("model", metavar="MODEL.json")
-    add("data", metavar="DATA.csv", help="- for the standard input")
-    add("--output", metavar="FILE.csv", default="-")
+    add("model", metavar="MODEL.json", type=Read)
+    add("data", metavar="DATA.csv", type=Read, help="- for the standard input")
+    add("--output", metavar="FILE.csv", type=Written, default="-")
     words = "add the share of every class, by its weights, among the training rows of a row's leaf"
     add("--proba", action="store_true", help=words)
     exits = "Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
@@ -57,23 +65,25 @@ def add_commands(commands: Any) -> None:
     add_json(parser, "the verification")
     exits = "Exit 0: written, 2: refused, 3: written, not checked in time."
     add = _add_run(commands.add("prove", run_prove, epilog=exits))
-    add("--output", metavar="FOLDER", required=True, help="gets tree.opb, tree.pbp and README")
+    words = "gets tree.opb, tree.pbp and README"
+    add("--output", metavar="FOLDER", type=Named, required=True, help=words)
     add("--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)")
     words = "of writing, estimated, and of a check (600)"
     add("--time-limit", metavar="S", type=float, default=600.0, help=words)
     add("--check", action="store_true", help="follow the proof with the checker of the package")
-    add("--checker", metavar="PROGRAM", help="follow it with this one instead, such as veripb")
+    words = "follow it with this one instead, such as veripb"
+    add("--checker", metavar="PROGRAM", type=Named, help=words)
     parser = commands.add("model", run_model)
     add, words = _add_run(parser, "DATA.csv|RUN"), "beside it goes the tree, as .mst"
-    add("--output", metavar="FILE.lp|.mps", required=True, help=words)
+    add("--output", metavar="FILE.lp|.mps", type=Named, required=True, help=words)
     words = "column with the classes of a table, which is solved first (for one second by default)"
     add("--target", metavar="COL", help=words)
     add_solve_options(parser)
     add = _add_run(commands.add("report", run_make_report))
-    add("--output", metavar="FILE.html", required=True)
+    add("--output", metavar="FILE.html", type=Written, required=True)
     parser = commands.add("runs")
     words = "file of the history; by default that of the app"
-    parser.add_argument("--store", metavar="FILE", help=words)
+    parser.add_argument("--store", metavar="FILE", type=Read, help=words)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, run, words in (
         ("list", run_list, "one line per run, newest first"),
@@ -90,7 +100,7 @@ def add_commands(commands: Any) -> None:
         else:
             action.add_argument("id", metavar="ID", help="its id, or the first characters of it")
         if name == "export":
-            action.add_argument("--output", metavar="FILE.json", default="-")
+            action.add_argument("--output", metavar="FILE.json", type=Written, default="-")
             help_rows = "with the rows it was trained on"
             action.add_argument("--rows", action="store_true", help=help_rows)
 
@@ -100,12 +110,12 @@ def _add_run(
 ) -> Callable[..., argparse.Action]:
     """Add what names a stored run; returns what adds further options."""
     words = "file of octcore solve --json or --model, of octcore runs export, or the id of a run "
-    parser.add_argument("of", metavar=metavar, help=words + "of the history")
+    parser.add_argument("of", metavar=metavar, type=Read, help=words + "of the history")
     words = "the rows of the solve, where the file has none"
-    parser.add_argument("--data", metavar="DATA.csv", help=words)
+    parser.add_argument("--data", metavar="DATA.csv", type=Read, help=words)
     add_reading_options(parser)
     parser.set_defaults(target=None)  # the run names it
-    parser.add_argument("--store", metavar="FILE", help="file of the history")
+    parser.add_argument("--store", metavar="FILE", type=Read, help="file of the history")
     return parser.add_argument
 
 

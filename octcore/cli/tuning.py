@@ -8,7 +8,7 @@ import numpy as np
 
 from octcore.cli import options
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.output import ProgressLine, check_outputs, write_result
+from octcore.cli.output import ProgressLine, write_result
 from octcore.data.findings import count
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
@@ -47,7 +47,6 @@ def add_commands(commands: Any) -> None:
 
 def run_tune(arguments: argparse.Namespace) -> None:
     """Run the protocol and print one line per candidate."""
-    check_outputs(arguments.json)
     settings = options.solve_settings(arguments)
     key = settings["formulation"]
     grid = parse_grid(arguments.grid, key) if arguments.grid else declared_grid(key)

@@ -90,6 +90,42 @@ def test_two_outputs_of_one_file_are_refused_before_the_solve(
     assert not (folder / "x.json").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["solve", "iris.csv", *SOLVE, "--json", "./iris.csv"],
+        ["solve", "iris.csv", *SOLVE, "--costs", "costs.json", "--tree", "costs.json"],
+        ["near-optimal", "iris.csv", "--target", "species", "--rules", "iris.csv"],
+        ["predict", "costs.json", "iris.csv", "--output", "link.csv"],
+        ["report", "costs.json", "--data", "iris.csv", "--output", "costs.json"],
+        ["runs", "--store", "iris.csv", "export", "1", "--output", "iris.csv"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_a_command_reads_it_does_not_replace(
+    words: list[str], folder: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(folder)
+    (folder / "costs.json").write_text("{}")
+    (folder / "link.csv").symlink_to("iris.csv")
+    before = (folder / "iris.csv").read_bytes()
+    assert main(words) == 2
+    assert "is a file that is read" in capsys.readouterr().err
+    assert (folder / "iris.csv").read_bytes() == before
+    assert (folder / "costs.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("option", ["--json", "--model", "--trace", "--report", "--tree"])
+def test_the_name_of_a_file_is_not_empty(
+    option: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["solve", str(folder / "iris.csv"), *SOLVE, option, ""])
+    assert stop.value.code == 2
+    assert f"argument {option}: the name is empty" in capsys.readouterr().err
+
+
 LONG_WORK = [
     ["solve", "--formulation", "cart", "--model", "/dev/full"],
     ["compare", "--formulations", "cart,cart", "--json", "/dev/full"],
