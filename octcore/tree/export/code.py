@@ -244,8 +244,9 @@ DIALECTS = {
         ),
     ),
     "r": Dialect(
-        choose="ifelse({0}, {1}, {2})", both="{0} & {1}", either="{0} | {1}", neither="!{0}",
-        equal="{0} %in% {1}", equal_text="{0} %in% {1}",
+        # Rscript breaks lines of 4,096 bytes inside escapes.
+        choose="ifelse({0},\n{1}, {2})", both="{0} &\n{1}", either="{0} |\n{1}", neither="!{0}",
+        plus="{0} +\n{1}", equal="{0} %in% {1}", equal_text="{0} %in% {1}",
         gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
         column=lambda _, name: f"rows[[{_r_text(name)}]]", text=_r_text,
         frame=_by_name(

@@ -21,8 +21,7 @@ def to_pmml(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()) -> s
 FORMULAS = Dialect(
     choose='<Apply function="if">{0}{1}{2}</Apply>', both='<Apply function="and">{0}{1}</Apply>',
     either='<Apply function="or">{0}{1}</Apply>', neither='<Apply function="not">{0}</Apply>',
-    equal='<Apply function="equal">{0}{1}</Apply>',
-    equal_text="",
+    equal='<Apply function="equal">{0}{1}</Apply>', equal_text="",
     gap='<Apply function="isMissing">{0}</Apply>',
     gap_text='<Apply function="isMissing">{0}</Apply>', none="",
     column=lambda _, name: f"<FieldRef field={quoteattr(name)}/>",

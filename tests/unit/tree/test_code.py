@@ -313,6 +313,19 @@ def test_the_run_exports_it(suffix: str, run: octcore.Run) -> None:
         assert run.export(name) == run.export(suffix)
 
 
+@pytest.mark.parametrize("runner", [by_python, needs("Rscript", by_r)], ids=["py", "r"])
+def test_long_expressions_of_names_with_accents(runner: Runner, tmp_path: Path) -> None:
+    levels = [f"gr\u00f6\u00dfe {k}" for k in range(200)]
+    data, encoding, _ = stump(levels)
+    split = Split(tuple((j, 1.0 + j % 2) for j in range(len(encoding.columns))), 1.5)
+    tree = Tree({1: split}, {2: 0, 3: 1}, len(encoding.columns), 2)
+    run = bare(data, encoding, tree.named(data.classes, encoding.names))
+    expected = tree.predict_codes(encoding.transform(data.frame)).tolist()
+    said = runner(run, [{"x": level} for level in levels], tmp_path)
+    assert [data.classes.index(name) for name in said] == expected
+    assert max(map(len, to_code(run.needed.tree, encoding, "r").splitlines())) < 4096
+
+
 def stump(
     values: Any, threshold: float = 0.5, place: int = 0, kind: str | None = None
 ) -> tuple[Dataset, Encoding, Tree]:
