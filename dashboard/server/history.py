@@ -1,7 +1,7 @@
 """The runs of one browser, from the history on disk and from memory; no Streamlit in here."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +21,8 @@ def entries(supervisor: Supervisor, session: str) -> tuple[JobView, ...]:
     """
     live = {job.id: job for job in supervisor.jobs(session) if not job.task}
     stored = [] if supervisor.store is None else supervisor.store.list(session)
-    found = {key: _live(job) for key, job in live.items()}
-    found |= {info.id: _stored(info, live.get(info.id), stored) for info in stored}
+    found, proofs = {key: _live(job) for key, job in live.items()}, _proofs(stored)
+    found |= {info.id: _stored(info, live.get(info.id), proofs) for info in stored}
     lines = [line for line in found.values() if not line.title.startswith(HELPER)]
     return tuple(sorted(lines, key=lambda line: -line.submitted))
 
@@ -33,11 +33,12 @@ def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     job = None if job is not None and job.task else job
     try:
         info = None if store is None else store.info(run_id)
-        others = () if info is None or store is None else store.list(info.session)
+        # Only of an open run: the list is long, and this one line is asked for by every page.
+        others = store.list(info.session) if store and info and _is_open(info) else ()
     except OctError:
         info = None
     if info is not None:
-        return _stored(info, job, others)
+        return _stored(info, job, _proofs(others))
     return None if job is None else _live(job)
 
 
@@ -49,24 +50,28 @@ def proof(supervisor: Supervisor, run_id: str) -> RunInfo | None:
     store = supervisor.store
     if store is None:
         return None
-    own = store.info(run_id)
-    return _proof(own, store.list(own.session))
+    return _closing(store.info(run_id), _proofs(store.list(store.info(run_id).session)))
 
 
-def _proof(own: RunInfo, infos: Sequence[RunInfo]) -> RunInfo | None:
+Proofs = Sequence[tuple[RunInfo, Mapping[str, Any]]]
+"""Proven runs, each with what it asks."""
+
+
+def _proofs(infos: Iterable[RunInfo]) -> Proofs:
+    """Those among many: what a run asks is worked out once, not for every other run."""
+    proven = (i for i in infos if i.summary.get("status") == "optimal")
+    asked = ((i, _question(i)) for i in proven if i.summary.get("bound") is not None)
+    return [(info, question) for info, question in asked if question is not None]
+
+
+def _closing(own: RunInfo, proofs: Proofs) -> RunInfo | None:
     asked = _question(own)
-    return next(
-        (
-            info
-            for info in infos
-            if info.rows_hash == own.rows_hash
-            and info.summary.get("status") == "optimal"
-            and info.summary.get("bound") is not None
-            and asked is not None
-            and _question(info) == asked
-        ),
-        None,
-    )
+    same = (i for i, question in proofs if i.rows_hash == own.rows_hash and question == asked)
+    return next(same, None)
+
+
+def _is_open(info: RunInfo) -> bool:
+    return str(info.summary.get("badge")).startswith(BEST_FOUND)
 
 
 def _question(info: RunInfo) -> dict[str, Any] | None:
@@ -76,10 +81,9 @@ def _question(info: RunInfo) -> dict[str, Any] | None:
     return None
 
 
-def _stored(info: RunInfo, job: JobView | None, infos: Sequence[RunInfo]) -> JobView:
+def _stored(info: RunInfo, job: JobView | None, proofs: Proofs) -> JobView:
     title, summary = info.name or title_of(info.settings, "data"), dict(info.summary)
-    is_open = str(summary.get("badge")).startswith(BEST_FOUND)
-    if is_open and (closing := _proof(info, infos)) is not None:
+    if _is_open(info) and (closing := _closing(info, proofs)) is not None:
         asked, objective = Asked.of(info.settings), summary["objective"]
         bound = tightened(asked, objective, summary["bound"], closing.summary["bound"])
         summary |= {"bound": bound, "gap": relative_gap(objective, bound)}
