@@ -130,8 +130,8 @@ def _remarks(complete: npt.NDArray[np.bool_], marked: Sequence[Any]) -> Iterator
     if gone := (np.flatnonzero(~complete) + 1).tolist():
         verb, noun = ("gets", "row") if len(gone) == 1 else ("get", "rows")
         message = (
-            f"{count(len(gone), 'row')} without a value in a column that is needed ({noun} "
-            f"{few(gone)}) {verb} no prediction."
+            f"{count(len(gone), 'row')} without a usable value in a column that is needed "
+            f"({noun} {few(gone)}) {verb} no prediction."
         )
         yield warning("MISSING_VALUES", message, gone[0])
     if marked:

@@ -115,11 +115,10 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     else:
         first.metric("Best so far", text.number(last.incumbent if last else None))
         second.metric("Gap", text.gap(last.gap if last else None))
-    # On the clock of the chart: from the start of encoding.
-    seconds = view.elapsed if view.run is None else view.run.timings.get("total")
-    words = view.doing if view.error is None else view.error.message
-    words = words if view.run is None else view.run.badge
-    st.caption(f"{text.markdown(words, 200)} · {text.seconds(seconds)}")
+    words = view.words if view.error is None else view.error.message
+    if view.run is not None:  # on the clock of the chart: from the start of encoding
+        words = f"{view.run.badge} · {text.seconds(view.run.timings.get('total'))}"
+    st.caption(text.markdown(words, 500))
     if not view.is_final:
         thresholds.draw_live(view)
         live.stop(view, words="Ends this run and keeps its best tree.", width="stretch")

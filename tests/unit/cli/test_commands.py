@@ -277,7 +277,7 @@ def test_rows_with_a_gap_get_an_empty_prediction_and_the_others_theirs(
     table = pd.read_csv(io.StringIO(out))
     assert table["prediction"].fillna("").tolist() == ["y", "", "n", ""]
     assert table.filter(like="probability").isna().all(axis=1).tolist() == [False, True] * 2
-    assert "2 rows without a value in a column that is needed (rows 2, 4)" in said
+    assert "2 rows without a usable value in a column that is needed (rows 2, 4)" in said
     Path(new).write_text("size,kind\n,a\n", encoding="utf-8")
     assert main(["predict", model, new, "--proba"]) == 0
     assert "needed (row 1) gets no prediction" in capsys.readouterr().err
