@@ -75,6 +75,11 @@ def test_the_price_of_a_feature_in_words(views):
     app.run()
     assert not app.exception
     assert "Dropping petal width (cm) costs 3.3 accuracy points" in shown(app)
+    answer = app.session_state["state"].answers["base"]
+    solved, views[answer] = views[answer], replace(views[answer], state="running", run=None)
+    other = open_page("whatif", run="base", answer=answer)  # its form holds no condition
+    assert "Solving with Exact search, dropping petal width (cm): running" in shown(other)
+    views[answer] = solved
     assert "Both trees are proven optimal" in shown(app)
     next(b for b in app.button if b.label == "Make a proof file").click().run()
     assert not app.exception

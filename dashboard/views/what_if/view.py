@@ -206,8 +206,9 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         st.rerun()
     if waiting := _unsolved(run_id):
         for view in waiting:
-            title = Asked.of(view.settings).info.title
-            words = f"Solving with {text.markdown(title)}: {text.markdown(view.words)}"
+            asked = Asked.of(view.settings)  # the form may hold other conditions by now
+            told = text.markdown(f"{asked.info.title}, {condition_words(asked.constraints)}", 300)
+            words = f"Solving with {told}: {text.markdown(view.words)}"
             st.info(words, icon=":material/hourglass_top:")
             if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
                 jobs.supervisor().stop(view.id)

@@ -128,7 +128,9 @@ def test_rows_with_an_empty_cell_are_left_without_a_prediction(finches):
     rows.loc[[2, 5], "wing length (mm)"] = ["", "k.A."]
     scored = score(model, rows, leaf_counts(run))
     assert len(scored.labels) == scored.n_judged == len(rows) - 2
-    assert "2 rows without a usable value in a column that is needed (rows 3, 6)" in scored.findings[0]
+    assert (
+        "2 rows without a usable value in a column that is needed (rows 3, 6)" in scored.findings[0]
+    )
     table = scored.table()
     assert len(table) == len(rows)
     assert table[["prediction", "confidence", "leaf"]].iloc[[2, 5]].isna().all(axis=None)
