@@ -88,19 +88,11 @@ def _stored(info: RunInfo, job: JobView | None, proofs: Proofs) -> JobView:
         bound = tightened(asked, objective, summary["bound"], closing.summary["bound"])
         summary |= {"bound": bound, "gap": relative_gap(objective, bound)}
         summary["badge"] = best_found(asked, objective, bound)
-    if job is not None:
-        return replace(job, title=title, submitted=info.created, summary=summary)
-    return JobView(
-        info.id,
-        title,
-        info.settings,
-        info.state.value,
-        elapsed=float(summary.get("seconds") or 0.0),
-        error=StoreError("NO_RESULT", info.error) if info.error else None,
-        submitted=info.created,
-        session=info.session,
-        summary=summary,
-    )
+    if job is None:
+        error = StoreError("NO_RESULT", info.error) if info.error else None
+        job = JobView(info.id, title, info.settings, info.state.value, session=info.session)
+        job = replace(job, elapsed=float(summary.get("seconds") or 0.0), error=error)
+    return replace(job, title=title, submitted=info.created, summary=summary)
 
 
 def _live(job: JobView) -> JobView:

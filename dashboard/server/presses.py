@@ -20,11 +20,8 @@ def outlive_redraws(files: MediaFileManager) -> None:
 
     def patient() -> None:
         with files._lock:
-            made = [
-                key
-                for key, file in files._file_metadata.items()
-                if file.kind is MediaFileKind.DOWNLOADABLE
-            ]
+            kind, known = MediaFileKind.DOWNLOADABLE, files._file_metadata
+            made = [key for key, file in known.items() if file.kind is kind]
             newest = (*islice(reversed(files._deferred_callables), KEPT), *made[-MADE:])
             files._files_by_session_and_coord[OWNER] = {key: key for key in newest}
         sweep()

@@ -357,11 +357,8 @@ class Supervisor:
         if not asked.task:
             self._writer.start(asked.id)
         try:
-            entry.job = self._pool.start(
-                request,
-                lambda event: self._writer.append(asked.id, event),
-                lambda job: self._ended(entry, job),
-            )
+            keep = partial(self._writer.append, asked.id)
+            entry.job = self._pool.start(request, keep, partial(self._ended, entry))
         except (OSError, RuntimeError) as error:
             failure = EngineError("NO_WORKER", f"No worker could be started: {error}.")
             entry.now(error=failure)

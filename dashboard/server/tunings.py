@@ -89,11 +89,8 @@ def work_of(plan: Plan, data: Dataset) -> Work:
 def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:
     """What can be varied, as declarations: depth, encoding, hyperparameters, size limits."""
     sizes = (p for p in SIDE_CONSTRAINTS if isinstance(p, IntRange) and p.name in info.constraints)
-    own = (
-        p
-        for p in info.hyperparameters
-        if not isinstance(p, Names) and p.name != "exact_root_values"
-    )
+    own = (p for p in info.hyperparameters if p.name != "exact_root_values")
+    own = (p for p in own if not isinstance(p, Names))
     return (replace(DEPTH, high=info.max_depth), *own, ENCODING, *sizes)
 
 

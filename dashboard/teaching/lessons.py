@@ -377,9 +377,6 @@ def course() -> tuple[Part, ...]:
 
 def part_of(lesson: Lesson) -> int | None:
     """Which lesson of the class this is, its points moved or not; None if none."""
-    found = (
-        k
-        for k, part in enumerate(course())
-        if (part.lesson.key, part.lesson.formulations) == (lesson.key, lesson.formulations)
-    )
-    return next(found, None)
+    own = lesson.key, lesson.formulations
+    known = [(part.lesson.key, part.lesson.formulations) for part in course()]
+    return known.index(own) if own in known else None

@@ -45,10 +45,8 @@ def draw_title(title: str, data: Dataset | None = None) -> None:
     left, right = st.columns([1, 2], vertical_alignment="bottom")
     left.title(title, anchor=False)
     with right.container(horizontal=True, horizontal_alignment="right"):
-        st.markdown(
-            f":material/database: **{text.markdown(data.name, 40)}** · {' · '.join(parts)}",
-            width="content",
-        )
+        words = f":material/database: **{text.markdown(data.name, 40)}** · {' · '.join(parts)}"
+        st.markdown(words, width="content")
 
 
 SCRIPT = """

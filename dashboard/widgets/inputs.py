@@ -67,13 +67,8 @@ def among(
     ids = list(titles)
     chosen = next((key for key in ids if key == current), ids[0])
     if len(ids) > 1:
-        picked = st.selectbox(
-            label,
-            ids,
-            index=ids.index(chosen),
-            format_func=titles.__getitem__,
-            key=f"{label}:{current}:{len(ids)}",
-        )
+        key, at = f"{label}:{current}:{len(ids)}", ids.index(chosen)
+        picked = st.selectbox(label, ids, at, titles.__getitem__, key)
         if picked != current:
             look_at(picked)
             st.rerun()

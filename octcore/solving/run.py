@@ -305,13 +305,9 @@ float or None
         if tighter == self.bound:
             return self
         words = f"bounded by the proof of another run of the same question, {source}"
-        certificate = self.certificate
-        return replace(
-            self,
-            bound=tighter,
-            gap=relative_gap(self.objective, tighter),
-            certificate=replace(certificate, statements=(*certificate.statements, words)),
-        )
+        told = replace(self.certificate, statements=(*self.certificate.statements, words))
+        gap = relative_gap(self.objective, tighter)
+        return replace(self, bound=tighter, gap=gap, certificate=told)
 
     def accuracy_on(self, data: Dataset | None) -> float | None:
         """Share of rows with a target that is right, of those that get a class.

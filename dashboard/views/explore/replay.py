@@ -131,11 +131,8 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     is_last = position == len(found) - 1
     proven = is_last and run.is_proven
     words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
-    view = cached.once_per_run(
-        run_id,
-        f"replay tree {position}",
-        lambda: tree_view_data(frame.tree, run.encoding, run.train, words, proven),
-    )
+    draw = partial(tree_view_data, frame.tree, run.encoding, run.train, words, proven)
+    view = cached.once_per_run(run_id, f"replay tree {position}", draw)
     run_summary.still_tree(view, session.widget_key("replay_tree", run_id), f"replay:{run_id}")
 
 
@@ -158,11 +155,8 @@ def convergence(run_id: str, run: Run) -> None:
     )
     if by and optimum is not None:
         st.caption(text.markdown(f"{optimum_words(run, optimum)}, as the run {by} proves.", 300))
-    spent = [
-        f"{words} {text.seconds(value)}"
-        for name, words in TIMES.items()
-        if (value := run.timings.get(name))
-    ]
+    times = ((words, run.timings.get(name)) for name, words in TIMES.items())
+    spent = [f"{words} {text.seconds(value)}" for words, value in times if value]
     st.caption("Where the time went: " + ", ".join(spent) + ".")
 
 

@@ -140,11 +140,9 @@ def _values(run_id: str, run: SolvedRun) -> None:
         st.caption("Your tree cuts by sums of columns. These are the values of trees that test one "
                    "column per split.")  # fmt: skip
     if not reference.is_final:
-        words = text.markdown(reference.words, 200)
-        st.info(
-            f"Searching the best tree for every root feature: {words}",
-            icon=":material/hourglass_top:",
-        )
+        told = text.markdown(reference.words, 200)
+        words = f"Searching the best tree for every root feature: {told}"
+        st.info(words, icon=":material/hourglass_top:")
         return
     missing = what_if.left_out(run)
     if missing:
