@@ -14,6 +14,7 @@ from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
 from octcore.selection.penalty_path import penalty_path
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TEST_SIZE, TIME_LIMIT
+from octcore.solving.solve import interruptible
 
 BINARIZATION = (replace(DEPTH, default=3), TIME_LIMIT, replace(TEST_SIZE, default=0.25), SEED)
 SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED, *TASK)
@@ -48,19 +49,25 @@ def run_path(arguments: argparse.Namespace) -> None:
 
 def run_binarization(arguments: argparse.Namespace) -> None:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
-    path = binarization_path(
-        options.read_data(arguments),
-        leaf_penalty=arguments.leaf_penalty,
-        quantiles=_range(arguments.quantiles),
-        constraints=options.constraint_values(arguments.constraint),
-        **options.given(arguments, BINARIZATION),
-    )
+    with interruptible() as stop:
+        path = binarization_path(
+            options.read_data(arguments),
+            leaf_penalty=arguments.leaf_penalty,
+            quantiles=_range(arguments.quantiles),
+            constraints=options.constraint_values(arguments.constraint),
+            cancel=stop,
+            **options.given(arguments, BINARIZATION),
+        )
+    if not path.points:
+        raise KeyboardInterrupt
     words = (
         "price: objective lost against all thresholds, below 0 where buckets (QB), which ask for "
         "two thresholds at once, gain; said where both are proven"
     )
     table = path.table().drop(columns="q")
     write_result(arguments.json, path.to_dict, _table(table, words))
+    if not path.is_complete:
+        raise KeyboardInterrupt
 
 
 def _table(table: pd.DataFrame, words: str) -> str:

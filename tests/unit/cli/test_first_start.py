@@ -11,11 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from octcore.cli import main
+from octcore.cli import main, paths
 from octcore.data.samples import sample_bytes
 from octcore.numerics import kernels
 
@@ -205,6 +206,22 @@ def test_a_signal_keeps_the_incumbent(number: int, folder: Path) -> None:
     assert "stopped by cancelled" in out
     assert "leaves" in out
     assert (folder / "events.jsonl").read_text()
+
+
+def test_a_stopped_comparison_of_encodings_keeps_those_that_are_solved(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved = paths.binarization_path
+
+    def stopped(*given: Any, **settings: Any) -> Any:
+        return solved(*given, on_point=lambda *_: signal.raise_signal(signal.SIGINT), **settings)
+
+    monkeypatch.setattr(paths, "binarization_path", stopped)
+    words = ["binarization", str(folder / "iris.csv"), "--target", "species", "--depth", "1"]
+    assert main([*words, "--json", "-"]) == 130
+    record = json.loads(capsys.readouterr().out)
+    assert [point["encoding"] for point in record["points"]] == ["raw"]
+    assert not record["is_complete"]
 
 
 def _hear_signals() -> None:
