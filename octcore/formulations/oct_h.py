@@ -316,9 +316,10 @@ class OCTHTrees:
                 yield "sparse search", better
 
     def fewest_features(self, tree: Tree, stop: Callable[[], bool] = ENDLESS) -> Tree:
-        """Fixed routing: give every split the fewest features that keep its strip."""
+        """Same routing: the fewest features that keep strips; free ones stay if all are wide."""
         tree = drop_idle_splits(tree, self.problem)
-        return fewest_features(tree, self.X, self.epsilon, stop) if self.alpha > 0 else tree
+        is_kept = self.alpha == 0 and self.evaluate(tree) is not None
+        return tree if is_kept else fewest_features(tree, self.X, self.epsilon, stop)
 
     def improve(self, tree: Tree, patience: Patience) -> Tree:
         """Polish a tree: fewest features, alternated with moving its planes."""
@@ -342,8 +343,7 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float, stop: Callable[[]
     `epsilon`: width of the empty strip that every split must keep, for weights of 1-norm 1.
     `stop`: asked before every LP; after a true answer features stay.
     """
-    rows = tree.node_rows(X)
-    splits = dict(tree.splits)
+    rows, splits = tree.node_rows(X), dict(tree.splits)
     for node, split in tree.splits.items():
         left, right = X[rows[2 * node]], X[rows[2 * node + 1]]
         if len(split.weights) > 1 and len(left) and len(right):

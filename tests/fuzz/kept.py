@@ -1244,6 +1244,20 @@ CASES = {
         weights=(0.0, 0.3620136538314661, 0.011828284782220092, 0.0, 0.002897601499359998, 0.0),
         kind="line",
     ),
+    "strip-as-narrow-as-the-model-allows": Case(
+        key="oct-h",
+        columns={
+            "f0": (0.573, 42.516, 0.573, 0.573, 0.157, 2.33, 0.031),
+            "f1": (0.011, 11.855, 0.425, 0.425, 62.971, 0.737, 7.864),
+        },
+        y=(0, 1, 0, 0, 1, 1, 0),
+        depth=1,
+        encoding="scaled",
+        params={"alpha": 0.0, "epsilon": 0.05, "start_seconds": 0.2},
+        constraints={"max_splits": 3, "min_samples_leaf": 3},
+        settings={"warm_start": "none"},
+        kind="far apart",
+    ),
     "near-optimal-without-columns": Case(
         key="near-optimal",
         columns={"f0": (0, 1)},
