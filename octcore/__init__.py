@@ -6,6 +6,7 @@ The public names are loaded on first use, so that ``import octcore`` costs next 
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,6 +89,11 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'octcore' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)
+    if inspect.isfunction(value):
+        from octcore.parameters import at_the_door
+
+        value = at_the_door(value)
+        value.__module__ = __name__  # where other processes find what is pickled
     globals()[name] = value
     return value
 

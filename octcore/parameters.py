@@ -10,12 +10,16 @@ A setting has a value, which `check` makes sure of, and a text: `parse` reads wh
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from numbers import Number
+from types import UnionType
+from typing import Any, ClassVar, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from octcore.errors import SettingsError
 
@@ -314,6 +318,48 @@ class ByClass(Parameter):
         span = "of at least 0" if math.isinf(self.high) else f"in [0, {self.high:g}]"
         by_class = f"classes with a number {span}, such as yes:0.7"
         return " or ".join([by_class, *map(repr, self.words)])
+
+
+KINDS = {
+    "Dataset": "a Dataset, as octcore.read_csv makes it",
+    "Mapping": "a mapping, such as a dict",
+    "Callable": "a function",
+    "str": "a text",
+    "NoneType": "None",
+}
+"""What arguments are asked for, in words; other types by their name."""
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+def at_the_door(call: Callable[P, R]) -> Callable[P, R]:
+    """Refuse arguments of another type than a function is annotated with, in a sentence.
+
+    Numbers may be texts, which their declarations read.
+    """
+    signature, hints = inspect.signature(call), functools.cache(lambda: get_type_hints(call))
+
+    @functools.wraps(call)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            asked = hints().get(name, Any)
+            kinds = get_args(asked) if get_origin(asked) in (Union, UnionType) else (asked,)
+            if not any(_fits(kind, value) for kind in kinds):
+                names = [getattr(get_origin(kind) or kind, "__name__", str(kind)) for kind in kinds]
+                words = " or ".join(KINDS.get(name, name) for name in names)
+                message = f"{name} must be {words}, but {type(value).__name__} came."
+                raise SettingsError("WRONG_TYPE", message, name)
+        return call(*args, **kwargs)
+
+    return checked
+
+
+def _fits(kind: Any, value: object) -> bool:
+    outer = get_origin(kind) or kind
+    if not isinstance(outer, type) or outer.__module__ == "typing" or outer.__module__ == "numpy":
+        return True  # the call itself says what it takes of files and arrays
+    if outer in (bool, int, float):
+        return isinstance(value, (str, Number)) or getattr(value, "shape", None) == ()
+    return isinstance(value, outer)
 
 
 def check_all(

@@ -128,7 +128,9 @@ def public_objects() -> dict[str, str]:
     names = {f"octcore.{name}": getattr(octcore, name) for name in octcore.__all__}
     names |= {f"octcore.plotting.{name}": getattr(plotting, name) for name in plotting.__all__}
     return {
-        name: name if inspect.ismodule(value) else f"{value.__module__}.{value.__name__}"
+        name: name
+        if inspect.ismodule(value)
+        else f"{inspect.unwrap(value).__module__}.{value.__name__}"
         for name, value in names.items()
         if not isinstance(value, str)  # a constant has no page
     }

@@ -1,5 +1,6 @@
 """From a request to a problem: split the rows, fit the encoding, weigh and check."""
 
+import contextlib
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -177,7 +178,9 @@ def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
 
 
 def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
-    weights = np.asarray(given, dtype=float)
+    weights = np.full(0, np.nan)  # of another shape, as all that is no array of numbers
+    with contextlib.suppress(TypeError, ValueError):
+        weights = np.asarray(given, dtype=float)
     if weights.shape != (n_samples,) or not np.isfinite(weights).all() or (weights < 0).any():
         message = f"sample_weight needs {n_samples} non-negative numbers, one for every row."
         raise SettingsError("BAD_WEIGHTS", message, "sample_weight")

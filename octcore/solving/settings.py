@@ -19,7 +19,7 @@ from octcore.formulations.base import (
     get_formulation,
     list_formulations,
 )
-from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
+from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, at_the_door, check_all
 from octcore.program import Capability
 from octcore.tree.constraints import FAIRNESS, Constraints
 
@@ -191,6 +191,7 @@ def without_retired(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "params": {k: v for k, v in params.items() if k not in RETIRED}}
 
 
+@at_the_door
 def check_settings(
     formulation: str = str(FORMULATION.default),
     params: Mapping[str, Any] | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 from threadpoolctl import ThreadpoolController
 
+from octcore.errors import SettingsError
 from octcore.verification import value
 from octcore.verification.base import (
     SECONDS,
@@ -53,6 +54,9 @@ def verify(
         Confirmed, refuted, or not verified with the reason and, where there is one, the time that
         a check would take.
     """
+    if not hasattr(run, "certificate"):
+        message = f"run must be a Run, as octcore.solve returns it, but {type(run).__name__} came."
+        raise SettingsError("WRONG_TYPE", message, "run")
     if run.certificate.verified is False:
         return run.certificate.verification  # its claim was withdrawn: there is nothing to check
     longest = time_limit if expected is None else expected

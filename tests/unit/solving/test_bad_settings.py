@@ -7,12 +7,15 @@ own ids and is run against the same table.
 from __future__ import annotations
 
 import json
+import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 
@@ -304,3 +307,29 @@ def test_a_refusal_names_formulations_as_pages_do_and_as_commands_take_them(aske
     with pytest.raises(SettingsError) as caught:
         octcore.solve(octcore.load_sample("iris"), **asked)
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("solve", {"data": None}, "data must be a Dataset, as octcore.read_csv makes it, but None"),
+        ("near_optimal", {"data": [[1.0, 2.0]]}, "but list came"),
+        ("penalty_path", {"data": pd.DataFrame({"a": [1]})}, "but DataFrame came"),
+        ("compare", {"data": "iris", "plans": []}, "but str came"),
+        ("tune", {"data": IRIS, "formulation": ["oct"]}, "formulation must be a text"),
+        ("verify", {"run": None}, "run must be a Run"),
+        ("solve", {"data": IRIS, "params": 3}, "params must be a mapping"),
+        ("solve", {"data": IRIS, "cancel": True}, "cancel must be a function or None"),
+        ("solve", {"data": IRIS, "sample_weight": "x"}, "150 non-negative numbers"),
+        ("solve_one_vs_rest", {"data": IRIS, "constraints": 3}, "constraints must be"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_type_are_refused_at_the_door(
+    name: str, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(octcore.SettingsError, match=re.escape(words)):
+        getattr(octcore, name)(**given)
+
+
+def test_public_functions_are_found_again_by_other_processes() -> None:
+    assert pickle.loads(pickle.dumps(octcore.solve)) is octcore.solve
