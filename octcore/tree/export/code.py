@@ -93,7 +93,7 @@ class Dialect:
     group: Form = "({0})"
     number: Callable[[float], str] = _digits
     folds_names: bool = False  # whether names that differ in capitals only are one
-    longest: int | None = None  # characters that an expression may have
+    allows: Mapping[str, int] = field(default_factory=dict)  # how many "characters" or "columns"
 
 
 def _by_name(head: str, line: str, tail: str, quoted: Callable[[str], str], mark: str) -> Any:
@@ -118,8 +118,7 @@ def _declared(head: str, text: str, number: str, tail: str) -> Any:
 
     def frame(expression: str, columns: Sequence[Asked]) -> str:
         comments = "".join(f"   c{j}: {_in_comment(c.titled)}\n" for j, c in enumerate(columns))
-        kinds = [text if column.is_text else number for column in columns]
-        parameters = ", ".join(f"{kind}c{j}" for j, kind in enumerate(kinds))
+        parameters = ", ".join(f"{(number, text)[c.is_text]}c{j}" for j, c in enumerate(columns))
         body = f"predict({parameters}) {{\n  return {expression};\n}}\n"
         return head.format(comments) + body + tail
 
@@ -236,7 +235,7 @@ DIALECTS = {
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} == {1}", equal_text="{1}.equals({0})",
         gap="({0} == null || {0}.isNaN())", gap_text="({0} == null)", none="null",
-        column=lambda number, _: f"c{number}", text=json.dumps,
+        column=lambda number, _: f"c{number}", text=json.dumps, allows={"columns": 255},
         frame=_declared(
             "/* Class of a row; null for gaps (null or NaN).\n{0}*/\n"
             "final class DecisionTree {{\nstatic String ",
@@ -268,8 +267,8 @@ DIALECTS = {
     "tsv": Dialect(
         choose="IF({0},{1},{2})", both="AND({0},{1})", either="OR({0},{1})", neither="NOT({0})",
         equal="{0}={1}", equal_text="EXACT({0},{1})",
-        gap="NOT(ISNUMBER({0}))", gap_text='{0}=""', none='""',
-        column=lambda number, _: _cell(number), text=_excel_text, frame=_excel, longest=8000,
+        gap="NOT(ISNUMBER({0}))", gap_text='{0}=""', none='""', allows={"characters": 8000},
+        column=lambda number, _: _cell(number), text=_excel_text, frame=_excel,
         truth={
             text: f'OR(AND({{0}}<>"",{{0}}={text.upper()}()),EXACT({{0}},"{text}"))'
             for text in ("True", "False")
@@ -297,11 +296,7 @@ def asked_columns(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()
     used = [encoding.columns[j] for split in tree.splits.values() for j in split.features]
     is_text = {c.raw: bool(c.levels) or isinstance(c.level, str) for c in used}
     units = {c.name: f"days since {c.first_day}" for c in columns if c.first_day}
-    return [
-        Asked(name, is_text[name], units.get(name, ""))
-        for name in encoding.raw_features
-        if name in is_text
-    ]
+    return [Asked(n, is_text[n], units.get(n, "")) for n in encoding.raw_features if n in is_text]
 
 
 class Writer:
@@ -326,12 +321,14 @@ class Writer:
         if unanswered:
             some = self._group(self.dialect.either, unanswered)
             expression = self.dialect.choose.format(some, self.dialect.none, expression)
-        if len(expression) > (self.dialect.longest or len(expression)):
-            raise SettingsError(
-                "TOO_LONG",
-                f"This tree needs {len(expression):,} characters in this form, which allows "
-                f"{self.dialect.longest:,}; use a smaller tree or another form.",
-            )
+        needs = {"characters": len(expression), "columns": len(self.columns)}
+        for what, most in self.dialect.allows.items():
+            if needs[what] > most:
+                raise SettingsError(
+                    "TOO_LONG",
+                    f"This tree needs {needs[what]:,} {what} in this form, which allows {most:,}; "
+                    "use a smaller tree or another form.",
+                )
         return self.dialect.frame(expression, self.asked)
 
     def _refuse_folded(self) -> None:

@@ -1,7 +1,7 @@
 """A tree as PMML 4.4: a TreeModel, in which a score of several columns is a field of its own."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -28,7 +28,7 @@ FORMULAS = Dialect(
     text=str, frame=lambda expression, _: expression,
     greater='<Apply function="greaterThan">{0}{1}</Apply>',
     at_most='<Apply function="lessOrEqual">{0}{1}</Apply>',
-    plus='<Apply function="+">{0}{1}</Apply>', minus='<Apply function="-">{0}{1}</Apply>',
+    minus='<Apply function="-">{0}{1}</Apply>',
     times='<Apply function="*">{0}{1}</Apply>', over='<Apply function="/">{0}{1}</Apply>',
     group="{0}", number=lambda value: f'<Constant dataType="double">{float(value)!r}</Constant>',
 )  # fmt: skip
@@ -58,7 +58,6 @@ class _Model(Writer):
         ]
         fields.append(_field(target, "categorical", "string", values))
         mined = [f"<MiningField name={quoteattr(name)}/>" for name in self.columns]
-        mined.append(f'<MiningField name="{target}" usageType="target"/>')
         parts = [
             '<?xml version="1.0" encoding="UTF-8"?>',
             '<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">',
@@ -66,8 +65,8 @@ class _Model(Writer):
             f'<DataDictionary numberOfFields="{len(fields)}">', *fields, "</DataDictionary>",
             '<TreeModel functionName="classification" missingValueStrategy="none" '
             'noTrueChildStrategy="returnNullPrediction" splitCharacteristic="multiSplit">',
-            "<MiningSchema>", *mined, "</MiningSchema>",
-            "<LocalTransformations>", *self.derived, "</LocalTransformations>",
+            "<MiningSchema>", *mined, f'<MiningField name="{target}" usageType="target"/>',
+            "</MiningSchema>", "<LocalTransformations>", *self.derived, "</LocalTransformations>",
             "<Node><True/>", tree, "</Node>", "</TreeModel>", "</PMML>",
         ]  # fmt: skip
         written = "\n".join(parts) + "\n"
@@ -76,6 +75,10 @@ class _Model(Writer):
                 "NO_XML", "A name or class holds a control character, which XML cannot; rename it."
             )
         return written
+
+    def _sum(self, parts: Sequence[str]) -> str:
+        # One function: readers give up where functions of two numbers stand deep inside each other.
+        return f'<Apply function="sum">{"".join(parts)}</Apply>'
 
     def _equals(self, name: str, level: Any) -> str:
         """Compare a text as an attribute: some readers take a part of one between tags for all."""

@@ -326,6 +326,17 @@ def test_long_expressions_of_names_with_accents(runner: Runner, tmp_path: Path) 
     assert max(map(len, to_code(run.needed.tree, encoding, "r").splitlines())) < 4096
 
 
+def test_planes_of_many_columns() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 300))).add_prefix("g")
+    data = Dataset.from_arrays(frame, ["a", "b", "a", "b"])
+    encoding = fit_encoding("raw", data)
+    tree = Tree({1: Split(tuple((j, 1.5) for j in range(300)), 0.0)}, {2: 0, 3: 1}, 300, 2)
+    with pytest.raises(octcore.SettingsError, match="needs 300 columns in this form"):
+        to_code(tree.named(data.classes, encoding.names), encoding, "java")
+    written = to_pmml(tree.named(data.classes, encoding.names), encoding)
+    assert written.count("<Apply") == 301  # products, and one sum of all
+
+
 def stump(
     values: Any, threshold: float = 0.5, place: int = 0, kind: str | None = None
 ) -> tuple[Dataset, Encoding, Tree]:
