@@ -22,7 +22,10 @@ PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
 FLOORS_CLAIM = (
     "no tree keeps the floors: at some prices of what they demand none is worth what every tree is"
 )
-PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
+PLAIN_CLAIM = (
+    "searched by plain array operations: the kernels of this machine were not compiled; "
+    "once they are, another tree of the same value may come"
+)
 Claims = tuple[str, ...]
 
 

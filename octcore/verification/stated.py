@@ -546,7 +546,7 @@ COMMON: Mapping[str, Holds] = {
     r"listed in the order of cost: no cheaper tree keeps the side constraints": _is_optimal,
     r"with a price on what floors demand, no tree is worth more": _is_optimal,
     r"within (\S+) of the proven optimum (\S+), chosen among good trees": _is_near,
-    r"searched by plain array operations: the kernels of this machine were not compiled": _always,
+    r"searched by plain array operations: the kernels of this machine were not compiled.*": _always,
     r"optimal on the selected subset of the rows; nothing is proven about the others": _always,
     r"by outer approximation": _always,
     r"the bound is what so many leaves, each of one class, can get right": _is_reach,
