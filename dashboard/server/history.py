@@ -36,7 +36,7 @@ def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
         # Only of an open run: the list is long, and this one line is asked for by every page.
         others = store.list(info.session) if store and info and _is_open(info) else ()
     except OctError:
-        info = None
+        info, others = None, ()
     if info is not None:
         return _stored(info, job, _proofs(others))
     return None if job is None else _live(job)

@@ -51,10 +51,10 @@ LARGEST, SECONDS = 60e6, 900.0
 
 def file(run_id: str, run: SolvedRun, proven: str) -> None:
     """Draw the button that makes a proof file, then its download; `proven` says of what."""
-    label, look = "Make a proof file", {"icon": ":material/workspace_premium:"}
+    label, icon = "Make a proof file", ":material/workspace_premium:"
     if why_not := refusal(refuse_unproven, run):
         key = session.widget_key("prove", run_id)
-        st.button(label, key=key, disabled=True, help=text.markdown(why_not, 400), **look)
+        st.button(label, key=key, disabled=True, help=text.markdown(why_not, 400), icon=icon)
         return
 
     def made(job: JobView) -> None:
@@ -76,5 +76,5 @@ def file(run_id: str, run: SolvedRun, proven: str) -> None:
         "A formula and its proof in a standard format, for a checker that others wrote and that "
         "knows nothing of trees. Help, *Prove an optimum to somebody else*, says how to use it."
     )
-    live.press(label, *question, run=run, help=help_text, **look)
+    live.press(label, *question, run=run, help=help_text, icon=icon)
     live.answer(*question, False, draw=made, doing="Writing the proof and following it")

@@ -158,15 +158,20 @@ def differences(
         yield ", ".join(few if is_own else parts)
 
 
-def flat_beside(settings: Sequence[Settings]) -> list[dict[str, Any]]:
-    """Settings of runs as one level; a number at its default is told where others have another."""
+def flat_beside(settings: Sequence[Settings], of_defaults: bool = False) -> list[dict[str, Any]]:
+    """Settings of runs as one level; a number at its default is told where others have another.
+
+    `of_defaults`: whether that is so where the others have a default of their own.
+    """
     flat = [flat_settings(entry) for entry in settings]
-    names = {name for entry in flat for name in entry}
-    for entry in flat:
-        for parameter in get_formulation(str(entry["formulation"])).info.hyperparameters:
-            usual = parameter.default
-            if parameter.name in names and usual is not None and not isinstance(usual, bool):
-                entry.setdefault(parameter.name, usual)
+    infos = [get_formulation(str(entry["formulation"])).info for entry in flat]
+    usual = [{p.name: p.default for p in info.hyperparameters} for info in infos]
+    for entry, own in zip(flat, usual, strict=True):
+        for name, value in own.items():
+            is_told = of_defaults and any(other.get(name, value) != value for other in usual)
+            is_told |= any(name in other for other in flat)
+            if is_told and value is not None and not isinstance(value, bool):
+                entry.setdefault(name, value)
     return flat
 
 

@@ -114,7 +114,7 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
 
 
 def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
-    flat = flat_beside([run.settings for run in runs])
+    flat = flat_beside([run.settings for run in runs], of_defaults=True)
     data: list[Mapping[str, Any]] = [run.about_data for run in runs]
     objectives = [objective_words(run.settings) for run in runs]
     facts = [
@@ -167,10 +167,8 @@ def comparison_html(
 
 def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
     data = {str(run.about_data.get("name", "data")) for run in runs}
-    badges = "".join(
-        f"<li><b>{escaped(label)}</b> {badge(run)}</li>"
-        for run, label in zip(runs, labels, strict=True)
-    )
+    named = zip(labels, runs, strict=True)
+    badges = "".join(f"<li><b>{escaped(name)}</b> {badge(run)}</li>" for name, run in named)
     return (
         f"<h1>{len(runs)} trees on {escaped(', '.join(sorted(data)))}</h1>"
         f'<ul style="line-height:2">{badges}</ul>'
@@ -258,9 +256,9 @@ def paper_files(runs: Sequence[Run], labels: Sequence[str], report: str) -> Mapp
         except OctError as error:
             why_not = f"; no model file: {error.message}"
         files |= {f"{folder}/{name}": text for name, text in own.items()}
-        seed = run.settings.get("seed")
+        seed, bound = run.settings.get("seed"), DASH if run.bound is None else run.bound
         lines.append(f"{folder}: {label}; {run.badge}, objective {run.objective}, "
-                     f"bound {run.bound}, seed {seed}{why_not}")  # fmt: skip
+                     f"bound {bound}, seed {seed}{why_not}")  # fmt: skip
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     files["README.txt"] = "\n".join([*lines, "", f"Written with {used}.", ""])
     return files

@@ -143,10 +143,8 @@ def band_words(record: PlaneRecord, node: int) -> str:
 
 def _slice_words(record: PlaneRecord) -> None:
     if record.held:
-        held = ", ".join(
-            f"{text.markdown(name)} = {text.markdown(value_text(value))}"
-            for name, value in record.held.items()
-        )
+        known = ((name, value_text(value)) for name, value in record.held.items())
+        held = ", ".join(f"{text.markdown(name)} = {text.markdown(told)}" for name, told in known)
         st.caption(
             f"Regions are a slice at {held}; the rows have their own values there, so some dots "
             "lie on regions of another class without being errors. Errors carry a cross."

@@ -68,10 +68,8 @@ def draw_form(data: Dataset) -> Plan | None:
 def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs of the form by their keys, as they were when this model selection was started."""
     formulation, grid = settings["formulation"], settings["grid"]
-    values = {
-        session.widget_key("tune_values", formulation, name): list(map(tunings.input_text, tried))
-        for name, tried in grid.items()
-    }
+    key = partial(session.widget_key, "tune_values", formulation)
+    values = {key(name): list(map(tunings.input_text, tried)) for name, tried in grid.items()}
     same = session.widget_key("tune_fixed", formulation)
     values |= {input_key(same, name): value for name, value in settings["params"].items()}
     return {

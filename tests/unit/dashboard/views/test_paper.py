@@ -27,6 +27,8 @@ def test_the_archive_holds_table_report_references_and_every_run(runs):
     for label, run in zip(("Greedy", "Flow"), runs, strict=True):
         assert table.loc["leaves", label] == str(len(run.tree.labels))
         assert table.loc["certificate", label] == run.badge
+    prices = [f"{run.params['leaf_penalty']:g}" for run in runs]  # defaults of their own
+    assert [*table.loc["leaf penalty", ["Greedy", "Flow"]]] == prices == ["0", "0.01"]
     assert files["report.html"] == "<p>report</p>"
     assert "what it covers" in files["comparison.csv"]
     assert "what it covers" not in files["comparison.tex"]
@@ -43,6 +45,7 @@ def test_a_model_that_there_is_not_or_that_is_too_large_is_said(runs, monkeypatc
     assert not any(name.endswith((".mps", ".lp")) for name in files)
     greedy, flow = files["README.txt"].splitlines()[2:4]
     assert greedy.startswith("1-cart: Greedy; ")
+    assert "bound –, seed" in greedy
     assert "no model file: " in greedy
     assert "no model file: " in flow
     assert f"objective {runs[1].objective}" in flow
