@@ -292,12 +292,9 @@ class ByClass(Parameter):
         for label, share in value.items():
             number = _as_float(share)
             if number is None or not 0 <= number <= self.high or math.isinf(number):
-                raise SettingsError(
-                    "OUT_OF_RANGE",
-                    f"{self.name} of class {label!r} must be a number in [0, {self.high:g}], "
-                    f"not {share!r}.",
-                    self.name,
-                )
+                message = f"{self.name} of class {label!r} must be a number in [0, {self.high:g}], "
+                message += f"not {share!r}."
+                raise SettingsError("OUT_OF_RANGE", message, self.name)
             shares[label] = number
         return shares
 
@@ -414,9 +411,8 @@ def as_json(parameter: Parameter, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise SettingsError(
-            "NOT_JSON", f"The value of {parameter.name} is not JSON: {error}.", parameter.name
-        ) from error
+        message = f"The value of {parameter.name} is not JSON: {error}."
+        raise SettingsError("NOT_JSON", message, parameter.name) from error
 
 
 def to_json(value: object) -> str:

@@ -47,9 +47,8 @@ def run_bench(arguments: argparse.Namespace) -> None:
     if arguments.suite == REPORT:
         return _report(arguments.files, arguments.output)
     if arguments.files:
-        raise SettingsError(
-            "BAD_OPTION", "Files are for octcore bench report; a suite takes --output.", "files"
-        )
+        message = "Files are for octcore bench report; a suite takes --output."
+        raise SettingsError("BAD_OPTION", message, "files")
     suite = get_suite(arguments.suite)
     limit = check_settings(time_limit=arguments.limit).time_limit
     study = arguments.study or suite.studies[0]
@@ -92,9 +91,8 @@ def _report(files: list[str], output: str | None) -> None:
     from octcore.reports.bench_report import as_html, as_markdown, bench_sections
 
     if not files or output is None:
-        raise SettingsError(
-            "BAD_OPTION", "octcore bench report needs FILE.csv ... and --output NAME.", "files"
-        )
+        message = "octcore bench report needs FILE.csv ... and --output NAME."
+        raise SettingsError("BAD_OPTION", message, "files")
     sections = bench_sections({Path(file).name: read_bench(file) for file in files})
     for suffix, content in ((".html", as_html(sections)), (".md", as_markdown(sections))):
         path = Path(output).with_suffix(suffix)
@@ -112,9 +110,8 @@ def _count(text: str) -> int | None:
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise SettingsError(
-            "BAD_OPTION", f"--instances needs a whole number or all, not {text!r}.", "--instances"
-        )
+        message = f"--instances needs a whole number or all, not {text!r}."
+        raise SettingsError("BAD_OPTION", message, "--instances")
     return int(text)
 
 

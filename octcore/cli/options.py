@@ -96,16 +96,10 @@ def add_constraint(parser: argparse.ArgumentParser) -> None:
 
 
 def add_many(
-    parser: argparse.ArgumentParser,
-    option: str,
-    metavar: str,
-    words: str,
-    dest: str | None = None,
-    kind: type[str] = str,
+    parser: argparse.ArgumentParser, option: str, metavar: str, words: str, dest: str | None = None
 ) -> None:
     """Add an option that may be given several times."""
-    kept: dict[str, Any] = {"action": "append", "default": [], "dest": dest}
-    parser.add_argument(option, metavar=metavar, type=kind, help=words, **kept)
+    parser.add_argument(option, metavar=metavar, action="append", default=[], help=words, dest=dest)
 
 
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:

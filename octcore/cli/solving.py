@@ -41,8 +41,9 @@ def add_commands(commands: Any) -> None:
         ("--report", "FILE.html", "write what people read, as one file"),
     ):
         solve.add_argument(option, metavar=file, type=output.Written, help=words)
+    many: dict[str, Any] = {"action": "append", "default": []}
     words = "in a format of " + ", ".join(EXPORTS)
-    options.add_many(solve, "--tree", "FILE", words, kind=output.Written)
+    solve.add_argument("--tree", metavar="FILE", type=output.Written, help=words, **many)
     compare = commands.add("compare", run_compare)
     options.add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)

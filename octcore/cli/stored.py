@@ -17,15 +17,7 @@ from octcore.cli.options import (
     solve_settings,
     source_of,
 )
-from octcore.cli.output import (
-    Named,
-    Read,
-    Written,
-    json_line,
-    report_of,
-    write_result,
-    write_text,
-)
+from octcore.cli.output import Named, Read, Written, json_line, report_of, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.data.findings import percent
@@ -224,12 +216,9 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
     """Read the rows of a run from the file that is named, its columns meant as in the solve."""
     of_run = record["settings"]["data"]
     if not arguments.data:
-        raise SettingsError(
-            "NO_ROWS",
-            f"{arguments.of} holds no rows; name the file they came from "
-            f"({of_run['name']}) with --data.",
-            "data",
-        )
+        message = f"{arguments.of} holds no rows; name the file they came from "
+        message += f"({of_run['name']}) with --data."
+        raise SettingsError("NO_ROWS", message, "data")
     options = read_options(arguments)
     kinds = Encoding.from_dict(record["encoding"]).kinds
     options |= {"target": of_run["target"], "kinds": {**kinds, **(options["kinds"] or {})} or None}

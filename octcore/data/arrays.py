@@ -44,9 +44,8 @@ def columns_from_arrays(
     """Return the frame, its columns and the findings (see `Dataset.from_arrays`)."""
     raw = X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else _frame_of(X)
     if feature_names is not None and len(feature_names) != raw.shape[1]:
-        raise DataError(
-            "INCONSISTENT", f"{raw.shape[1]} columns came with {len(feature_names)} feature names."
-        )
+        message = f"{raw.shape[1]} columns came with {len(feature_names)} feature names."
+        raise DataError("INCONSISTENT", message)
     names = [str(name) for name in (raw.columns if feature_names is None else feature_names)]
     wanted = {find_column(name, names): kind for name, kind in (kinds or {}).items()}
     typed = [_typed(name, raw.iloc[:, k], wanted.get(name)) for k, name in enumerate(names)]

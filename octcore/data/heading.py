@@ -50,12 +50,9 @@ def find_lines(
     else:
         first = at + 2 if _are_units(rows[at + 1 : at + LOOKED_AT]) else at + 1
     if first <= at:
-        raise SettingsError(
-            "BAD_LINE",
-            f"The rows begin in line {lines[first]}, which is not below the names in line "
-            f"{lines[at]}.",
-            "first_row",
-        )
+        message = f"The rows begin in line {lines[first]}, which is not below the names in line "
+        message += f"{lines[at]}."
+        raise SettingsError("BAD_LINE", message, "first_row")
     if at + 1 < first:
         many, what = count(first - at - 1, "line"), quote(" ".join(_filled(rows[at + 1])))
         if wanted.first_row is None:

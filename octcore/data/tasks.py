@@ -52,12 +52,9 @@ class CostTable(Parameter):
         try:
             between.check(cost)
         except SettingsError as error:
-            raise SettingsError(
-                "BAD_COSTS",
-                f"Answering {answer!r} where {true!r} is true costs {cost!r} in the table; "
-                f"give {between.describe_range()}.",
-                self.name,
-            ) from error
+            message = f"Answering {answer!r} where {true!r} is true costs {cost!r} in the table; "
+            message += f"give {between.describe_range()}."
+            raise SettingsError("BAD_COSTS", message, self.name) from error
         return float(cost)
 
 

@@ -67,12 +67,9 @@ def parse_encoding_key(key: object) -> EncodingKey:
         raise unknown_name("UNKNOWN_ENCODING", "encoding", text, known, "octcore")
     family, digits = match[1].upper(), match[2]
     if not re.fullmatch(r"[0-9]{1,9}", digits) or int(digits) < 2:
-        raise SettingsError(
-            "BAD_QUANTILES",
-            f"{family}-q needs a whole number q of at least 2, but {text!r} was given; "
-            f"write for example {family}-5.",
-            "encoding",
-        )
+        message = f"{family}-q needs a whole number q of at least 2, but {text!r} was given; "
+        message += f"write for example {family}-5."
+        raise SettingsError("BAD_QUANTILES", message, "encoding")
     q = int(digits)
     many = (
         f"{family}-{q} makes up to {q if family == 'QB' else q - 1} columns of every numeric "
@@ -144,9 +141,8 @@ def fit_encoding(key: str, data: Dataset | Table, few: int = FEW_NUMBERS) -> Enc
     if len(frame) == 0:
         raise DataError("NO_ROWS", "There are no rows to fit an encoding on.")
     if parsed.family == "class-change" and labels is None:
-        raise SettingsError(
-            "NEEDS_CLASSES", "Encoding class-change needs classes; choose a target.", "encoding"
-        )
+        message = "Encoding class-change needs classes; choose a target."
+        raise SettingsError("NEEDS_CLASSES", message, "encoding")
     varying = _varying(frame, columns, labels)
     _refuse_unfit(parsed, varying)
     _refuse_too_large(parsed, varying, len(frame))

@@ -202,9 +202,8 @@ def _quadratic_rows(model: Any) -> list[Any]:
             found += members
     for row in found:
         if row.lower is not None:
-            raise EngineError(
-                "NOT_CONVEX", f"The row {row.name} bounds squares from below; use another engine."
-            )
+            message = f"The row {row.name} bounds squares from below; use another engine."
+            raise EngineError("NOT_CONVEX", message)
     return found
 
 

@@ -295,10 +295,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
             self.classes_ = np.unique(y)
         except TypeError as error:
-            raise DataError(
-                "MIXED_LABELS",
-                "Labels of several types have no order; make all of them text or all numbers.",
-            ) from error
+            message = "Labels of several types have no order; make all of them text or all numbers."
+            raise DataError("MIXED_LABELS", message) from error
         return X, y
 
     @property
@@ -577,12 +575,9 @@ def require_two_classes(info: FormulationInfo, n_classes: int) -> None:
     if info.max_classes != 2 or n_classes <= 2:
         return
     able = [i.key for i in list_formulations() if i.max_classes is None]
-    raise SettingsError(
-        "TOO_MANY_CLASSES",
-        "Only binary classification is supported. The type of the target is multiclass: "
-        f"{info.key} separates 2 classes, y has {n_classes}; use {', '.join(able)}.",
-        "formulation",
-    )
+    message = "Only binary classification is supported. The type of the target is multiclass: "
+    message += f"{info.key} separates 2 classes, y has {n_classes}; use {', '.join(able)}."
+    raise SettingsError("TOO_MANY_CLASSES", message, "formulation")
 
 
 def require_weights(info: FormulationInfo) -> None:
@@ -590,11 +585,8 @@ def require_weights(info: FormulationInfo) -> None:
     if "class_weight" in info.constraints:
         return
     able = [i.key for i in list_formulations() if "class_weight" in i.constraints]
-    raise SettingsError(
-        "WEIGHTS_NOT_EXPRESSIBLE",
-        f"{info.key} does not take sample weights; {', '.join(able)} do.",
-        "sample_weight",
-    )
+    message = f"{info.key} does not take sample weights; {', '.join(able)} do."
+    raise SettingsError("WEIGHTS_NOT_EXPRESSIBLE", message, "sample_weight")
 
 
 def _value(program: Program, tree: Tree) -> float:

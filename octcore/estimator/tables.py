@@ -137,8 +137,5 @@ def advised() -> Iterator[None]:
 def check_missing(choice: Any) -> None:
     """Refuse another word for missing values than the two there are."""
     if choice not in {REFUSE, BRANCH}:
-        raise SettingsError(
-            "UNKNOWN_OPTION",
-            f"missing must be {REFUSE!r} or {BRANCH!r}, but {choice!r} was given.",
-            "missing",
-        )
+        message = f"missing must be {REFUSE!r} or {BRANCH!r}, but {choice!r} was given."
+        raise SettingsError("UNKNOWN_OPTION", message, "missing")

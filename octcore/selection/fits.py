@@ -157,12 +157,9 @@ def _backend(name: str | None) -> contextlib.AbstractContextManager[Any]:
         return parallel_config(backend=name)
     except (ValueError, ImportError) as error:
         reason = " ".join(str(error).split())
-        raise SettingsError(
-            "NO_BACKEND",
-            f'The backend {name!r} cannot be used: {reason} ("dask" needs the extra '
-            "octcore[cluster] and a distributed.Client).",
-            "backend",
-        ) from error
+        message = f'The backend {name!r} cannot be used: {reason} ("dask" needs the extra '
+        message += "octcore[cluster] and a distributed.Client)."
+        raise SettingsError("NO_BACKEND", message, "backend") from error
 
 
 def fit_one(
@@ -228,9 +225,8 @@ def repetitions(plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], 
     `SettingsError` if there is nothing to repeat: no rows are held out.
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise SettingsError(
-            "BAD_REPEATS", f"repeats must be a whole number from 1, not {repeats!r}.", "repeats"
-        )
+        message = f"repeats must be a whole number from 1, not {repeats!r}."
+        raise SettingsError("BAD_REPEATS", message, "repeats")
     checked = check_settings(**plan)
     if repeats > 1 and not checked.test_size:
         raise SettingsError(

@@ -42,10 +42,8 @@ class PathStep:
     """`low`, `high`: the tree is optimal for leaf penalties in ``[low, high]``; both None when
     another tree is at least as good for every penalty.  `high` None alone means no upper end."""
     tree: Tree
-    mean_cost: float | None = None
-    """Weighted mean cost of a training row, where answers have costs."""
-    test_mean_cost: float | None = None
-    """The same of a held-out row."""
+    mean_cost: float | None = None  # weighted mean cost of a training row, where answers have costs
+    test_mean_cost: float | None = None  # the same of a held-out row
 
     @property
     def worth(self) -> float:

@@ -57,9 +57,8 @@ class Thresholds:
     def __post_init__(self) -> None:
         for name, value, closed in (("beta1", self.beta1, False), ("beta2", self.beta2, True)):
             if not 0 < value < 1 and not (closed and value == 1):
-                raise SettingsError(
-                    "OUT_OF_RANGE", f"{name} must lie between 0 and 1, but is {value!r}.", name
-                )
+                message = f"{name} must lie between 0 and 1, but is {value!r}."
+                raise SettingsError("OUT_OF_RANGE", message, name)
 
 
 @dataclass(frozen=True, eq=False)

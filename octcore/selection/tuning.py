@@ -218,9 +218,8 @@ def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:
     """All combinations of the values, in the order given; `SettingsError` if a name has none."""
     for name, values in grid.items():
         if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
-            raise SettingsError(
-                "EMPTY_GRID", f"The grid needs a list of values for {name}, not {values!r}.", name
-            )
+            message = f"The grid needs a list of values for {name}, not {values!r}."
+            raise SettingsError("EMPTY_GRID", message, name)
     return tuple(
         tuple(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     )

@@ -164,9 +164,8 @@ def threshold_values(
     for j in np.flatnonzero(allowed) if asked.depth else ():
         raw = _raw_values(run, problem, int(j))
         if raw is None:
-            raise SettingsError(
-                "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
-            )
+            message = f"{column!r} has no order; there are no thresholds."
+            raise SettingsError("NO_CURVE", message, "column")
         order = np.flatnonzero(here)[np.argsort(problem.X[here, j], kind="stable")]
         values = problem.X[order, j]
         before = np.maximum.accumulate(raw[order])
@@ -271,12 +270,9 @@ def refuse_other_questions(run: "Run", refusal: str, beside: frozenset[str] = fr
     """
     info = get_formulation(run.formulation).info
     if not (info.has_common_objective or Capability.THRESHOLD_SEARCH in info.capabilities):
-        raise SettingsError(
-            "NO_VALUES",
-            f"{refusal} but of trees with one column per split and a price for a leaf; "
-            f"{info.title} has another objective. Solve with threshold-search.",
-            "formulation",
-        )
+        message = f"{refusal} but of trees with one column per split and a price for a leaf; "
+        message += f"{info.title} has another objective. Solve with threshold-search."
+        raise SettingsError("NO_VALUES", message, "formulation")
     refuse_coupled(set(run.constraints) - beside, refusal)
 
 

@@ -31,9 +31,8 @@ def write_model(run: "Run", path: str | Path) -> tuple[Path, ...]:
     """
     path = Path(path)
     if path.suffix not in FORMATS:
-        raise SettingsError(
-            "UNKNOWN_FORMAT", f"A model file ends in .lp or .mps, not {path.name!r}.", "path"
-        )
+        message = f"A model file ends in .lp or .mps, not {path.name!r}."
+        raise SettingsError("UNKNOWN_FORMAT", message, "path")
     files = model_files(run, (path.suffix,))
     written = {path.with_suffix(suffix): text for suffix, text in files.items()}
     with in_words(path):

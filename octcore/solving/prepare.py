@@ -63,9 +63,8 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     info = get_formulation(settings.formulation).info
     train, test, findings = split_rows(data, settings.test_size, settings.seed)
     if sample_weight is not None and test is not None:
-        raise SettingsError(
-            "WEIGHTS_WITH_TEST", "sample_weight goes with test_size=0 only.", "sample_weight"
-        )
+        message = "sample_weight goes with test_size=0 only."
+        raise SettingsError("WEIGHTS_WITH_TEST", message, "sample_weight")
     if sample_weight is not None:
         sample_weight = _checked_weights(sample_weight, train.n_samples)
     has_quantiles = settings.encoding.startswith(("QB", "QT"))
@@ -104,12 +103,9 @@ def make_problem(
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
     info = get_formulation(settings.formulation).info
     if info.needs_binary_features and not is_binary:
-        raise SettingsError(
-            "ENCODING_NOT_BINARY",
-            f"{info.named} needs features of 0 and 1, but encoding {settings.encoding} "
-            "gives other numbers; use QT-5 or QB-5.",
-            "encoding",
-        )
+        message = f"{info.named} needs features of 0 and 1, but encoding {settings.encoding} "
+        message += "gives other numbers; use QT-5 or QB-5."
+        raise SettingsError("ENCODING_NOT_BINARY", message, "encoding")
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight
@@ -241,9 +237,8 @@ def rows_to_hold_out(data: Dataset, test_size: float) -> tuple[np.ndarray, int]:
     movable = np.flatnonzero(np.bincount(data.codes, minlength=data.n_classes)[data.codes] > 1)
     n_test = min(n_test, len(movable) - 1)
     if n_test < 1:
-        raise SettingsError(
-            "NO_TEST_ROWS", "Every class has one row only; no row can be held out.", "test_size"
-        )
+        message = "Every class has one row only; no row can be held out."
+        raise SettingsError("NO_TEST_ROWS", message, "test_size")
     return movable, n_test
 
 

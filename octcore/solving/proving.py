@@ -201,9 +201,8 @@ def _copy_proof(path: Path, plain: Path, tree: str, guard: Callable[[], None]) -
             if words and words[0] == "o":
                 n_trees += 1
                 if line.rstrip() != tree and not line.startswith(tree + " "):
-                    raise ProofError(
-                        "NOT_PROVEN", f"Line {number} of {path} has another tree than the run."
-                    )
+                    message = f"Line {number} of {path} has another tree than the run."
+                    raise ProofError("NOT_PROVEN", message)
             copy.write(line)
     if not n_trees:
         raise ProofError("NOT_PROVEN", f"{path} has no tree.")
@@ -336,9 +335,8 @@ def _floor(problem: Problem, pattern: np.ndarray, n_patterns: int) -> Floor | No
 def refuse_unproven(run: "Run") -> None:
     """Raise `SettingsError` where there is no optimum to be proven, or no formula for it."""
     if not run.is_proven or run.tree is None:
-        raise SettingsError(
-            "NOT_OPTIMAL", f"A proof needs a run that is proven optimal; this one is {run.badge}."
-        )
+        message = f"A proof needs a run that is proven optimal; this one is {run.badge}."
+        raise SettingsError("NOT_OPTIMAL", message)
     refuse_other_questions(run, REFUSAL, RECALL)
     asked, floors = set(run.constraints), run.constraints.get("min_recall") or {}
     if len(floors) > 1 or (floors and asked & LEAVES):
@@ -358,12 +356,9 @@ def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) ->
         place = kept.index(split.features[0])
         number = int(np.searchsorted(values[place], split.threshold, "right"))
     if not number or number == len(values[place]):
-        raise SettingsError(
-            "IDLE_SPLIT",
-            f"The split of node {node} parts no training rows, which the formula cannot say; "
-            "solve with threshold-search or path-search.",
-            "formulation",
-        )
+        message = f"The split of node {node} parts no training rows, which the formula cannot say; "
+        message += "solve with threshold-search or path-search."
+        raise SettingsError("IDLE_SPLIT", message, "formulation")
     left, right = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
     return place, number, left, right
 
@@ -378,9 +373,8 @@ def _guard(cancel: Callable[[], bool] | None) -> Callable[[], None]:
 
 def _refuse_missing(checker: str | None) -> None:
     if checker is not None and shutil.which(checker) is None:
-        raise SettingsError(
-            "NO_CHECKER", f"There is no program {checker}; install it, or name its path.", "checker"
-        )
+        message = f"There is no program {checker}; install it, or name its path."
+        raise SettingsError("NO_CHECKER", message, "checker")
 
 
 def _refuse_large(

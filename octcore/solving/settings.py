@@ -204,12 +204,9 @@ def check_settings(
     checked: dict[str, Any] = check_all(GENERAL, given, "octcore.solve")
     depth, encoding = checked["depth"], checked["encoding"]
     if depth > info.max_depth:
-        raise SettingsError(
-            "DEPTH_TOO_LARGE",
-            f"A tree of depth {depth} has up to 2^{depth} leaves; {info.named} is offered "
-            f"up to depth {info.max_depth}, choose a smaller depth.",
-            "depth",
-        )
+        message = f"A tree of depth {depth} has up to 2^{depth} leaves; {info.named} is offered "
+        message += f"up to depth {info.max_depth}, choose a smaller depth."
+        raise SettingsError("DEPTH_TOO_LARGE", message, "depth")
     if encoding == AUTO:
         checked["encoding"] = info.default_encoding
     parse_encoding_key(checked["encoding"])
@@ -224,12 +221,9 @@ def check_settings(
     _check_constraints(parsed, info)
     _check_task(checked, parsed, info)
     if checked["engine"] not in (AUTO, *info.engines):
-        raise SettingsError(
-            "ENGINE_DOES_NOT_FIT",
-            f"{info.named} does not run on engine {checked['engine']!r}; use "
-            f"{' or '.join(info.engines)}.",
-            "engine",
-        )
+        message = f"{info.named} does not run on engine {checked['engine']!r}; use "
+        message += f"{' or '.join(info.engines)}."
+        raise SettingsError("ENGINE_DOES_NOT_FIT", message, "engine")
     own = check_all(info.hyperparameters, params or {}, info.key)
     return Settings(params=own, constraints=parsed, **checked)
 
@@ -303,9 +297,8 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
         message = f"No target column was chosen; choose one of {', '.join(data.feature_names[:8])}."
         raise SettingsError("NO_TARGET", message, "target")
     if data.n_features == 0:
-        raise SettingsError(
-            "NO_FEATURES", "There is no feature column left to split on.", "features"
-        )
+        message = "There is no feature column left to split on."
+        raise SettingsError("NO_FEATURES", message, "features")
     if info.max_classes is not None and data.n_classes > info.max_classes:
         able = _able(lambda other: (other.max_classes or math.inf) >= data.n_classes)
         raise SettingsError(
@@ -332,21 +325,15 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
         named += [limit.attribute] + ([limit.given] if limit.given else [])
     for name in named:
         if name not in data.feature_names:
-            raise SettingsError(
-                "UNKNOWN_COLUMN",
-                f"A constraint names the column {name!r}, but the features are "
-                f"{', '.join(data.feature_names[:12])}.",
-                name,
-            )
+            message = f"A constraint names the column {name!r}, but the features are "
+            message += f"{', '.join(data.feature_names[:12])}."
+            raise SettingsError("UNKNOWN_COLUMN", message, name)
     ordered = {c.name for c in data.columns if c.kind == "ordinal" or c.holds_numbers}
     for name in constraints.monotone or ():
         if name not in ordered:
-            raise SettingsError(
-                "NO_ORDER",
-                f"The values of {name!r} have no order, so that nothing can rise with them; "
-                "declare the column ordinal, or leave it out of monotone.",
-                name,
-            )
+            message = f"The values of {name!r} have no order, so that nothing can rise with them; "
+            message += "declare the column ordinal, or leave it out of monotone."
+            raise SettingsError("NO_ORDER", message, name)
 
 
 def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:

@@ -168,17 +168,13 @@ def load_model(source: str | Path | Mapping[str, Any]) -> StoredModel:
     record = source if isinstance(source, Mapping) else read_json(source)
     if not isinstance(record, Mapping) or record.get("format") != FORMAT:
         found = record.get("format") if isinstance(record, Mapping) else type(record).__name__
-        raise ModelFileError(
-            "NOT_A_MODEL",
-            f"Expected a stored model ({FORMAT}), found {str(found)[:60]!r}; "
-            "write one with octcore solve --model.",
-        )
+        message = f"Expected a stored model ({FORMAT}), found {str(found)[:60]!r}; "
+        message += "write one with octcore solve --model."
+        raise ModelFileError("NOT_A_MODEL", message)
     if record.get("version") != VERSION:
-        raise ModelFileError(
-            "OTHER_VERSION",
-            f"The model has version {str(record.get('version'))[:20]!r}, this program reads "
-            f"version {VERSION}; train it again or install the program that wrote it.",
-        )
+        message = f"The model has version {str(record.get('version'))[:20]!r}, this program reads "
+        message += f"version {VERSION}; train it again or install the program that wrote it."
+        raise ModelFileError("OTHER_VERSION", message)
     with read_in_words("BROKEN_MODEL", "The stored model"):
         target, shares = record.get("target"), record.get("shares")
         model = StoredModel(

@@ -230,9 +230,8 @@ class ConstraintContext:
         for k, known in enumerate(self.classes):
             if known == label or str(known) == str(label):
                 return k
-        raise SettingsError(
-            "UNKNOWN_CLASS", f"There is no class {label!r}; the classes are {list(self.classes)}."
-        )
+        message = f"There is no class {label!r}; the classes are {list(self.classes)}."
+        raise SettingsError("UNKNOWN_CLASS", message)
 
     def raw_index(self, name: str) -> int:
         """Index of a raw feature; `SettingsError` if there is none, with near matches."""

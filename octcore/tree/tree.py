@@ -142,11 +142,9 @@ class Tree:
             nodes |= set(topology.children(node))
         known = set(self.splits) | set(self.labels)
         if known != nodes or set(self.splits) & set(self.labels):
-            raise ModelFileError(
-                "BROKEN_TREE",
-                f"A tree needs both children of every branch node and nothing else; "
-                f"nodes {sorted(known ^ nodes)} do not fit.",
-            )
+            message = "A tree needs both children of every branch node and nothing else; "
+            message += f"nodes {sorted(known ^ nodes)} do not fit."
+            raise ModelFileError("BROKEN_TREE", message)
 
     def __hash__(self) -> int:
         return hash((tuple(self.splits.items()), tuple(self.labels.items()), self.n_classes))

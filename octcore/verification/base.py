@@ -32,17 +32,14 @@ class Verification(Record):
     """One of "confirmed", "refuted" or "not verified"."""
     statement: str
     """One sentence for the certificate: what was found, or why nothing was."""
-    method: str = ""
-    """How the claim was checked, such as "conflicting rows"; empty if it was not."""
+    method: str = ""  # how the claim was checked, such as "conflicting rows"; empty if it was not
     optimum: float | None = None
     """The optimum as derived here, in the formulation's own sense; None where only the claim itself
     was checked, or nothing."""
-    seconds: float = 0.0
-    """Of CPU."""
+    seconds: float = 0.0  # of CPU
     estimate: float | None = None
     """Seconds that it was expected to take; None where there is no check to estimate."""
-    case: str | None = None
-    """File that keeps a refuted case for a report."""
+    case: str | None = None  # file that keeps a refuted case for a report
 
     @property
     def verified(self) -> bool | None:

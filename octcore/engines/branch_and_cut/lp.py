@@ -154,9 +154,8 @@ class PersistentLp:
                 highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
             elif status != highspy.HighsModelStatus.kTimeLimit:
                 if repaired:
-                    raise EngineError(
-                        "LP_FAILED", f"HiGHS ended a linear program with {status.name}, twice."
-                    )
+                    message = f"HiGHS ended a linear program with {status.name}, twice."
+                    raise EngineError("LP_FAILED", message)
                 repaired = True
                 highs.clearSolver()
 

@@ -13,14 +13,10 @@ import numpy as np
 
 from octcore.numerics import kernels
 
-# Status of a row in a node QP.
-ABSENT, AT_ZERO, AT_UPPER, ACTIVE = 0, 1, 2, 3
-# Positions in `NodeQp.count`.
-N_ACTIVE, N_ROWS, N_UPDATES, N_PIVOTS = 0, 1, 2, 3
-# Last position: 1 while value and plane are an optimum of the rows that the QP has.
-IS_SETTLED = 4
-# Squared length below which a row counts as dependent on the active ones.
-DEPENDENT = 1e-12
+ABSENT, AT_ZERO, AT_UPPER, ACTIVE = 0, 1, 2, 3  # status of a row in a node QP
+N_ACTIVE, N_ROWS, N_UPDATES, N_PIVOTS = 0, 1, 2, 3  # positions in `NodeQp.count`
+IS_SETTLED = 4  # last position: 1 while value and plane are an optimum of the rows that the QP has
+DEPENDENT = 1e-12  # squared length below which a row counts as dependent on the active ones
 # Squared length of a rest, as a share of its row's, below which it is made orthogonal once more.
 TWICE = 1e-8
 

@@ -12,8 +12,7 @@ from octcore.numerics.node_qp.solver import PIVOT_LIMIT, TOLERANCE, solve_node
 
 KERNELS = f"{__name__}:planes"
 """Set of kernels, see `octcore.numerics.kernels`: all that a cold solve of one node needs."""
-# The bias penalty may lift a value by this fraction of it at most.
-BIAS_ERROR = 1e-9
+BIAS_ERROR = 1e-9  # the bias penalty may lift a value by this fraction of it at most
 # Solves with the bias penalty centred at the last bias, until the penalty is negligible.
 _CENTRING_ROUNDS = 10
 # BIG^2 times the largest penalty stays below this, or rounding reaches the row tolerance.
@@ -22,8 +21,7 @@ ROUNDING_LIMIT = 1e7
 _SMALL_SCALES = (100.0, 10.0, 1.0)
 _FINE = 1e-9  # row tolerance at these scales, which can keep it
 _TIGHT = 1e-7  # share of the value up to which plane and bound meet: as exact as the QP itself
-# Beyond this the kernel has followed a ray along which the dual grows without end.
-_NO_PLANE = 1e9
+_NO_PLANE = 1e9  # beyond this the kernel has followed a ray along which the dual grows without end
 
 
 def compile_part(part: str) -> None:

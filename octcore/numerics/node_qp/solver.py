@@ -46,8 +46,7 @@ OPTIMAL, CUTOFF, PIVOT_LIMIT, GAVE_UP = 0, 1, 2, 3
 # Violation of a row, in units of the score, that is accepted at an optimum; callers may pass a
 # larger one in `NodeData.constants` where penalties are so large that rounding reaches it.
 TOLERANCE = 1e-6
-# QR updates after which the factor is rebuilt from the rows.
-REBUILD_AFTER = 150
+REBUILD_AFTER = 150  # QR updates after which the factor is rebuilt from the rows
 _SETTLED, _STALLED = 4, 5
 _TINY = 1e-12  # a change of a multiplier below it is rounding, and blocks no step
 

@@ -12,8 +12,7 @@ from octcore.numerics.node_qp.factor import allocating_kernel
 from octcore.numerics.node_qp.rows import refactor
 from octcore.numerics.node_qp.solver import solve_node
 
-# Relative slack of comparisons, above the accuracy of a node value.
-SLACK = 1e-7
+SLACK = 1e-7  # relative slack of comparisons, above the accuracy of a node value
 # Pivots of one solve; beyond them its bound is valid but not yet the best.
 _PIVOTS = np.int64(2_000)
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from octcore.numerics.node_qp.plane import NodePlane, NodeSolution, misses, solve_node_plane
 from octcore.numerics.node_qp.sparse import SLACK
 
-# A weight below this share of the largest one is none.
-_NO_WEIGHT = 1e-7
+_NO_WEIGHT = 1e-7  # a weight below this share of the largest one is none
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,7 @@ SHARE = 0.1
 _ROUNDING_LIMIT = 3e9
 # Effort only: decide a feature where the budget costs a lower node this share of the room.
 _FEATURE_SHARE = 0.2
-# Rows whose inner products are kept: 18 megabytes.
-_MOST_PRODUCTS = 1_500
+_MOST_PRODUCTS = 1_500  # rows whose inner products are kept: 18 megabytes
 
 
 class RoutingFrame:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from octcore.search.margot.records import Planes, RoutingProblem, Status
 from octcore.search.report import Receive, Report, Stop, unheard
 
-# Seconds between two reports of a bound, so that a trace stays readable.
-_BOUND_PERIOD = 0.1
+_BOUND_PERIOD = 0.1  # seconds between two reports of a bound, so that a trace stays readable
 
 
 class Tracker:

@@ -23,8 +23,7 @@ from octcore.search.margot.open_states import Masks, OpenStates
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import local_svm, node_membership
 
-# Bounds of nodes that are kept by sides and masks: some ten megabytes at 500 rows.
-_CACHE = 20_000
+_CACHE = 20_000  # bounds of nodes that are kept by sides and masks: some ten megabytes at 500 rows
 # Solves for the bound of one node of a state: which features it uses is better decided by
 # branching, once for all states below, than again in every one of them.
 _STATE_STEPS = 20

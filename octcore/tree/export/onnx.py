@@ -39,9 +39,8 @@ def require_onnx() -> Any:
     try:
         return importlib.import_module("onnx.helper")
     except ImportError as error:
-        raise SettingsError(
-            "NO_ONNX", "ONNX needs the package onnx; install it with pip install 'octcore[onnx]'."
-        ) from error
+        message = "ONNX needs the package onnx; install it with pip install 'octcore[onnx]'."
+        raise SettingsError("NO_ONNX", message) from error
 
 
 class _Graph:

@@ -71,9 +71,8 @@ class _Model(Writer):
         ]  # fmt: skip
         written = "\n".join(parts) + "\n"
         if NO_XML.search(written):
-            raise SettingsError(
-                "NO_XML", "A name or class holds a control character, which XML cannot; rename it."
-            )
+            message = "A name or class holds a control character, which XML cannot; rename it."
+            raise SettingsError("NO_XML", message)
         return written
 
     def _sum(self, parts: Sequence[str]) -> str:
