@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Number
 from types import UnionType
-from typing import Any, ClassVar, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from octcore.errors import SettingsError
 
@@ -325,10 +325,10 @@ KINDS = {
     "NoneType": "None",
 }
 """What arguments are asked for, in words; other types by their name."""
-P, R = ParamSpec("P"), TypeVar("R")
+Called = TypeVar("Called", bound=Callable[..., Any])
 
 
-def at_the_door(call: Callable[P, R]) -> Callable[P, R]:
+def at_the_door(call: Called) -> Called:
     """Refuse arguments of another type than a function is annotated with, in a sentence.
 
     Numbers may be texts, which their declarations read.
@@ -336,7 +336,7 @@ def at_the_door(call: Callable[P, R]) -> Callable[P, R]:
     signature, hints = inspect.signature(call), functools.cache(lambda: get_type_hints(call))
 
     @functools.wraps(call)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checked(*args: Any, **kwargs: Any) -> Any:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             asked = hints().get(name, Any)
             kinds = get_args(asked) if get_origin(asked) in (Union, UnionType) else (asked,)
@@ -347,7 +347,7 @@ def at_the_door(call: Callable[P, R]) -> Callable[P, R]:
                 raise SettingsError("WRONG_TYPE", message, name)
         return call(*args, **kwargs)
 
-    return checked
+    return cast(Called, checked)
 
 
 def _fits(kind: Any, value: object) -> bool:
