@@ -137,20 +137,21 @@ class Ground:
 
     def weights(self, rows: bytes) -> np.ndarray:
         """Weight by class."""
-        return self.table_weights[self.mask(rows), :-1].sum(axis=0)
+        return self.table_weights[:-1, self.mask(rows)].sum(axis=1)
 
     @cached_property
     def table_weights(self) -> np.ndarray:
-        """Weight by class and count of every row, ``(n_rows, n_classes + 1)``; sums are exact."""
-        by_class = np.arange(self.table.n_classes) == self.table.y[:, None]
-        return np.column_stack([by_class * self.table.weight[:, None], self.table.count]) * 1.0
+        """Weight by class and count of every row, ``(n_classes + 1, n_rows)``; sums are exact."""
+        by_class = np.arange(self.table.n_classes)[:, None] == self.table.y
+        return np.vstack([by_class * self.table.weight, self.table.count]) * 1.0
 
     def leaf_errors(self, nodes: Sequence[Node]) -> np.ndarray:
         """Errors of a leaf of every node; -1 where it has too few rows."""
-        held: list[np.ndarray] = [np.zeros((0, self.table_weights.shape[1]))]
+        held: list[np.ndarray] = [np.zeros((0, len(self.table_weights)))]
         for some in self._at_once(nodes):
             inside = np.unpackbits(self._packed(some), axis=1, count=self.n_rows)
-            held.append(inside @ self.table_weights)
+            # No matrix product: it wakes threads, which go on spinning for longer than it takes.
+            held.append(np.einsum("ij,kj->ik", inside, self.table_weights))
         *weight, count = np.concatenate(held).T
         errors = np.sum(weight, axis=0) - np.max(weight, axis=0)
         return np.where(count >= self.instance.least, errors, -1).astype(np.int64)

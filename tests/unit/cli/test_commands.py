@@ -90,11 +90,13 @@ def test_a_stored_model_predicts_shares_and_a_report_is_one_file(
     assert "predict_rows <- function(rows)" in Path("t.R").read_text(encoding="utf-8")
     assert main(["predict", "m.json", iris, "--proba", "--output", "out.csv"]) == 0
     table, rows = pd.read_csv("out.csv"), pd.read_csv(iris)
-    shares = table[[f"probability of {name}" for name in ("setosa", "versicolor", "virginica")]]
+    names = ["setosa", "versicolor", "virginica"]
+    shares = table[[f"probability of {name}" for name in names]].to_numpy()
     np.testing.assert_allclose(shares, octcore.load_model("m.json").predict_proba(rows))
-    frame = rows.drop(columns="species")
-    fitted = octcore.OptimalTreeClassifier().fit(frame, rows["species"])
-    np.testing.assert_allclose(shares, fitted.predict_proba(frame))
+    # Of several optimal trees any: the shares are those among the rows that get the same.
+    truth = pd.get_dummies(rows["species"])[names].astype(float)
+    same = truth.groupby([str(line) for line in shares.round(9)])
+    np.testing.assert_allclose(shares, same.transform("mean"))
 
 
 @pytest.mark.long
