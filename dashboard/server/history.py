@@ -50,7 +50,8 @@ def proof(supervisor: Supervisor, run_id: str) -> RunInfo | None:
     store = supervisor.store
     if store is None:
         return None
-    return _closing(store.info(run_id), _proofs(store.list(store.info(run_id).session)))
+    own = store.info(run_id)
+    return _closing(own, _proofs(store.list(own.session)))
 
 
 Proofs = Sequence[tuple[RunInfo, Mapping[str, Any]]]

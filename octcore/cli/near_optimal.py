@@ -3,6 +3,7 @@
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from octcore.cli import options, output
@@ -36,13 +37,9 @@ def add_commands(commands: Any) -> None:
     gain = "keep the trees in which every split lowers the errors"
     parser.add_argument("--gain", action="store_true", help=gain)
     options.add_json(parser, "counts and trees")
-    for option, file, what in (
-        ("timbertrek", "FILE", "for TimberTrek"),
-        ("rules", "FILE.csv", "as rules"),
-    ):
-        parser.add_argument(
-            f"--{option}", metavar=file, type=output.Written, help=f"write the trees {what}"
-        )
+    add = partial(parser.add_argument, type=output.Written)
+    add("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
+    add("--rules", metavar="FILE.csv", help="write the trees as rules")
 
 
 def run_near_optimal(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from octcore.cli import options, output
@@ -35,15 +36,12 @@ def add_commands(commands: Any) -> None:
     options.add_declared(solve, ROWS)
     options.add_json(solve)
     trace = "write every event, one JSON a line; as text, as solvers do, if FILE ends in .log"
-    for option, file, words in (
-        ("--trace", "FILE", trace),
-        ("--model", "FILE.json", "write a model for octcore predict"),
-        ("--report", "FILE.html", "write what people read, as one file"),
-    ):
-        solve.add_argument(option, metavar=file, type=output.Written, help=words)
-    many: dict[str, Any] = {"action": "append", "default": []}
+    add = partial(solve.add_argument, type=output.Written)
+    add("--trace", metavar="FILE", help=trace)
+    add("--model", metavar="FILE.json", help="write a model for octcore predict")
+    add("--report", metavar="FILE.html", help="write what people read, as one file")
     words = "in a format of " + ", ".join(EXPORTS)
-    solve.add_argument("--tree", metavar="FILE", type=output.Written, help=words, **many)
+    add("--tree", metavar="FILE", action="append", default=[], help=words)
     compare = commands.add("compare", run_compare)
     options.add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
