@@ -169,6 +169,9 @@ class Proof:
         if more := self._more(state.node, state.rows, state.limit):
             given.append(negated(more))
         elsewhere = words([*terms, *((state.cost, negated(literal)) for literal in given)])
+        # VeriPB watches a line from the next propagation on, but nothing in it that is false then.
+        # So what came before is propagated here, where nothing is assumed.
+        self._line("u >= 0 ;")
         self._line(f"red {elsewhere} >= {state.cost} ; ; begin")
         denied = self._line("proofgoal #1")
         if given:

@@ -41,6 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
     "root": {"constraints": {"root_feature": "colour"}},
     "forbidden": {"constraints": {"forbidden_features": ["size"]}},
     "recall": {"constraints": {"min_recall": {"b": 0.9}}, "formulation": "path-columns"},
+    "recall below two splits": {"depth": 3, "constraints": {"min_recall": {"b": 0.6}}},
     "one leaf": {"params": {"leaf_penalty": 0.9}},
 }
 

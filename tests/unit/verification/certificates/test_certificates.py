@@ -72,7 +72,11 @@ def prove(case: Case, tree: Tree) -> tuple[str, Lines]:
     lines: Lines = []
     formula = Formula(case)
     Proof(formula, Costs(case, lambda: None), lines.append).prove(tree)
-    return formula.text(), "\n".join(lines).split("\n")
+    lines = "\n".join(lines).split("\n")
+    # Otherwise VeriPB first looks at what came before under a denial, and misses some of it later.
+    begins = (before for before, line in itertools.pairwise(lines) if line.endswith("begin"))
+    assert all(before.startswith("u ") for before in begins)
+    return formula.text(), lines
 
 
 LIMITS = [{}, {"max_leaves": 2}, {"max_leaves": 3}, {"max_leaves": 5}, {"min_rows": 2},
