@@ -35,7 +35,7 @@ class Parameter:
 
     name: str  # name in the public interface, such as ``"leaf_penalty"``
     default: object = None  # value used when the caller says nothing; None means "not used"
-    symbol: str = ""  # symbol in the paper, plain text or LaTeX without dollars
+    symbol: str = ""  # that of the paper, as screen readers say it: no LaTeX
     help: str = ""  # one or two sentences: what it does and what a larger value means
     unit: str = ""  # unit shown behind the value, empty for pure numbers
     advanced: bool = False  # whether forms may hide it behind "more settings"

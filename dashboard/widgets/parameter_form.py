@@ -60,7 +60,7 @@ def input_key(owner: str, name: str) -> str:
 
 def label_of(parameter: Parameter) -> str:
     """Label of an input: what it is called, its symbol and its unit."""
-    symbol = f" $\\,{parameter.symbol}$" if parameter.symbol else ""
+    symbol = f" {parameter.symbol}" if parameter.symbol else ""
     unit = f" ({parameter.unit})" if parameter.unit else ""
     return f"{parameter.title}{symbol}{unit}"
 

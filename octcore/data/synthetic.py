@@ -90,12 +90,12 @@ def _points(default: int, low: int) -> IntRange:
 def _gamma(default: float, high: float) -> FloatRange:
     """Its highest value leaves every region of a recipe room for points."""
     text = "Smallest distance of a point to a line on its path; the true margin is twice this."
-    return FloatRange("gamma", default, symbol=r"\gamma", help=text, low=0.0, high=high)
+    return FloatRange("gamma", default, symbol="γ", help=text, low=0.0, high=high)
 
 
 def _noise(default: float, high: float) -> FloatRange:
     text = "Standard deviation of the noise on the position."
-    return FloatRange("noise", default, symbol=r"\sigma", help=text, low=0.0, high=high)
+    return FloatRange("noise", default, symbol="σ", help=text, low=0.0, high=high)
 
 
 def _partition(

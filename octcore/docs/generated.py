@@ -74,9 +74,8 @@ def facts(info: FormulationInfo) -> dict[str, str]:
 def _settings(declared: Iterable[Parameter]) -> str:
     lines = ["| setting | symbol | default | range | what it does |", "|---|---|---|---|---|"]
     for p in declared:
-        symbol = f"${p.symbol}$" if p.symbol else ""
         default = "not used" if p.default is None else f"{p.default}"
-        cells = [f"`{p.name}`", symbol, default, p.describe_range(), p.help]
+        cells = [f"`{p.name}`", p.symbol, default, p.describe_range(), p.help]
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     return "\n".join(lines)
 

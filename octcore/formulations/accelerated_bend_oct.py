@@ -103,7 +103,7 @@ INFO = FormulationInfo(
         Choice(
             "eqp",
             "recursive",
-            r"\beta_J",
+            "β_J",
             "Equivalent-point inequalities; the later word is the tighter sign of a separation.",
             options=("off", "basic", "chain", "recursive"),
         ),
@@ -118,7 +118,7 @@ INFO = FormulationInfo(
         Switch(
             "bound_negative_samples",
             "auto",
-            "J^-",
+            "J⁻",
             "Bound only the rows that the best subtree gets wrong; auto: unless a side constraint "
             "makes that invalid.",
         ),

@@ -37,7 +37,7 @@ INFO = FormulationInfo(
         FloatRange(
             "leaf_penalty",
             0.0,
-            r"\lambda",
+            "λ",
             "Accuracy that a leaf must gain to be kept when the tree is pruned.",
             low=0.0,
             high=1.0,

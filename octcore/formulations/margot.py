@@ -51,7 +51,7 @@ PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
         "C_upper",
         100.0,
-        r"C_t,\ t \in T'",
+        "C_t, t ∈ T′",
         "Price of slack above the last branching level; small values let upper planes only route.",
         low=0.0,
         low_open=True,
@@ -61,7 +61,7 @@ PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
         "C_last",
         1000.0,
-        r"C_t,\ t \in T''",
+        "C_t, t ∈ T″",
         "Price of slack on the last branching level, where the classes are decided.",
         low=0.0,
         low_open=True,
@@ -95,8 +95,8 @@ def budgets(default: int) -> tuple[IntRange, IntRange]:
         return IntRange(name, default, symbol, f"Features that a plane {where} may use.", low=1)
 
     return (
-        budget("budget_upper", r"B_t,\ t \in T'", "above the last level"),
-        budget("budget_last", r"B_t,\ t \in T''", "on the last level"),
+        budget("budget_upper", "B_t, t ∈ T′", "above the last level"),
+        budget("budget_last", "B_t, t ∈ T″", "on the last level"),
     )
 
 
@@ -196,7 +196,7 @@ declare(
     FloatRange(
         "alpha",
         32.0,
-        r"\alpha",
+        "α",
         "Price of every feature beyond the budget; larger values give sparser planes.",
         low=0.0,
         high=1e9,

@@ -76,11 +76,11 @@ INFO = FormulationInfo(
     ),
     split_kind="oblique",
     hyperparameters=(
-        FloatRange("c1", 10.0, "c_1", "Price of slack at a node.", low=0.0, high=1e6, log=True),
+        FloatRange("c1", 10.0, "c₁", "Price of slack at a node.", low=0.0, high=1e6, log=True),
         FloatRange(
-            "c2", 5.0, "c_2", "Price of a label flipped at a node.", low=0.0, high=1e6, log=True
+            "c2", 5.0, "c₂", "Price of a label flipped at a node.", low=0.0, high=1e6, log=True
         ),
-        FloatRange("c3", 0.1, "c_3", "Price of a plane.", low=0.0, high=1e6, log=True),
+        FloatRange("c3", 0.1, "c₃", "Price of a plane.", low=0.0, high=1e6, log=True),
         Flag(
             "relabel",
             False,

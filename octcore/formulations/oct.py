@@ -50,7 +50,7 @@ INFO = FormulationInfo(
         FloatRange(
             "alpha",
             default=0.01,
-            symbol=r"\alpha",
+            symbol="α",
             help="Price of a split in units of the majority rule's errors; a larger value gives a "
             "smaller tree.",
             low=0.0,

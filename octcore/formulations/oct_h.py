@@ -76,7 +76,7 @@ INFO = FormulationInfo(
         FloatRange(
             "alpha",
             2.0**-6,
-            r"\alpha",
+            "α",
             "Price of a feature in a split, in units of the majority rule's errors; 0 leaves "
             "accuracy alone.",
             low=0.0,
@@ -85,7 +85,7 @@ INFO = FormulationInfo(
         FloatRange(
             "epsilon",
             0.005,
-            r"\mu",
+            "μ",
             "Width of the empty strip at every split, for weights of 1-norm 1.",
             low=1e-4,
             high=1.0,

@@ -108,7 +108,7 @@ INFO = FormulationInfo(
         FloatRange(
             "alpha",
             0.0,
-            r"\alpha",
+            "α",
             "Price of a split in accuracy; 0 maximises the correct rows.",
             low=0.0,
             high=1.0,

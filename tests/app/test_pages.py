@@ -14,6 +14,7 @@ import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
+from dashboard.widgets.parameter_form import label_of
 from octcore.data.samples import list_samples, load_sample
 from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations
@@ -110,7 +111,7 @@ def test_one_click_leads_to_a_tree(fake):
     app.switch_page("screens/explore.py").run()
     assert not app.exception
     assert re.search(
-        r"#### A tree with \d questions? .*is right for \d+\xa0% of new rows", shown(app)
+        r"## A tree with \d questions? .*is right for \d+\xa0% of new rows", shown(app)
     )
 
 
@@ -193,9 +194,9 @@ def test_form_is_drawn_for_every_formulation(fake, key):
     code = "\n".join(block.value for block in app.code)
     assert f"formulation='{key}'" in code
     inputs = [*app.number_input, *app.selectbox, *app.toggle, *app.text_input]
-    names = {re.split(r" [$(]", element.label)[0].lower() for element in inputs}
+    labels = {element.label for element in inputs}
     for parameter in info.hyperparameters:
-        assert parameter.name.replace("_", " ").lower() in names
+        assert label_of(parameter) in labels
 
 
 def test_settings_survive_a_change_of_page_and_reach_the_solve(fake):

@@ -10,6 +10,7 @@ import pytest
 import octcore
 from octcore.cli import make_parser
 from octcore.cli.options import given, solve_settings
+from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations import base
 from octcore.formulations.base import get_formulation, list_formulations
@@ -83,3 +84,11 @@ def test_keys_may_be_called_none() -> None:
 def test_every_side_constraint_of_a_formulation_is_declared() -> None:
     names = {p.name for p in ACCEPTED}
     assert all(info.constraints <= names for info in list_formulations())
+
+
+def test_symbols_are_letters_that_a_screen_reader_says() -> None:
+    declared = [p for info in list_formulations() for p in info.hyperparameters]
+    declared += [*GENERAL, *ROWS, *ACCEPTED, *(p for g in list_generators() for p in g.parameters)]
+    symbols = {p.symbol for p in declared if p.symbol}
+    assert symbols >= {"λ", "α₁", "C_t, t ∈ T′"}
+    assert not any(set("$\\^{}") & set(symbol) for symbol in symbols)

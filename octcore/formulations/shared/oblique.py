@@ -40,7 +40,7 @@ USUAL_EPSILON = 0.005  # that of S-OCT's paper
 EPSILON = FloatRange(
     "epsilon",
     USUAL_EPSILON,
-    r"\varepsilon",
+    "ε",
     "Smallest gap between the two sides of a split, for weights of 1-norm 1 on columns in [0, 1]. "
     "1e-5 stands for any strict separation.",
     low=1e-5,

@@ -20,7 +20,7 @@ from octcore.tree.tree import Tree, tree_from_planes
 EPSILON = FloatRange(
     "epsilon",
     1e-3,
-    r"\varepsilon",
+    "ε",
     "Width of the strip left of every upper plane that holds no row.",
     low=1e-5,
     high=1.0,

@@ -29,7 +29,7 @@ from octcore.warmstart.amending import drop_idle_splits
 LEAF_PENALTY = FloatRange(
     "leaf_penalty",
     default=0.01,
-    symbol=r"\lambda",
+    symbol="λ",
     help="Price of a leaf in accuracy; a larger value gives a smaller tree.",
     low=0.0,
     high=1.0,
@@ -38,7 +38,7 @@ LEAF_PENALTY = FloatRange(
 SPLIT_WEIGHT = FloatRange(
     "split_weight",
     default=None,
-    symbol=r"\lambda_3",
+    symbol="λ₃",
     help="Weight of the number of splits against the number of correct rows; instead of "
     "leaf_penalty, as in the FlowOCT paper.",
     low=0.0,

@@ -69,20 +69,18 @@ INFO = FormulationInfo(
         FloatRange(
             "alpha1",
             100.0,
-            r"\alpha_1",
+            "α₁",
             "Price of margin that a row lacks at a split; with alpha1 x epsilon below 1 a row on "
             "the plane is cheaper than an error.",
             low=0.0,
             high=1e7,
             log=True,
         ),
-        FloatRange(
-            "alpha2", 3.0, r"\alpha_2", "Price of the 1-norm of a split.", low=0.0, high=1e4
-        ),
+        FloatRange("alpha2", 3.0, "α₂", "Price of the 1-norm of a split.", low=0.0, high=1e4),
         FloatRange(
             "epsilon",
             0.01,
-            r"\varepsilon",
+            "ε",
             "Margin wanted on both sides of a split, where scores reach M.",
             low=1e-5,
             high=1.0,
@@ -90,7 +88,7 @@ INFO = FormulationInfo(
         FloatRange(
             "margin_price",
             None,
-            r"\alpha_1 \varepsilon",
+            "α₁ε",
             "Price in errors of a row that lacks the whole margin; it replaces alpha1. With scaled "
             "weights only this and norm_price matter.",
             low=0.0,
@@ -100,7 +98,7 @@ INFO = FormulationInfo(
         FloatRange(
             "norm_price",
             None,
-            r"\alpha_2 \varepsilon",
+            "α₂ε",
             "Price in errors of a plane whose margin is as wide as a column; it replaces alpha2.",
             low=0.0,
             high=1e3,
