@@ -21,6 +21,7 @@ from octcore.plotting.thresholds import (
 )
 from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import (
+    ROUNDING,
     ThresholdValue,
     lost_words,
     own_column,
@@ -75,23 +76,27 @@ def _points(result: Mapping[str, Any]) -> list[ThresholdValue]:
 def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
     place = "the root" if node == 1 else f"node {node}"
     points = _points(job.result or {"points": []})
-    if not points:
+    if all(point.value is None for point in points):
         st.caption(f"No tree may split by this column at {place}.")
         return
-    exact = [point for point in points if point.is_exact]
-    best = max(exact, key=lambda point: point.value or 0.0, default=None)
-    which = " of those that were searched" * (len(exact) < len(points))
+    exact = [(p, p.value) for p in points if p.is_exact and p.value is not None]
+    most = max((value for _, value in exact), default=0.0)
+    ends = [end for p, value in exact if value > most - ROUNDING for end in (p.low, p.high)]
+    ends = [f"{end:.4g}" for end in ends if ends.count(end) == 1]  # neighbours are told as one
+    late = sum(not point.is_exact for point in points)
+    which = " of those that were searched" * bool(late)
     chosen, span = threshold_at(run, column, node), span_at(run, column, node, points)
     words = "No threshold was searched to its end."
-    if best is not None:
-        words = f"Best{which} between {best.low:.4g} and {best.high:.4g}."
+    if ends:
+        where = [" and ".join(pair) for pair in zip(ends[::2], ends[1::2], strict=True)]
+        words = f"Best{which} between {', or between '.join(where)}."
     if span is not None:
         words += (
             f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
             f"{lost_words(run)}, what is below searched again; a band in the tree shows it."
         )
-    if which:
-        words += f" {len(points) - len(exact)} dotted values are upper bounds: the time was over."
+    if late:
+        words += f" {late} dotted values are upper bounds: the time was over."
     st.caption(words)
     chart.show(
         curve_figure(points, column, session.palette(), chosen, span, place),

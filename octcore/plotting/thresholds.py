@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, curve, framed, mark, ruler
+from octcore.plotting.layout import BREAK, curve, framed, mark, ruler, silent
 from octcore.plotting.palette import Palette
 from octcore.solving.run import Run
 from octcore.tree.tree import Split, Tree
@@ -113,27 +113,28 @@ def root_values_figure(
     figure = framed(palette, 105 + 30 * len(shown), False, words, {"showgrid": False})
     best = max((entry.value for entry in shown), default=0.0)
     room = max(best - min((entry.value for entry in shown), default=best), 0.02)
-    # Left of its dot a number would stand on the names, where the picture is narrow.
-    is_low = [best - entry.value > room / 2 for entry in shown]
     for entry, label in zip(shown, labels, strict=True):
         ruler(figure, [entry.value, best], [label, label], color=palette.muted, width=3)
     colours = [palette.optimum if e.feature == chosen else palette.incumbent for e in shown]
+    told = [_words(entry) for entry in shown]
     figure.add_scatter(
         x=[entry.value for entry in shown],
         y=labels,
-        mode="markers+text",
+        mode="markers",
         marker=mark("circle", 15, colours, palette.outline),
-        text=[f" {_words(entry)}  " for entry in shown],
-        textposition=["top right" if low else "middle left" for low in is_low],
-        textfont={"color": palette.text, "size": 13},
         cliponaxis=False,
+        text=told,
         customdata=[[text.plotly(entry.split, 80)] for entry in shown],
         hovertemplate="%{y}: %{text}<br>best split: %{customdata[0]}<extra></extra>",
         showlegend=False,
     )
+    # In a column of their own: beside its dot a number may stand on a line, another or a name.
+    told = ["\N{NO-BREAK SPACE}" * 4 + words for words in told]
+    look = {"textfont": {"color": palette.text, "size": 13}, "textposition": "middle right"}
+    silent(figure, [best] * len(told), labels, mode="text", text=told, cliponaxis=False, **look)
     if shown:
-        figure.update_xaxes(range=[best - (1.1 if any(is_low) else 1.6) * room, best + 0.08 * room])
-    return figure
+        figure.update_xaxes(range=[best - 1.1 * room, best + 0.08 * room])
+    return figure.update_layout(margin_r=115)
 
 
 def curve_figure(
@@ -148,7 +149,7 @@ def curve_figure(
 
     `chosen`, `span`: threshold of the current tree at a place, and how far it may be moved.
     """
-    across = text.plotly(f"threshold of {column} at {place}")
+    across = f"threshold of {text.plotly(column)} at {place}"
     figure = framed(palette, 300, False, across, "best objective")
     for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):
         here = [p for p in points if p.is_exact == is_exact and p.value is not None]

@@ -225,7 +225,10 @@ def test_the_best_threshold_is_one_that_was_searched():
         dict(zip(names, point, strict=True)) for point in ((1, 2, -0.5, True), (2, 3, 0.0, True))
     ]
     assert "Best between 2 and 3." in shown(app.run())
-    app.session_state["points"].append(dict(zip(names, (3, 4, 0.9, False), strict=True)))
+    as_good = [dict(zip(names, (k, k + 1, 0.0, True), strict=True)) for k in (4, 5)]
+    app.session_state["points"] += as_good
+    assert "Best between 2 and 3, or between 4 and 6." in shown(app.run())
+    app.session_state["points"][2:] = [dict(zip(names, (3, 4, 0.9, False), strict=True))]
     assert "Best of those that were searched between 2 and 3." in shown(app.run())
     app.session_state["points"] = app.session_state["points"][2:]
     assert "No threshold was searched to its end." in shown(app.run())

@@ -15,6 +15,7 @@ from octcore.numerics import kernels
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.thresholds import (
     RootValue,
+    curve_figure,
     open_columns,
     open_data,
     open_words,
@@ -59,10 +60,12 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
             assert holds(moment.open[column], threshold)
 
 
-def test_a_number_at_the_left_end_stands_above_its_line_and_not_on_the_names() -> None:
+def test_the_numbers_stand_in_a_column_of_their_own_right_of_all_dots() -> None:
     record = tuple(RootValue(str(v), v, "", 0.95 - v) for v in (0.95, 0.94, 0.93, 0.92))
-    (dots,) = (t for t in root_values_figure(record, LIGHT).data if t.text is not None)
-    assert dots.textposition == ("top right", "top right", "middle left", "middle left")
+    figure = root_values_figure(record, LIGHT)
+    (words,) = (trace for trace in figure.data if trace.mode and "text" in trace.mode)
+    assert (words.textposition, set(words.x)) == ("middle right", {0.95})
+    assert figure.layout.margin.r > 100
 
 
 def test_a_column_is_drawn_from_a_stored_run() -> None:
@@ -99,3 +102,8 @@ def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch)
             assert column.root is None or 0.0 <= column.root <= 1.0
             assert column.words
     assert any(open_columns([moment], run.encoding, train) for moment in told)
+
+
+def test_the_axis_of_a_curve_names_its_whole_column() -> None:
+    axis = curve_figure([], "petal width <cm>", LIGHT).layout.xaxis.title.text
+    assert axis == "threshold of petal width &lt;cm&gt; at the root"

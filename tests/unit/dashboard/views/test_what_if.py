@@ -133,7 +133,7 @@ def test_root_values_are_the_best_over_the_columns(base):
     assert record[0].loss == 0.0
     assert len(record) == 4
     figure = root_values_figure(record, LIGHT, "petal width (cm)")
-    dots = next(t for t in figure.data if t.mode == "markers+text")
+    dots = next(t for t in figure.data if t.marker.size == 15)
     assert list(dots.y)[-1] == "petal width (cm)"
     assert figure.layout.xaxis.title.text.startswith("accuracy less the price of leaves")
     assert "best with this feature at the root" in figure.layout.xaxis.title.text
