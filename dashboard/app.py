@@ -11,7 +11,6 @@ import streamlit as st
 if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
     sys.path.insert(0, folder)  # before a folder "dashboard" of anyone else
 
-st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
 PAGES = {
     "": [
         st.Page("screens/start.py", title="Start", icon=":material/home:", default=True),
@@ -33,10 +32,16 @@ PAGES = {
     "Help": [st.Page("screens/about.py", title="Formulations", icon=":material/menu_book:")],
 }
 page = st.navigation(PAGES, position="top")
+st.set_page_config(f"{page.title} · Optimal trees", page_icon="🌳", layout="wide")
+# The link that was opened: leaving its page while the libraries load would lose it.
+opened = st.session_state.setdefault("opened", st.query_params.to_dict())
 with st.spinner("Loading the libraries"):  # takes seconds when the server is new
     from dashboard.server import jobs
     from dashboard.widgets import data_thread
     from dashboard.widgets.frame import draw_style, join_browser, mark_section
+lost = {name: value for name, value in opened.items() if name not in st.query_params}
+if lost and "state" not in st.session_state:
+    st.query_params.update(lost)
 jobs.warm_up()
 draw_style()
 mark_section(PAGES, page)
