@@ -53,7 +53,7 @@ else:
         ]
         if runs:
             left, right = st.columns([3, 2], vertical_alignment="center")
-            left.subheader("What differs", anchor=False)
+            left.header("What differs", anchor=False)
             with right.container(horizontal=True):
                 beside.file_buttons(views, runs)
             beside.differences([done.run for done in runs], [done.label for done in runs])

@@ -29,7 +29,8 @@ def show(
     options["height"] = height
     if _is_phone():
         # Else a finger on it moves what is drawn, and the page stays where it is.
-        figure = go.Figure(figure).update_layout(dragmode=False)
+        square = {"height": PHONE} if height == "stretch" else {}
+        figure = go.Figure(figure).update_layout(dragmode=False, **square)
     elif on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
     st.plotly_chart(figure, **options)

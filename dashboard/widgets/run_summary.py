@@ -62,7 +62,7 @@ def headline(run_id: str, run: Run) -> None:
     found = known_summary(run_id, run)
     if found is not None:
         answer = text.markdown(answer_words(found), 400)
-        st.markdown("#### " + answer.replace(" %", "\N{NO-BREAK SPACE}%"))
+        st.markdown("## " + answer.replace(" %", "\N{NO-BREAK SPACE}%"))
         st.caption(text.markdown(counts_words(found), 600))
 
 

@@ -75,7 +75,7 @@ def open_page(page: str, **query: str) -> AppTest:
 
 def shown(app: AppTest) -> str:
     """All words on the page."""
-    parts = [*app.markdown, *app.caption, *app.error, *app.warning, *app.info, *app.subheader]
+    parts = [*app.markdown, *app.caption, *app.error, *app.warning, *app.info, *app.header]
     return "\n".join(str(element.value) for element in parts).replace("\\", "")
 
 

@@ -153,7 +153,7 @@ def test_rename_is_kept_in_the_history(server, iris):
     button(app, "Save").click().run()
     assert not app.exception
     assert server.store.info(run_id).name == "<b>best</b> so far"
-    assert any("best" in s.value and "<b>" not in s.value for s in app.subheader)
+    assert any("best" in s.value and "<b>" not in s.value for s in app.header)
 
 
 def test_a_run_that_is_deleted_meanwhile_says_so_when_it_is_renamed(server, iris):

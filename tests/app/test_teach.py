@@ -74,7 +74,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def shown(app: AppTest) -> str:
-    parts = [*app.markdown, *app.caption, *app.info, *app.error, *app.warning, *app.subheader]
+    parts = [*app.markdown, *app.caption, *app.info, *app.error, *app.warning, *app.header]
     return "\n".join(str(element.value) for element in parts)
 
 
@@ -84,6 +84,7 @@ def test_a_link_opens_its_lesson_and_the_address_stays_the_lesson(solver):
     assert lesson.key == "xor"
     assert lesson.recipe["n"] == 40
     assert lesson.depth == 3
+    assert [title.value for title in app.title] == ["Teach"]
     assert {k: v[0] if isinstance(v, list) else v for k, v in app.query_params.items()} == (
         lessons.to_query(lesson)
     )

@@ -211,6 +211,12 @@ def test_a_finger_on_a_chart_moves_the_page_and_on_a_box_folds_nothing(chromium,
     finger("touchEnd")
     watched.settle()
     assert page.locator("g.node").count() == drawn > 1, "a tap on the box folds the tree"
+    page = watched.open("/teach?step=margot")
+    plane = page.locator(".js-plotly-plot").first
+    plane.wait_for()
+    box = plane.bounding_box()
+    assert box is not None
+    assert abs(box["height"] - box["width"]) < 20, "a square, and nothing empty below it"
     watched.assert_clean()
     context.close()
 

@@ -98,7 +98,7 @@ NEIGHBOURS = ("QT-5", "QB-5")
 
 def draw_prices(data: Dataset, column: str) -> None:
     """Draw the form, and the answer as far as it is known."""
-    st.subheader("What do coarser thresholds cost?", anchor=False)
+    st.header("What do coarser thresholds cost?", anchor=False)
     if data.y is None:
         st.info("Say first what is predicted.")
         return

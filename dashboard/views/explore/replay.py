@@ -194,7 +194,7 @@ def inside(run_id: str, run: SolvedRun) -> None:
     """Draw what a search knew on its way, as far as it kept that."""
     has_moments = thresholds.has_moments(run)
     if has_moments:
-        st.subheader("What was still open", anchor=False)
+        st.header("What was still open", anchor=False)
         st.fragment(thresholds.draw_moments)(run_id, run)
     if replay.cut_counts(run.trace):
         train = run.train
@@ -202,7 +202,7 @@ def inside(run_id: str, run: SolvedRun) -> None:
         pictures = cached.once_per_run(
             run_id, "cuts", lambda: replay.cut_pictures(run.trace, run.encoding, X, train.classes)
         )
-        st.subheader("The cuts", anchor=False)
+        st.header("The cuts", anchor=False)
         st.fragment(_cuts)(run_id, run, pictures)
     elif not has_moments:
         st.caption(

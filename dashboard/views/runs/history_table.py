@@ -104,7 +104,7 @@ def draw_actions(selected: Sequence[JobView]) -> None:
     if len(selected) == 1:
         _one(selected[0])
     else:
-        st.subheader(f"{len(selected)} runs selected", anchor=False)
+        st.header(f"{len(selected)} runs selected", anchor=False)
         left, middle, _ = st.columns([2, 2, 3])
         comparable = [entry for entry in selected if entry.is_final]
         if inputs.wide_button(
@@ -122,7 +122,7 @@ def draw_actions(selected: Sequence[JobView]) -> None:
 
 
 def _one(entry: JobView) -> None:
-    st.subheader(text.markdown(name_of(entry), 90), anchor=False)
+    st.header(text.markdown(name_of(entry), 90), anchor=False)
     view = None if not entry.is_final else jobs.view(entry.id)
     run = None if view is None else view.run
     st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.submitted)} UTC")

@@ -94,7 +94,7 @@ def _live(run_id: str) -> None:
 
 def _running(view: JobView) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
-    left.subheader(text.markdown(view.title, 90), anchor=False)
+    left.header(text.markdown(view.title, 90), anchor=False)
     with right:
         live.stop(view, words="Ends the solve and keeps the best tree so far.", width="stretch")
     limit, doing = Asked.of(view.settings).time_limit, view.doing

@@ -63,6 +63,7 @@ def keep(lesson: Lesson) -> Lesson:
 
 def draw(lesson: Lesson) -> tuple[Lesson, DeltaGenerator | None]:
     """Draw set, formulations, presentation; returns the lesson as chosen, and where to `share`."""
+    st.container(key="unseen").title("Teach", anchor=False)  # for those who hear the page
     if is_presenting():
         st.html(FOLDER / "present.css")
         return lesson, None

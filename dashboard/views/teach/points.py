@@ -47,7 +47,7 @@ def draw(lesson: Lesson) -> None:
         part = lessons.part_of(lesson)
         if part is not None and lesson_bar.is_presenting():
             st.caption(f"Lesson {part + 1} of {len(lessons.course())}")
-            st.subheader(lessons.course()[part].question, anchor=False)
+            st.header(lessons.course()[part].question, anchor=False)
         place = st.container()  # of the button, above the sliders: a projector shows it at once
         if not lesson_bar.is_presenting():
             lesson = _settings(lesson)

@@ -45,7 +45,7 @@ def guess(lesson: Lesson) -> None:
         data = guess_data(*lessons.lesson_points(lesson), cuts, session.palette(), serial)
         show_guess(data, key, keep)
     with right:
-        st.subheader("Where would you cut?", anchor=False)
+        st.header("Where would you cut?", anchor=False)
         st.markdown(
             "Drag the lines. Each part takes the class that most of its points have; the others "
             "are errors."
@@ -125,7 +125,7 @@ def _counted(lesson: Lesson, data: Dataset, errors: int, job: JobView) -> None:
 
 
 def _count_words(record: Alternatives, errors: int, price: float) -> None:
-    st.subheader("How many good trees are there?", anchor=False)
+    st.header("How many good trees are there?", anchor=False)
     counted = f"{price:g} error{'s' * (f'{price:g}' != '1')}"
     st.markdown(
         f"**{text.count(record.count, 'tree')}** of the same depth "
@@ -192,7 +192,7 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
     n, price = data.n_samples, float(lesson.settings["leaf_penalty"]) * data.n_samples
     left, right = st.columns([6, 5], gap="large")
     with right:
-        st.subheader("Why is no tree better?", anchor=False)
+        st.header("Why is no tree better?", anchor=False)
         at = 1
         if cuts:
             at = st.slider(

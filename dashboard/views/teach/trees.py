@@ -85,7 +85,7 @@ def _one(lesson: Lesson, key: str) -> None:
     words = get_formulation(key).info.teaching_text
     left, right = st.columns([6, 7] if lesson_bar.is_presenting() else 2, gap="medium")
     with right:
-        st.subheader(text.markdown(words.name), anchor=False)
+        st.header(text.markdown(words.name), anchor=False)
         shown = view.solved if view.is_final else None
         if shown is not None:
             _numbers(lesson_numbers(shown))
@@ -103,7 +103,7 @@ def _one(lesson: Lesson, key: str) -> None:
         if shown is not None:
             _band_words(shown)
     if shown is not None and thresholds.has_moments(shown):
-        st.subheader("Which thresholds were still open", anchor=False)
+        st.header("Which thresholds were still open", anchor=False)
         thresholds.draw_moments(view.id, shown)
 
 
@@ -123,7 +123,7 @@ def _all(lesson: Lesson) -> None:
             if view is None:
                 continue
             with place:
-                st.subheader(text.markdown(names[key]), anchor=False)
+                st.header(text.markdown(names[key]), anchor=False)
                 _picture(lesson, key, view, lesson_bar.SMALL_PLANE)
                 if view.is_final and view.solved is not None:
                     _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))

@@ -252,7 +252,7 @@ def _live(tuning: str) -> None:
 
 def _head(standing: Standing) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
-    left.subheader(text.markdown(standing.job.title, 90), anchor=False)
+    left.header(text.markdown(standing.job.title, 90), anchor=False)
     job = standing.job
     if job.is_final:
         protocol = get_protocol(standing.result.protocol).title

@@ -93,7 +93,7 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
 
 
 def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
-    st.subheader("Conditions", anchor=False)
+    st.header("Conditions", anchor=False)
     asked = _conditions(run_id, run, data, _known_values(run_id, run))
     able = what_if.able_for(run, what_if.together(run, asked))
     if not asked:
@@ -135,7 +135,7 @@ def _values(run_id: str, run: SolvedRun) -> None:
     if reference is None:
         st.rerun()
     values = _known_values(run_id, run)
-    st.subheader("Value of every root feature", anchor=False)
+    st.header("Value of every root feature", anchor=False)
     if get_formulation(run.formulation).info.split_kind != "univariate":
         st.caption("Your tree cuts by sums of columns. These are the values of trees that test one "
                    "column per split.")  # fmt: skip
@@ -236,7 +236,7 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     price = price_data(before, after, what_if.same_objective(before, after))
     assert price is not None
     words = text.markdown(price_words(price, change_words(asked)), 500)
-    st.markdown(f"### {words}")
+    st.markdown(f"## {words}")
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
     words = "Search the tree without the condition again"
     if what == "base" and not before.is_proven and live.again(what, run_id, label=words):
