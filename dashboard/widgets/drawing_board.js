@@ -1,5 +1,6 @@
 // A board for points of a few classes. Coordinates are thousandths; y grows upwards.
-const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, REST_MS = 60, EDGE = 20;
+const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, REST_MS = 60, LONG_MS = 500, EDGE = 20;
+const PASTS = {}; // what can be undone, by the origin of the points: other steps unmount the board
 const clamp = (value, grid) => Math.min(grid, Math.max(0, Math.round(value)));
 
 function place(svg, event, grid) {
@@ -53,6 +54,7 @@ function draw(root, data, state) {
   drawPoints(svg, data, state);
   const [cx, cy] = [state.cursor[0], data.grid - state.cursor[1]];
   el("path", { class: "keyboard", d: `M${cx - 26},${cy}h52M${cx},${cy - 26}v52`, stroke: data.ink.accent, "stroke-width": 4, fill: "none" }, svg);
+  root.querySelector("[data-act=undo]").disabled = !state.past.length;
   for (const button of root.querySelectorAll(".classes button")) button.setAttribute("aria-checked", Number(button.dataset.class) === state.brush);
 }
 
@@ -109,8 +111,7 @@ function wireMouse(svg, data, state, act, redraw, report) {
     state.cursor = [x, y];
     if (!group) return act.add(x, y);
     act.remember();
-    state.held = Number(group.dataset.index);
-    state.moved = false;
+    Object.assign(state, { held: Number(group.dataset.index), moved: false, since: e.timeStamp });
     redraw();
   };
   svg.onpointermove = (e) => {
@@ -118,15 +119,18 @@ function wireMouse(svg, data, state, act, redraw, report) {
     state.moved = true;
     act.move(state.held, ...place(svg, e, data.grid));
   };
-  svg.onpointerup = svg.onpointercancel = () => {
+  svg.onpointerup = svg.onpointercancel = (e) => {
     if (state.held < 0 || state.carrying) return;
+    const index = state.held;
     act.drop();
-    redraw();
     if (!state.moved) state.past.pop();
+    if (!state.moved && e.pointerType === "touch" && e.timeStamp - state.since > LONG_MS) return act.remove(index);
+    redraw();
     report();
   };
   svg.oncontextmenu = (e) => {
     e.preventDefault();
+    if (e.pointerType === "touch") return; // a finger that rests removes when it is lifted
     const [x, y] = place(svg, e, data.grid);
     act.remove(nearest(state.points, x, y, NEAR));
   };
@@ -270,7 +274,7 @@ export default function (component) {
   const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, answered: 0, untold: false };
   const state = (root.octBoard = root.octBoard || fresh);
   hear(state, data);
-  if (state.origin !== data.origin) Object.assign(state, { points: data.points, past: [], held: -1, carrying: false, untold: false, origin: data.origin, serial: data.serial });
+  if (state.origin !== data.origin) Object.assign(state, { points: data.points, past: (PASTS[data.origin] ||= []), held: -1, carrying: false, untold: false, origin: data.origin, serial: data.serial });
   else if (data.serial >= state.serial && state.held < 0 && !state.untold) state.points = data.points;
   const redraw = () => draw(root, data, state);
   // One change at a time: the next would interrupt the answer to this one, and would come with the

@@ -20,9 +20,9 @@ HTML = """
     nearest point up and puts it down, Delete removes it, 1 and 2 choose the class."></svg>
   <div class="hint guess">Drag a line; a click turns it. Keyboard: 1 to 3 choose a line, arrow keys
   move it, Enter turns it.</div>
-  <div class="hint drawing">Click adds a point, dragging moves it, a right click removes it.
-  Keyboard: arrow keys, Enter adds, Space picks up and puts down, Delete removes, 1 and 2 choose
-  the class.</div>
+  <div class="hint drawing">Click adds a point, dragging moves it, a right click or a long touch
+  removes it. Keyboard: arrow keys, Enter adds, Space picks up and puts down, Delete removes, 1 and
+  2 choose the class.</div>
   <div class="live" aria-live="polite"></div>
 </div>
 """

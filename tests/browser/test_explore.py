@@ -211,6 +211,16 @@ def test_a_finger_on_a_chart_moves_the_page_and_on_a_box_folds_nothing(chromium,
     finger("touchEnd")
     watched.settle()
     assert page.locator("g.node").count() == drawn > 1, "a tap on the box folds the tree"
+    page = watched.open("/teach?set=drawn&points=500-500-0_800-800-1")
+    point = page.locator(".octboard g.point").first
+    point.scroll_into_view_if_needed()
+    watched.settle()
+    box = point.bounding_box()
+    assert box is not None
+    finger("touchStart", (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
+    page.wait_for_timeout(800)
+    finger("touchEnd")
+    page.wait_for_url(re.compile("points=800-800-1(&|$)"))
     page = watched.open("/teach?step=margot")
     plane = page.locator(".js-plotly-plot").first
     plane.wait_for()

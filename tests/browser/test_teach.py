@@ -64,6 +64,14 @@ def test_draw_move_remove_and_grow(visit):
     assert button.bounding_box()["y"] < 720 / 2, "a projector does not show what to do next"
     button.click()
     page.get_by_text("100.0 %").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    page.get_by_role("radio", name="The points").click()  # whose board is another one now
+    undo = page.get_by_role("button", name="Undo")
+    for left in (3, 4, 3, 2, 1, 0):  # not moved, not removed, and not added
+        undo.click()
+        watched.settle()
+        assert count(page) == left
+    assert undo.is_disabled()
     watched.assert_clean()
 
 
