@@ -61,7 +61,7 @@ def finish(
     tree, objective = _last_tree(program, events, None if is_chosen else problem.X)
     outcome = _described(program, outcome, tree)
     searched = finite(events[-1].bound) if events else None
-    bound = _snapped(program, _limited(program, searched, objective), objective)
+    bound = _snapped(program, limited(program, searched, objective), objective)
     if bound != _snapped(program, searched, objective):
         outcome = replace(outcome, claims=(*outcome.claims, REACHED))
     status = _status(outcome, tree)
@@ -143,7 +143,7 @@ def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome
     )
 
 
-def _limited(program: Program, bound: float | None, objective: float | None) -> float | None:
+def limited(program: Program, bound: float | None, objective: float | None) -> float | None:
     """No bound is looser than what the number of leaves allows."""
     if objective is None or program.reach is None or program.method == "heuristic":
         return bound  # a heuristic claims none

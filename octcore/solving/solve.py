@@ -31,7 +31,7 @@ from octcore.errors import CancelledError
 from octcore.formulations.base import get_formulation
 from octcore.numerics import kernels
 from octcore.program import ENGINES, Capability, Program
-from octcore.solving.finish import finish, named
+from octcore.solving.finish import REACHED, finish, limited, named
 from octcore.solving.prepare import Prepared, prepare, with_engine
 from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, check_settings
@@ -216,6 +216,10 @@ def _solve_prepared(
         outcome.seconds.setdefault("solve", clock.elapsed - start)
         outcome.seconds["compile_kernels"] = clock.preparing
     outcome = _closed(outcome, recorder, settings.gap > program.tolerance)
+    known = recorder.best_bound  # what the run ends with, its trace ends with as well
+    if (bound := limited(program, known, recorder.objective)) != known:
+        recorder.bound(bound)
+        outcome = replace(outcome, claims=(*outcome.claims, REACHED))
     recorder.finished(outcome.stop_reason.value)
     run = finish(prepared, tuple(events), outcome, clock.elapsed, program)
     return _verified(run, emit, cancel) if verify else run

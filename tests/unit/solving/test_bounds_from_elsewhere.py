@@ -64,6 +64,15 @@ def test_a_run_that_ended_early_is_bounded_by_classes_and_leaves():
     assert greedy.bound is None
 
 
+def test_the_trace_ends_with_the_bound_of_its_run():
+    settings = {"depth": 2, "encoding": "QT-5", "params": {"leaf_penalty": 0.01}}
+    run = solve(MANY, "flow-oct", **settings, time_limit=0.01)
+    assert run.status == "feasible"
+    assert run.bound == pytest.approx(0.2 - 0.04)
+    assert run.trace.events[-1].bound == run.bound
+    assert run.certificate.statements.count(REACHED) == 1
+
+
 def unproven() -> Any:
     events = (Event(0.1, "incumbent", 0.04, 0.99, "start", tree=Tree({}, {1: 0}, 1, 20)),)
     settings = {"formulation": "threshold-search", "depth": 2}
