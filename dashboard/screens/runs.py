@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import history, jobs
 from dashboard.views.runs import history_table
+from dashboard.widgets import live
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 from octcore.errors import OctError
@@ -37,4 +38,6 @@ else:
             f"compare them, any number to delete them. Shown below: {which}."
         )
     history_table.draw_actions(selected)
+going_on = [entry.id for entry in entries if not entry.is_final]
+live.until(lambda: live.all_final(map(jobs.view, going_on)), lambda: None)  # then they have ended
 history_table.storage_line(supervisor)
