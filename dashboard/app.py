@@ -39,9 +39,8 @@ with st.spinner("Loading the libraries"):  # takes seconds when the server is ne
     from dashboard.server import jobs
     from dashboard.widgets import data_thread
     from dashboard.widgets.frame import draw_style, join_browser, mark_section
-lost = {name: value for name, value in opened.items() if name not in st.query_params}
-if lost and "state" not in st.session_state:
-    st.query_params.update(lost)
+if "state" not in st.session_state and opened.keys() - st.query_params.keys():
+    st.query_params.update(opened | st.query_params.to_dict())
 jobs.warm_up()
 draw_style()
 mark_section(PAGES, page)

@@ -77,9 +77,7 @@ ENGINES = {
         "branch_and_cut.search", "BranchAndCutEngine", frozenset({Capability.SEPARATION})
     ),
     "outer-approximation": EngineEntry(
-        "outer_approximation",
-        "OuterApproximationEngine",
-        frozenset({Capability.CONVEX_QUADRATIC}),
+        "outer_approximation", "OuterApproximationEngine", frozenset({Capability.CONVEX_QUADRATIC})
     ),
     "highs": EngineEntry("monolithic", "HighsEngine", _LINEAR),
     "scip": EngineEntry("pyomo_solver", "ScipEngine", _QUADRATIC),

@@ -220,7 +220,6 @@ def _remarks(names: Sequence[str], line: int) -> Iterator[Finding]:
 
 
 _CONFUSABLE = str.maketrans(
-    "аеорсухіјѕԁһАВЕКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧοι",
-    "aeopcyxijsdhABEKMHOPCTXABEZHIKMNOPTYXoi",
+    "аеорсухіјѕԁһАВЕКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧοι", "aeopcyxijsdhABEKMHOPCTXABEZHIKMNOPTYXoi"
 )
 """Letters that look like Latin ones, and those."""

@@ -5,7 +5,7 @@ Tables, canvas grids and SVG text nodes take plain text; Markdown and plotly do 
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from octcore.data.findings import count as count
@@ -90,6 +90,10 @@ def value(given: object) -> str:
     """Write the value of a setting."""
     if isinstance(given, bool):
         return "on" if given else "off"
+    if isinstance(given, Mapping):
+        given = [f"{name}: {value(one)}" for name, one in given.items()]
+    if isinstance(given, (list, tuple)):
+        return ", ".join(map(value, given))
     return f"{given:g}" if isinstance(given, float) else str(given)
 
 

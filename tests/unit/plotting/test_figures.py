@@ -257,6 +257,8 @@ def test_plotly_text_is_escaped_and_cut():
 def test_numbers_are_short():
     assert text.number(None) == "–"
     assert text.number(0.123456) == "0.1235"
+    assert text.value(["petal width (cm)", 2.0]) == "petal width (cm), 2"
+    assert text.value({"setosa": 0.5, "other": True}) == "setosa: 0.5, other: on"
     assert text.percent(0.945) == "94.5 %"
     assert [text.percent(v, 0) for v in (0, 0.004, 0.5, 0.9996, 1)] == [
         "0 %",
