@@ -29,7 +29,7 @@ def show(
     options["height"] = height
     if _is_phone():
         # Else a finger on it moves what is drawn, and the page stays where it is.
-        square = {"height": PHONE} if height == "stretch" else {}
+        square: dict[str, Any] = {"height": PHONE} if height == "stretch" else {}
         figure = go.Figure(figure).update_layout(dragmode=False, **square)
     elif on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
