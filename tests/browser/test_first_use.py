@@ -14,7 +14,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 def test_two_clicks_from_opening_to_a_proven_tree(visit):
     watched = visit()
     page = watched.open("/")
-    page.get_by_role("button", name="See a proven tree").click()
+    watched.settle()
+    outline, focused = "e => getComputedStyle(e).outline", page.locator("button:focus")
+    while not focused.count():  # the first section of the menu
+        page.keyboard.press("Tab")
+    assert "solid 2px" in focused.evaluate(outline)
+    start = page.get_by_role("button", name="See a proven tree")
+    while not start.evaluate("e => e === document.activeElement"):
+        page.keyboard.press("Tab")
+    assert start.evaluate(outline).startswith("rgb(27, 35, 48) solid 2px")
+    start.click()
     page.get_by_text("What now?").wait_for(timeout=SOLVE_MILLISECONDS)
     watched.settle()
     answer = page.get_by_role("heading", name=re.compile("^A tree with . questions? .* new rows"))
