@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Number
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Any, ClassVar, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from octcore.errors import SettingsError
@@ -321,6 +321,7 @@ KINDS = {
     "Dataset": "a Dataset, as octcore.read_csv makes it",
     "Mapping": "a mapping, such as a dict",
     "Callable": "a function",
+    "Iterable": "a list",
     "str": "a text",
     "NoneType": "None",
 }
@@ -331,13 +332,18 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 def at_the_door(call: Called) -> Called:
     """Refuse arguments of another type than a function is annotated with, in a sentence.
 
-    Numbers may be texts, which their declarations read.
+    Numbers and switches may be texts that say them.
     """
-    signature, hints = inspect.signature(call), functools.cache(lambda: get_type_hints(call))
+    signature = inspect.signature(call)
+    said = {n: p.annotation for n, p in signature.parameters.items() if p.annotation is not p.empty}
+    of_arguments = SimpleNamespace(__annotations__=said)  # what is returned may be no module's yet
+    names_here = getattr(call, "__globals__", None)
+    hints = functools.cache(lambda: get_type_hints(of_arguments, names_here))
 
     @functools.wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
+        given = signature.bind(*args, **kwargs)
+        for name, value in given.arguments.items():
             asked = hints().get(name, Any)
             kinds = get_args(asked) if get_origin(asked) in (Union, UnionType) else (asked,)
             if not any(_fits(kind, value) for kind in kinds):
@@ -345,18 +351,33 @@ def at_the_door(call: Called) -> Called:
                 words = " or ".join(KINDS.get(name, name) for name in names)
                 message = f"{name} must be {words}, but {type(value).__name__} came."
                 raise SettingsError("WRONG_TYPE", message, name)
-        return call(*args, **kwargs)
+            if value is not None and {bool, int, float} & {*kinds} and str not in kinds:
+                given.arguments[name] = _read(name, kinds, value)
+        return call(*given.args, **given.kwargs)
 
     return cast(Called, checked)
 
 
 def _fits(kind: Any, value: object) -> bool:
     outer = get_origin(kind) or kind
-    if not isinstance(outer, type) or outer.__module__ == "typing" or outer.__module__ == "numpy":
+    if not isinstance(outer, type) or outer.__module__.startswith(("typing", "numpy")):
         return True  # the call itself says what it takes of files and arrays
     if outer in (bool, int, float):
         return isinstance(value, (str, Number)) or getattr(value, "shape", None) == ()
     return isinstance(value, outer)
+
+
+def _read(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
+    """A switch or a number that came as such or as a text; its declaration knows its range."""
+    if bool in kinds:
+        return Flag(name).check(value)
+    number, is_whole = _as_float(value), float not in kinds
+    if isinstance(value, int):
+        return value
+    if number is None or math.isnan(number) or (is_whole and not number.is_integer()):
+        words = f"{name} must be a {'whole ' * is_whole}number, but {value!r} was given."
+        raise SettingsError("NOT_A_NUMBER", words, name)
+    return int(number) if is_whole else number
 
 
 def check_all(

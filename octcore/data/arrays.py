@@ -7,6 +7,7 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -239,6 +240,27 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     return frame.assign(**made) if made else frame
 
 
+def as_frame(X: Any) -> Any:
+    """Return a pandas frame of any table that narwhals knows; everything else as it is."""
+    table: Any = X if isinstance(X, pd.DataFrame) else nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        raise DataError("LAZY_TABLE", "A lazy table holds no rows yet; collect it first.")
+    if not isinstance(table, nw.DataFrame):
+        return X
+    return pd.DataFrame({name: _column(table[name]) for name in table.columns})
+
+
+def _column(values: nw.Series[Any]) -> Any:
+    if isinstance(values.dtype, nw.Enum):  # its categories have an order
+        return pd.Categorical(values.to_list(), values.dtype.categories, ordered=True)
+    if isinstance(values.dtype, nw.Categorical):
+        is_arrow = values.implementation.is_pyarrow()  # the one where they may have an order
+        return values.to_native().to_pandas() if is_arrow else pd.Categorical(values.to_list())
+    if values.dtype.is_numeric() or values.dtype.is_temporal():
+        return values.to_numpy()
+    return pd.Series(values.to_list(), dtype=object)
+
+
 def prepare_rows(
     frame: pd.DataFrame,
     columns: Sequence[Column],
@@ -250,7 +272,10 @@ def prepare_rows(
     `missing_marks` are the texts that stand for a missing value in files.
     `needed`: columns that are looked at, all by default; the others are made up.
     """
-    needed = columns if needed is None else needed
+    needed, frame = columns if needed is None else needed, as_frame(frame)
+    if not isinstance(frame, pd.DataFrame):
+        message = f"Rows must come as a table with named columns, not as {type(frame).__name__}."
+        raise DataError("NOT_A_TABLE", message)
     frame = as_meant(frame, needed)
     names = [str(name) for name in frame.columns]
     prepared: dict[str, Any] = {c.name: c.levels[0] if c.levels else 0.0 for c in columns}

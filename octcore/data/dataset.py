@@ -15,6 +15,7 @@ from octcore.data.columns import KINDS, Column, Label, Source
 from octcore.data.findings import Finding, count, listing
 from octcore.data.text import affirmed, unknown_column
 from octcore.errors import DataError, SettingsError
+from octcore.parameters import at_the_door
 
 COLUMNS_SHOWN = 30  # columns that the table of a notebook lists
 
@@ -169,6 +170,7 @@ class Dataset:
         return prepare_rows(frame, self.columns)
 
     @classmethod
+    @at_the_door
     def from_arrays(
         cls,
         X: npt.ArrayLike | pd.DataFrame,

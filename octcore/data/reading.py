@@ -146,11 +146,11 @@ def table_in_use(
     def found(name: str) -> str:
         return find_column(name, table.names)
 
-    gaps = {name: (v,) if isinstance(v, str) else tuple(v) for name, v in (na_values or {}).items()}
+    marks = {n: v if isinstance(v, Iterable) else [v] for n, v in (na_values or {}).items()}
     dates = {found(name) for name, kind in (kinds or {}).items() if kind == DATE}
     return prepare_table(
         table,
-        {found(name): texts for name, texts in gaps.items()},
+        {found(n): [v] if isinstance(v, str) else [*map(str, v)] for n, v in marks.items()},
         [found(name) for name in merge],
         dates.difference(drop),
     )

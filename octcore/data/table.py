@@ -120,7 +120,8 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
     try:
         text, encoding = decode(data, findings)
         text, delimiter, skipped = take_separator_line(text)
-        delimiter = delimiter or sniff_delimiter(text, max(0, (wanted.header or 1) - 1 - skipped))
+        header = min(wanted.header or 1, len(text))
+        delimiter = delimiter or sniff_delimiter(text, max(0, header - 1 - skipped))
         check_width(text, delimiter)
         with _no_cycle_search():
             rows, lines = _parse_rows(text, delimiter, skipped, findings)

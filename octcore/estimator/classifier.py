@@ -19,7 +19,7 @@ from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from octcore.data.arrays import prepare_rows, refuse_missing_labels, refuse_rounded_table
+from octcore.data.arrays import as_frame, prepare_rows, refuse_missing_labels, refuse_rounded_table
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import ASK, COSTS, REFER, task_of
 from octcore.encoding.base import Encoding
@@ -27,10 +27,11 @@ from octcore.engines.trace import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
 from octcore.estimator import tables
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.parameters import at_the_door
 from octcore.program import Program, Sense
 from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
-from octcore.solving.settings import DEPTH
+from octcore.solving.settings import DEPTH, SEED
 from octcore.solving.solve import solve
 from octcore.store.models import leaf_shares
 from octcore.tree.metrics import feature_usage
@@ -236,7 +237,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         info = get_formulation(self._formulation_key()).info
         tables.check_missing(self.missing)
         require_depth(self.max_depth)
-        X, y = self._checked(tables.as_frame(X), y)
+        X, y = self._checked(as_frame(X), y)
         require_two_classes(info, len(self.classes_))
         data, weights = self._weighted_rows(info, X, y, sample_weight)
         run = self._solve(info, data, weights)
@@ -295,7 +296,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
             self.classes_ = np.unique(y)
         except TypeError as error:
-            message = "Labels of several types have no order; make all of them text or all numbers."
+            kinds = " and ".join(sorted({type(label).__name__ for label in np.ravel(y).tolist()}))
+            message = f"The labels are {kinds}; make all of them text or all numbers."
             raise DataError("MIXED_LABELS", message) from error
         return X, y
 
@@ -332,7 +334,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
                 "An earlier version of octcore stored this estimator, without what reading rows "
                 "now needs; fit it again.",
             )
-        X = tables.as_frame(X)
+        X = as_frame(X)
         if isinstance(X, pd.DataFrame) and not tables.all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = X
@@ -530,7 +532,7 @@ def seed_of(random_state: Any) -> Any:
     """Seed that a random state of scikit-learn stands for."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    return 0 if random_state is None else random_state
+    return replace(SEED, name="random_state").check(0 if random_state is None else random_state)
 
 
 def raw_numbers(frame: pd.DataFrame) -> np.ndarray:
@@ -630,15 +632,15 @@ def joined(given: Mapping[str, Any] | None, where: str, **others: Any) -> Mappin
     return {**(given or {}), **said} if said else given
 
 
+@at_the_door
 def ways_of(
-    asked: Mapping[str, int] | Sequence[int] | None, names: Sequence[str]
+    monotonic_cst: Mapping[str, int] | Sequence[int] | None, names: Sequence[str]
 ) -> dict[str, str] | None:
     """Directions of columns, in the words of the constraint ``monotone``.
 
     Raises `SettingsError` for another number of columns, or a way that is none of -1, 0 and 1.
     """
-    if asked is None:
-        return None
+    asked = {} if monotonic_cst is None else monotonic_cst
     if not isinstance(asked, Mapping):
         if len(asked) != len(names):
             message = f"monotonic_cst has {len(asked)} entries for {len(names)} columns."

@@ -7,38 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from octcore.data.arrays import as_numbers
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.text import free_name
-from octcore.errors import DataError, SettingsError
+from octcore.errors import SettingsError
 
 REFUSE, BRANCH = "refuse", "branch"
 """What a missing value may be: refused, or told apart by a branch of its own."""
-
-
-def as_frame(X: Any) -> Any:
-    """Return a pandas frame of any table that narwhals knows; everything else as it is."""
-    table: Any = nw.from_native(X, pass_through=True)
-    if isinstance(table, nw.LazyFrame):
-        raise DataError("LAZY_TABLE", "A lazy table holds no rows yet; collect it first.")
-    if isinstance(X, pd.DataFrame) or not isinstance(table, nw.DataFrame):
-        return X
-    return pd.DataFrame({name: _column(table[name]) for name in table.columns})
-
-
-def _column(values: nw.Series[Any]) -> Any:
-    if isinstance(values.dtype, nw.Enum):  # its categories have an order
-        return pd.Categorical(values.to_list(), values.dtype.categories, ordered=True)
-    if isinstance(values.dtype, nw.Categorical):
-        is_arrow = values.implementation.is_pyarrow()  # the one where they may have an order
-        return values.to_native().to_pandas() if is_arrow else pd.Categorical(values.to_list())
-    if values.dtype.is_numeric() or values.dtype.is_temporal():
-        return values.to_numpy()
-    return pd.Series(values.to_list(), dtype=object)
 
 
 def as_labels(y: Any) -> Any:

@@ -116,6 +116,8 @@ def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Itera
     `SettingsError` if there is no such backend, or its library or cluster is missing; `EngineError`
     if a process was ended from outside, on a cluster the work of one call again and again.
     """
+    if n_jobs == 0:
+        raise SettingsError("BAD_OPTION", "n_jobs must be 1 or more, or -1.", "n_jobs")
     if is_here(n_jobs, backend):
         yield from (work(*given, **named) for work, given, named in calls)
         return

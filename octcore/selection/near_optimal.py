@@ -1,7 +1,7 @@
 """All trees that are nearly as good as the optimum: counted exactly, listed, drawn, narrowed."""
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +22,14 @@ from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
+from octcore.parameters import (
+    FloatRange,
+    IntRange,
+    at_the_door,
+    check_all,
+    fraction_in_words,
+    unknown_name,
+)
 from octcore.search.near_optimal.counting import TreeGraph
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.shapes import Group, Shape, Shapes
@@ -236,19 +243,21 @@ class NearOptimalTrees:
             found.setdefault(names[kept], []).append(f"not {names[j]}" if turned else names[j])
         return {kept: tuple(others) for kept, others in found.items()}
 
+    @at_the_door
     def trees(self, k: int) -> tuple[Tree, ...]:
         """Return the best `k` trees, or all if there are fewer.
 
         Trees are ordered by objective; of equal ones the tree with fewer leaves comes first, then
         the first in the order "leaf, column, left subtree, right subtree".
         """
-        return tuple(islice(self.walk(), k))
+        return tuple(islice(self.walk(), IntRange("k").check(k)))
 
     def walk(self) -> Iterator[Tree]:
         """All trees, in the order of `trees`."""
         for tree in self._query.in_order():
             yield self._tree(tree)
 
+    @at_the_door
     def first(self, test: Callable[[Tree], bool], most: int = 100_000) -> First:
         """Find the first tree in order of cost that passes a test: exact for any test.
 
@@ -312,10 +321,11 @@ class NearOptimalTrees:
     def _shapes(self) -> Shapes:
         return Shapes(self.graph, self._asked.gain)
 
+    @at_the_door
     def sample(self, k: int, seed: int = 0) -> tuple[Tree, ...]:
         """Draw `k` trees with replacement, every tree equally likely."""
-        source = Random(seed)
-        return tuple(self._tree(self._query.draw(source)) for _ in range(k if self.count else 0))
+        source, drawn = Random(seed), IntRange("k").check(k) if self.count else 0
+        return tuple(self._tree(self._query.draw(source)) for _ in range(drawn))
 
     def smallest(self) -> Tree | None:
         """Return the best of the trees with fewest leaves; None if the set is empty."""
@@ -329,10 +339,11 @@ class NearOptimalTrees:
         right = float(problem.weights[hit].sum()) + problem.offset
         return right / problem.total_weight - self.leaf_penalty * tree.n_leaves
 
+    @at_the_door
     def restrict(
         self,
-        with_features: Sequence[str] = (),
-        without_features: Sequence[str] = (),
+        with_features: Iterable[str] = (),
+        without_features: Iterable[str] = (),
         max_leaves: int | None = None,
         tolerance: float | None = None,
         gain: bool = False,

@@ -15,6 +15,7 @@ from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.parameters import FloatRange
 from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.settings import check_settings, class_weights
@@ -96,7 +97,8 @@ class PenaltyPath(Record):
     def at(self, leaf_penalty: float) -> PathStep:
         """Return the step that is optimal for a penalty; of two, the one with fewer leaves."""
         on_path = [step for step in self.steps if step.low is not None]
-        return next(step for step in on_path if leaf_penalty >= (step.low or 0.0) - TIE)
+        price = FloatRange("leaf_penalty", 0.0, low=0.0).check(leaf_penalty)
+        return next(step for step in on_path if price >= (step.low or 0.0) - TIE)
 
     def table(self) -> pd.DataFrame:
         """One line per number of leaves."""

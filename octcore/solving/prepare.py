@@ -17,6 +17,7 @@ from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem, Program, engines_for
 from octcore.solving.settings import (
     AUTO,
+    TEST_SIZE,
     Settings,
     check_against_data,
     check_settings,
@@ -213,7 +214,7 @@ def split_rows(
     Classes of one row stay in the training part.  When the test part is smaller than the number
     of classes it is drawn without stratification, and a finding says so.
     """
-    if test_size == 0.0:
+    if (test_size := TEST_SIZE.check(test_size)) == 0.0:
         return data, None, ()
     movable, n_test = rows_to_hold_out(data, test_size)
     n_classes = len(np.unique(data.codes[movable]))

@@ -19,6 +19,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError, read_in_words
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.numerics import kernels
+from octcore.parameters import at_the_door
 from octcore.program import Sense
 from octcore.solving import report
 from octcore.solving.prepare import problem_of
@@ -373,10 +374,12 @@ float or None
         """Every leaf as an IF-THEN rule with its training rows, from left to right."""
         return report.run_rules(self)
 
+    @at_the_door
     def explain(self, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
         """Return the rule of the leaf at which one raw row arrives; see `Rule.text`."""
         return report.explain_row(self, row)
 
+    @at_the_door
     def values(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None, node: int = 1
     ) -> "tuple[ColumnValue, ...]":
@@ -389,6 +392,7 @@ float or None
 
         return column_values(self, time_limit, cancel, node)
 
+    @at_the_door
     def curve(
         self,
         column: str,
@@ -404,6 +408,7 @@ float or None
 
         return threshold_values(self, column, time_limit, cancel, node)
 
+    @at_the_door
     def verify(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
     ) -> Verification:
@@ -413,6 +418,7 @@ float or None
         """
         return verify(self, time_limit, cancel)
 
+    @at_the_door
     def prove(
         self,
         folder: str | Path,
@@ -429,6 +435,7 @@ float or None
 
         return prove(self, folder, size_limit, check, cancel, time_limit)
 
+    @at_the_door
     def export(self, kind: str) -> str | bytes:
         """Write the tree for elsewhere.
 
@@ -451,6 +458,7 @@ float or None
         """
         return report.export_file(self, kind)
 
+    @at_the_door
     def write_model(self, path: str | Path) -> tuple[Path, ...]:
         """Write the mixed-integer model as LP or MPS, and the tree as its start.
 

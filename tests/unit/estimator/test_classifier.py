@@ -250,8 +250,9 @@ def test_a_row_without_label_is_named(labels: list[Any]) -> None:
     for X in (numbers, pd.DataFrame({"number": numbers[:, 0], "text": list("abab")})):
         with pytest.raises(DataError, match=f"Row {row} has no label"):
             octcore.OptimalTreeClassifier().fit(X, np.array(labels, dtype=object))
-        with pytest.raises(DataError, match="several types"):
-            octcore.OptimalTreeClassifier().fit(X, np.array(["a", 1, "b", 2], dtype=object))
+        for wrong, kinds in ((["a", 1, "b", 2], "int and str"), ([b"a", b"b"] * 2, "bytes")):
+            with pytest.raises(DataError, match=f"The labels are {kinds}; make all of them text"):
+                octcore.OptimalTreeClassifier().fit(X, np.array(wrong, dtype=object))
 
 
 def test_dates_with_a_time_zone_are_days() -> None:

@@ -322,6 +322,16 @@ def test_a_refusal_names_formulations_as_pages_do_and_as_commands_take_them(aske
         ("solve", {"data": IRIS, "cancel": True}, "cancel must be a function or None"),
         ("solve", {"data": IRIS, "sample_weight": "x"}, "150 non-negative numbers"),
         ("solve_one_vs_rest", {"data": IRIS, "constraints": 3}, "constraints must be"),
+        ("solve_one_vs_rest", {"data": IRIS, "time_limit": "x"}, "time_limit must be a number"),
+        ("solve_one_vs_rest", {"data": IRIS, "test_size": "nan"}, "test_size must be a number"),
+        ("solve_selected", {"data": IRIS, "rounds": 1.5}, "rounds must be a whole number, but 1.5"),
+        ("solve_selected", {"data": IRIS, "test_size": -1}, "test_size must be a number in [0, 1)"),
+        ("select_rows", {"data": IRIS, "time_limit": "soon"}, "time_limit must be a number, b"),
+        ("select_rows", {"data": IRIS, "n_jobs": float("nan")}, "n_jobs must be a whole number"),
+        ("select_rows", {"data": IRIS, "n_jobs": 0}, "n_jobs must be 1 or more, or -1."),
+        ("binarization_path", {"data": IRIS, "class_change": "x"}, "must be true or false, but"),
+        ("read_csv", {"source": b"a,b\n1,x\n2,y\n", "header": "x"}, "header must be a whole"),
+        ("read_csv", {"source": b"a,b\n1,x\n2,y\n", "header": 10**30}, "starts in line 1000"),
     ],
 )  # fmt: skip
 def test_arguments_of_another_type_are_refused_at_the_door(
@@ -329,6 +339,41 @@ def test_arguments_of_another_type_are_refused_at_the_door(
 ) -> None:
     with pytest.raises(octcore.SettingsError, match=re.escape(words)):
         getattr(octcore, name)(**given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("verify", {"time_limit": "x"}, "time_limit must be a number, but 'x' was given."),
+        ("verify", {"time_limit": float("nan")}, "time_limit must be a number, but nan was given."),
+        ("values", {"node": [1]}, "node must be int, but list came."),
+        ("export", {"kind": ["py"]}, "kind must be a text, but list came."),
+        ("write_model", {"path": None}, "path must be a text or Path, but NoneType came."),
+        ("prove", {"folder": 3}, "folder must be a text or Path, but int came."),
+        ("explain", {"row": 3}, "row must be a mapping, such as a dict or Series or DataFrame"),
+        ("predict", {"frame": np.zeros((2, 4))}, "a table with named columns, not as ndarray."),
+    ],
+)
+def test_arguments_of_another_type_are_refused_by_a_run(
+    name: str, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(octcore.OctError, match=re.escape(words)):
+        getattr(octcore.solve(IRIS, depth=1), name)(**given)
+
+
+def test_texts_that_say_numbers_are_taken_for_them() -> None:
+    assert len(octcore.select_rows(IRIS, depth="2", time_limit="9").rows) < 150  # type: ignore
+    assert octcore.solve(IRIS, depth=1).verify("60").status == "confirmed"  # type: ignore
+    data = octcore.read_csv(b"a,b\n1,x\n2,y\n999,x\n3,y\n", "b", na_values={"a": 999})  # type: ignore
+    assert data.n_samples == 3
+
+
+def test_sets_of_trees_and_paths_refuse_what_is_no_number_of_theirs() -> None:
+    good = octcore.near_optimal(IRIS, depth=1)
+    for call in (good.trees, good.sample, octcore.penalty_path(IRIS, depth=1).at):
+        for wrong in (-1, "x", None, float("nan")):
+            with pytest.raises(octcore.SettingsError, match="must be"):
+                call(wrong)
 
 
 def test_public_functions_are_found_again_by_other_processes() -> None:
