@@ -280,7 +280,9 @@ def history(arguments: argparse.Namespace) -> Iterator[RunStore]:
     """Open the history; one that does not exist is not made by looking at it."""
     path = Path(arguments.store) if arguments.store else default_path()
     if not path.exists():
-        raise StoreError("NO_HISTORY", f"There is no history of runs in {path}.")
+        of = vars(arguments).get("of")  # a file that is not there was perhaps meant
+        words = f"{of} is no file, and there" if of else "There"
+        raise StoreError("NO_HISTORY", f"{words} is no history of runs in {path}.")
     store = RunStore(path)
     try:
         yield store

@@ -48,6 +48,8 @@ def columns_from_arrays(
         message = f"{raw.shape[1]} columns came with {len(feature_names)} feature names."
         raise DataError("INCONSISTENT", message)
     names = [str(name) for name in (raw.columns if feature_names is None else feature_names)]
+    if nameless := [k for k, name in enumerate(names, start=1) if not clean_text(name).strip()]:
+        raise DataError("NO_NAME", f"Column {nameless[0]} of the table has no name; give it one.")
     wanted = {find_column(name, names): kind for name, kind in (kinds or {}).items()}
     typed = [_typed(name, raw.iloc[:, k], wanted.get(name)) for k, name in enumerate(names)]
     frame = pd.DataFrame({k: values for k, (_, values, _) in enumerate(typed)}, index=raw.index)

@@ -170,7 +170,7 @@ DIALECTS = {
         choose="({1} if {0} else {2})", both="{0} and {1}", either="{0} or {1}", neither="not {0}",
         equal="{0} == {1}", equal_text="{0} == {1}",
         gap="{0} is None", gap_text="{0} is None", none="None",
-        column=lambda _, name: f"row[{name!r}]", text=repr,
+        column=lambda _, name: f"row[{name!r}]", text=repr, allows={"terms of a sum": 2500},
         frame=_by_name(
             "def predict(row):\n"
             '    """Class of a row, a mapping from column to number or text; None for gaps."""\n'
@@ -308,6 +308,7 @@ class Writer:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
         self.asked = asked_columns(tree, encoding, columns)
         self.columns = {column.name: column.is_text for column in self.asked}
+        self.longest = 0  # terms of the longest sum; Python reads about 3,000, a level for each
 
     def text(self) -> str:
         """Write the whole."""
@@ -322,6 +323,7 @@ class Writer:
             some = self._group(self.dialect.either, unanswered)
             expression = self.dialect.choose.format(some, self.dialect.none, expression)
         needs = {"characters": len(expression), "columns": len(self.columns)}
+        needs["terms of a sum"] = self.longest
         for what, most in self.dialect.allows.items():
             if needs[what] > most:
                 raise SettingsError(
@@ -372,6 +374,7 @@ class Writer:
 
     def _sum(self, parts: Sequence[str]) -> str:
         """Add in the order of the columns."""
+        self.longest = max(self.longest, len(parts))
         return self.dialect.group.format(reduce(self.dialect.plus.format, parts))
 
     def _node(self, node: int) -> str:

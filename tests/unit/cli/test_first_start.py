@@ -270,6 +270,8 @@ def test_the_version_and_the_history_are_printed(
     assert capsys.readouterr().out.startswith("octcore ")
     assert main(["runs", "--store", str(tmp_path / "none.db"), "list"]) == 2
     assert "There is no history" in capsys.readouterr().err
+    assert main(["verify", "typo", "--store", str(tmp_path / "none.db")]) == 2
+    assert "typo is no file, and there is no history" in capsys.readouterr().err
     assert not (tmp_path / "none.db").exists()
 
 

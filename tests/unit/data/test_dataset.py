@@ -99,6 +99,7 @@ def test_names_and_kinds_of_the_user():
         ([[1.0], [2.0]], [0, 1, 0], "INCONSISTENT"),
         ([[1.0], [2.0]], [[0, 1], [1, 0]], "INCONSISTENT"),
         ([1.0, 2.0], [0, 1], "INCONSISTENT"),
+        (pd.DataFrame({"a": [1.0, 2.0], " ": [3.0, 4.0]}), [0, 1], "NO_NAME"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(features, labels, code):

@@ -296,6 +296,21 @@ def test_a_formula_that_no_spreadsheet_takes_is_refused(run: octcore.Run) -> Non
         to_code(long, run.encoding, "tsv")
 
 
+@pytest.mark.parametrize("terms", [2500, 2501])
+def test_a_sum_that_python_does_not_read_is_refused(terms: int) -> None:
+    rows = pd.DataFrame([np.zeros(terms), np.ones(terms)]).add_prefix("c")
+    encoding = fit_encoding("none", Dataset.from_arrays(rows, ["u", "v"]))
+    split = Split(tuple((j, 1.0 + j) for j in range(terms)), 1.5)
+    plane = Tree({1: split}, {2: 0, 3: 1}, terms, 2, ("u", "v"))
+    if terms > 2500:
+        with pytest.raises(octcore.SettingsError, match="2,501 terms of a sum in this form, which"):
+            to_code(plane, encoding, "py")
+        return
+    written: dict[str, Any] = {}
+    exec(to_code(plane, encoding, "py"), written)
+    assert [written["predict"](row) for row in rows.to_dict("records")] == ["u", "v"]
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_an_unknown_ordered_category_gets_no_class(runner: Runner, tmp_path: Path) -> None:
