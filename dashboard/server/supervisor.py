@@ -313,11 +313,9 @@ class Supervisor:
             waiting = [other for other in self._entries.values() if other.is_waiting]
             own = sum(other.known.session == entry.known.session for other in waiting)
             if own >= QUEUED_PER_SESSION or len(waiting) >= QUEUED_ALTOGETHER:
-                raise SettingsError(
-                    "QUEUE_FULL",
-                    f"{own} of your solves and {len(waiting)} altogether wait already; stop one or "
-                    "wait for one to end.",
-                )
+                message = f"{own} of your solves and {len(waiting)} altogether wait already; stop "
+                message += "one or wait for one to end."
+                raise SettingsError("QUEUE_FULL", message)
             self._entries[entry.known.id] = entry
         begin()
         self._dispatch()

@@ -23,11 +23,9 @@ def data_folder(given: str | None) -> Path:
     """
     name = given or os.environ.get(VARIABLE)
     if not name:
-        raise DataError(
-            "NO_BENCH_DATA",
-            f"The data sets of the papers are not part of the package; name their folder with "
-            f"--data or {VARIABLE} (octcore/bench/README.md says how it is laid out).",
-        )
+        message = "The data sets of the papers are not part of the package; name their folder with "
+        message += f"--data or {VARIABLE} (octcore/bench/README.md says how it is laid out)."
+        raise DataError("NO_BENCH_DATA", message)
     folder = Path(name)
     if not folder.is_dir():
         raise DataError("NO_BENCH_DATA", f"{folder} is no folder; --data needs one.")
@@ -41,11 +39,9 @@ def check_files(folder: Path, needs: Sequence[str], suite: str) -> None:
     """
     missing = [name for name in needs if not (folder / name).exists()]
     if missing:
-        raise DataError(
-            "BENCH_DATA_MISSING",
-            f"Suite {suite} needs {few(missing)} in {folder}; octcore/bench/README.md says what "
-            "they are.",
-        )
+        message = f"Suite {suite} needs {few(missing)} in {folder}; octcore/bench/README.md says "
+        message += "what they are."
+        raise DataError("BENCH_DATA_MISSING", message)
 
 
 def encoded_file(dataset: str, encoding: str) -> str:

@@ -148,11 +148,9 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
     missing = [column for column in NEEDED if column not in names]
     if missing or not lines:
         reason = f"it has no column {missing[0]!r}" if missing else "it has no complete line"
-        raise DataError(
-            "NOT_A_BENCH_FILE",
-            f"{name} is no output of octcore bench: {reason}; write one with octcore bench SUITE "
-            "--output FILE.",
-        )
+        message = f"{name} is no output of octcore bench: {reason}; write one with octcore bench "
+        message += "SUITE --output FILE."
+        raise DataError("NOT_A_BENCH_FILE", message)
     for number, cells in enumerate(lines, start=2):
         for column in NUMBERS:
             cell = cells.get(column, "")

@@ -88,10 +88,9 @@ def refuse_missing_labels(y: npt.ArrayLike) -> None:
 def _frame_of(X: npt.ArrayLike) -> pd.DataFrame:
     array = np.asarray(X)
     if array.ndim != 2:
-        raise DataError(
-            "INCONSISTENT",
-            f"Features must be a table with two dimensions, not an array of shape {array.shape}.",
-        )
+        message = "Features must be a table with two dimensions, not an array of shape "
+        message += f"{array.shape}."
+        raise DataError("INCONSISTENT", message)
     if array.dtype.kind == "f":
         refuse_rounded_table(X, array)
     return pd.DataFrame(array).add_prefix("x")

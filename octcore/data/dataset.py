@@ -56,12 +56,9 @@ class Dataset:
             raise DataError("INCONSISTENT", message)
         object.__setattr__(self, "row_lines", _read_only(np.asarray(lines, dtype=np.int64)))
         if self.positive_class is not None and self.positive_class not in self.classes:
-            raise DataError(
-                "UNKNOWN_CLASS",
-                f"The positive class {self.positive_class!r} is none of the classes "
-                f"{', '.join(map(str, self.classes[:10]))}.",
-                column=self.target_name,
-            )
+            message = f"The positive class {self.positive_class!r} is none of the classes "
+            message += f"{', '.join(map(str, self.classes[:10]))}."
+            raise DataError("UNKNOWN_CLASS", message, column=self.target_name)
 
     @property
     def codes(self) -> npt.NDArray[np.int64]:

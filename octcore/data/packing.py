@@ -48,11 +48,9 @@ def unpack(packed: bytes) -> Dataset:
     with read_in_words("BROKEN_DATASET", "The stored rows"):
         record = json.loads(zlib.decompress(packed))
         if record.get("format") != FORMAT or record.get("version") != VERSION:
-            raise ModelFileError(
-                "NOT_A_DATASET",
-                f"Expected {FORMAT} version {VERSION}, found {record.get('format')!r} version "
-                f"{record.get('version')!r}.",
-            )
+            message = f"Expected {FORMAT} version {VERSION}, found {record.get('format')!r} "
+            message += f"version {record.get('version')!r}."
+            raise ModelFileError("NOT_A_DATASET", message)
         return _dataset_from(record)
 
 

@@ -84,11 +84,9 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
     except UnicodeDecodeError as failure:
         if not is_wide:
             return _decode_other(data.removeprefix(mark), failure, findings)
-        raise refused(
-            "ENCODING",
-            f"The file starts with a mark of {encoding.upper()} but is not valid "
-            f"{encoding.upper()} at byte {failure.start + 1:,}; save it as UTF-8.",
-        ) from failure
+        message = f"The file starts with a mark of {encoding.upper()} but is not valid "
+        message += f"{encoding.upper()} at byte {failure.start + 1:,}; save it as UTF-8."
+        raise refused("ENCODING", message) from failure
     if is_wide:
         message = f"The file is {encoding.upper()}, not UTF-8; it was converted while reading."
         findings.append(warning("ENCODING", message))
@@ -226,8 +224,6 @@ def check_width(text: str, delimiter: str) -> None:
     if MAX_COLUMNS < columns <= 20 * MAX_COLUMNS and '"' in first:
         columns = len(_fields([first], delimiter)[0])  # separators inside quotes do not count
     if columns > MAX_COLUMNS:
-        raise refused(
-            "TOO_MANY_COLUMNS",
-            f"One of the first lines has {columns:,} columns, at most {MAX_COLUMNS:,} are read; "
-            "keep the columns that matter.",
-        )
+        message = f"One of the first lines has {columns:,} columns, at most {MAX_COLUMNS:,} are "
+        message += "read; keep the columns that matter."
+        raise refused("TOO_MANY_COLUMNS", message)

@@ -330,11 +330,9 @@ def raw_cells(frame: pd.DataFrame, names: Iterable[str]) -> dict[str, npt.NDArra
     """
     for raw in names:
         if raw not in frame.columns:
-            raise DataError(
-                "MISSING_COLUMN",
-                f"The rows lack the column {quote(raw)} that the tree was trained with; add it.",
-                column=raw,
-            )
+            message = f"The rows lack the column {quote(raw)} that the tree was trained with; add "
+            message += "it."
+            raise DataError("MISSING_COLUMN", message, column=raw)
     kinds = set(frame.dtypes)
     if len(kinds) == 1 and all(isinstance(k, np.dtype) and k.kind in NUMBER_KINDS for k in kinds):
         return dict(zip(frame.columns, frame.to_numpy().T, strict=True))

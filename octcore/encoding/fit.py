@@ -307,12 +307,9 @@ def scaled_column(
     with np.errstate(over="ignore"):
         scale = float(np.subtract(high, low))
     if not np.isfinite(scale) or scale <= 0:
-        raise DataError(
-            "RANGE_TOO_WIDE",
-            f"Column {quote(raw)} goes from {low:g} to {high:g}, too far apart to scale; "
-            "use another unit or leave it out.",
-            column=raw,
-        )
+        message = f"Column {quote(raw)} goes from {low:g} to {high:g}, too far apart to scale; "
+        message += "use another unit or leave it out."
+        raise DataError("RANGE_TOO_WIDE", message, column=raw)
     return EncodedColumn(raw, "scaled", shift=low, scale=scale, levels=levels)
 
 

@@ -211,9 +211,7 @@ def _squares_of(expression: Any) -> Any:
     form: Any = generate_standard_repn(expression, quadratic=True, compute_values=True)
     pairs = zip(form.quadratic_vars, form.quadratic_coefs, strict=True)
     if form.nonlinear_expr is not None or any(a is not b or c <= 0 for (a, b), c in pairs):
-        raise EngineError(
-            "NOT_SQUARES",
-            "The model has other quadratic terms than squares, which outer approximation needs; "
-            "use another engine.",
-        )
+        message = "The model has other quadratic terms than squares, which outer approximation "
+        message += "needs; use another engine."
+        raise EngineError("NOT_SQUARES", message)
     return form

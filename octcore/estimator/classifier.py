@@ -329,11 +329,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     def _frame(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self, "tree_")
         if not vars(self).keys() >= {"_columns", "_gaps", "_read", "_shares"}:
-            raise ModelFileError(
-                "OLD_ESTIMATOR",
-                "An earlier version of octcore stored this estimator, without what reading rows "
-                "now needs; fit it again.",
-            )
+            message = "An earlier version of octcore stored this estimator, without what reading "
+            message += "rows now needs; fit it again."
+            raise ModelFileError("OLD_ESTIMATOR", message)
         X = as_frame(X)
         if isinstance(X, pd.DataFrame) and not tables.all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -539,11 +537,9 @@ def raw_numbers(frame: pd.DataFrame) -> np.ndarray:
     """Raw columns as numbers, shape ``(n_samples, n_raw_features)``."""
     for name in frame.columns:
         if not pd.api.types.is_numeric_dtype(frame[name].dtype):
-            raise SettingsError(
-                "NOT_A_THRESHOLD",
-                f"Column {name!r} holds text, which scikit-learn's trees do not take; convert the "
-                "tree with encoded=True.",
-            )
+            message = f"Column {name!r} holds text, which scikit-learn's trees do not take; "
+            message += "convert the tree with encoded=True."
+            raise SettingsError("NOT_A_THRESHOLD", message)
     return frame.to_numpy(dtype=np.float64)
 
 

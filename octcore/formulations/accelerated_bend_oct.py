@@ -208,20 +208,14 @@ def path_bound_forms(params: Mapping[str, Any], couples: bool) -> path_bound.Pat
     wanted = {name: params[name] for name in ("bound_negative_samples", "bound_structure")}
     for name, value in wanted.items():
         if value == "on" and not params["path_bound_cuts"]:
-            raise SettingsError(
-                "SWITCH_WITHOUT_CUTS",
-                f"{name} is a form of path bound cuts, but path_bound_cuts is off; switch it on "
-                f"or leave {name} at auto.",
-                name,
-            )
+            message = f"{name} is a form of path bound cuts, but path_bound_cuts is off; switch it "
+            message += f"on or leave {name} at auto."
+            raise SettingsError("SWITCH_WITHOUT_CUTS", message, name)
         if value == "on" and couples:
-            raise SettingsError(
-                "INVALID_WITH_CONSTRAINTS",
-                f"{name} assumes that every subtree may be replaced by a better one, which the "
-                f"side constraints do not allow; set {name} to auto or off, then path bound cuts "
-                "take the form that stays valid.",
-                name,
-            )
+            message = f"{name} assumes that every subtree may be replaced by a better one, which "
+            message += f"the side constraints do not allow; set {name} to auto or off, then path "
+            message += "bound cuts take the form that stays valid."
+            raise SettingsError("INVALID_WITH_CONSTRAINTS", message, name)
     if not params["path_bound_cuts"]:
         return None
     if couples:

@@ -129,11 +129,9 @@ def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Itera
     try:
         yield from finished
     except (futures.BrokenExecutor, futures.CancelledError) as error:
-        raise EngineError(
-            "WORKER_LOST",
-            "A process that trained was ended from outside, perhaps for want of memory; start "
-            "again with fewer at once.",
-        ) from error
+        message = "A process that trained was ended from outside, perhaps for want of memory; "
+        message += "start again with fewer at once."
+        raise EngineError("WORKER_LOST", message) from error
 
 
 def _on_cluster(calls: Iterable[Any]) -> Iterator[Any]:

@@ -22,14 +22,7 @@ from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.parameters import (
-    FloatRange,
-    IntRange,
-    at_the_door,
-    check_all,
-    fraction_in_words,
-    unknown_name,
-)
+from octcore.parameters import FloatRange, IntRange, at_the_door, fraction_in_words, unknown_name
 from octcore.search.near_optimal.counting import TreeGraph
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.shapes import Group, Shape, Shapes
@@ -368,7 +361,7 @@ class NearOptimalTrees:
         old = self._asked
         margin = old.margin
         if tolerance is not None:
-            check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
+            TOLERANCE.check(tolerance)
             problem = self.prepared.problem
             margin = in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
@@ -378,19 +371,14 @@ class NearOptimalTrees:
                     f"those within {tolerance:g}.",
                     "tolerance",
                 )
-        required = old.required + tuple(self._feature(name) for name in with_features)
-        banned = old.banned + tuple(self._feature(name) for name in without_features)
-        if len(set(required)) > MOST_REQUIRED:
+        required = tuple(sorted({*old.required, *map(self._feature, with_features)}))
+        banned = tuple(sorted({*old.banned, *map(self._feature, without_features)}))
+        if len(required) > MOST_REQUIRED:
             message = f"At most {MOST_REQUIRED} features can be required at once; name fewer."
             raise SettingsError("TOO_MANY_FEATURES", message, "with_features")
         limits = [limit for limit in (old.max_leaves, max_leaves) if limit is not None]
-        new = Conditions(
-            margin,
-            min(limits, default=None),
-            tuple(sorted(set(required))),
-            tuple(sorted(set(banned))),
-            old.gain or gain,
-        )
+        most = min(limits, default=None)
+        new = Conditions(margin, most, required, banned, old.gain or gain)
         return replace(self, _asked=new)
 
     def class_shares(self) -> np.ndarray:
@@ -538,7 +526,7 @@ def near_optimal(
     CancelledError
         If it was stopped or the time ran out.
     """
-    check_all((TOLERANCE,), {"tolerance": tolerance}, "octcore.near_optimal")
+    TOLERANCE.check(tolerance)
     parsed = Constraints.parse(constraints)
     refuse_coupled(parsed.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:  # not on the scale of the tolerance

@@ -312,10 +312,9 @@ def case_of(run: "Run") -> tuple[Case, Nested]:
     worth = objective.from_count(float(1 - missed) * objective.weight_right)
     assert run.objective is not None
     if abs(worth - run.objective) > DIGITS * max(1.0, abs(worth)):
-        raise ProofError(
-            "NOT_OPTIMAL",
-            f"The run claims an objective of {run.objective:.9g}; its tree is worth {worth:.9g}.",
-        )
+        message = f"The run claims an objective of {run.objective:.9g}; its tree is worth "
+        message += f"{worth:.9g}."
+        raise ProofError("NOT_OPTIMAL", message)
     return case, tree
 
 

@@ -84,11 +84,9 @@ class StoredModel:
     def shares_of(self, leaves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Rows of `predict_proba` by leaf, ``(n_samples, n_classes)``."""
         if self.shares is None:
-            raise ModelFileError(
-                "NO_SHARES",
-                "The stored model does not say how many training rows of every class are in its "
-                "leaves; train and store it again.",
-            )
+            message = "The stored model does not say how many training rows of every class are in "
+            message += "its leaves; train and store it again."
+            raise ModelFileError("NO_SHARES", message)
         n_classes = len(next(iter(self.shares.values())))
         return np.array([self.shares[leaf] for leaf in leaves.tolist()]).reshape(-1, n_classes)
 

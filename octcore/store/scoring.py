@@ -175,12 +175,9 @@ def _check_columns(model: StoredModel, names: Sequence[str]) -> None:
     if len(missing) == 1:
         find_column(missing[0], names)  # Says which column may have been meant.
     if missing:
-        raise DataError(
-            "UNKNOWN_COLUMN",
-            f"The rows lack {count(len(missing), 'column')} that the tree tests "
-            f"({listing(missing)}); add them.",
-            column=missing[0],
-        )
+        message = f"The rows lack {count(len(missing), 'column')} that the tree tests "
+        message += f"({listing(missing)}); add them."
+        raise DataError("UNKNOWN_COLUMN", message, column=missing[0])
 
 
 def _judged(

@@ -326,22 +326,18 @@ class Writer:
         needs["terms of a sum"] = self.longest
         for what, most in self.dialect.allows.items():
             if needs[what] > most:
-                raise SettingsError(
-                    "TOO_LONG",
-                    f"This tree needs {needs[what]:,} {what} in this form, which allows {most:,}; "
-                    "use a smaller tree or another form.",
-                )
+                message = f"This tree needs {needs[what]:,} {what} in this form, which allows "
+                message += f"{most:,}; use a smaller tree or another form."
+                raise SettingsError("TOO_LONG", message)
         return self.dialect.frame(expression, self.asked)
 
     def _refuse_folded(self) -> None:
         folded = [name.casefold() for name in self.encoding.raw_features]
         twice = [name for name in self.columns if folded.count(name.casefold()) > 1]
         if twice:
-            raise SettingsError(
-                "SAME_NAME",
-                f"This form does not tell {quote(twice[0])} from a column whose name differs in "
-                "capitals only; rename one of them.",
-            )
+            message = f"This form does not tell {quote(twice[0])} from a column whose name differs "
+            message += "in capitals only; rename one of them."
+            raise SettingsError("SAME_NAME", message)
 
     def _of(self, name: str) -> list[EncodedColumn]:
         return [column for column in self.encoding.columns if column.raw == name]

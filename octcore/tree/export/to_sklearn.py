@@ -52,11 +52,9 @@ def to_sklearn(
     beyond = (np.abs(rows) > np.finfo(np.float32).max).any(axis=0)
     if beyond.any():
         names = encoding.names if raw is None else encoding.raw_features
-        raise SettingsError(
-            "TOO_LARGE_NUMBER",
-            f"Column {names[beyond.argmax()]!r} holds numbers beyond 3.4e38, which scikit-learn's "
-            "trees do not take; fit on a smaller unit of the column.",
-        )
+        message = f"Column {names[beyond.argmax()]!r} holds numbers beyond 3.4e38, which "
+        message += "scikit-learn's trees do not take; fit on a smaller unit of the column."
+        raise SettingsError("TOO_LARGE_NUMBER", message)
     tests = {
         node: _repaired(_test(tree, encoding, node, raw is not None), rows[here])
         for node, here in tree.node_rows(X).items()
@@ -78,10 +76,9 @@ def to_sklearn(
 def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Test:
     split = tree.splits[node]
     if len(split.weights) != 1:
-        raise SettingsError(
-            "NOT_UNIVARIATE",
-            f"Node {node} tests {len(split.weights)} columns; scikit-learn trees test exactly one.",
-        )
+        message = f"Node {node} tests {len(split.weights)} columns; scikit-learn trees test "
+        message += "exactly one."
+        raise SettingsError("NOT_UNIVARIATE", message)
     ((j, weight),) = split.weights
     if not in_raw_units:
         return _Test(j, split.threshold / weight, weight < 0)
@@ -97,11 +94,9 @@ def _test(tree: Tree, encoding: Encoding, node: int, in_raw_units: bool) -> _Tes
         if np.isinf(low) != np.isinf(high):
             return _Test(place, high if np.isinf(low) else low, not np.isinf(low))
     shown = condition_words(condition) if condition is not None else column.name
-    raise SettingsError(
-        "NOT_A_THRESHOLD",
-        f"Node {node} asks whether {shown}, which is no single threshold on a column of numbers; "
-        "convert the tree on encoded rows.",
-    )
+    message = f"Node {node} asks whether {shown}, which is no single threshold on a column of "
+    message += "numbers; convert the tree on encoded rows."
+    raise SettingsError("NOT_A_THRESHOLD", message)
 
 
 def _repaired(test: _Test, rows: Floats) -> _Test:
