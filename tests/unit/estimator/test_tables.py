@@ -280,9 +280,9 @@ def test_what_there_is_no_tree_for_is_refused_in_words() -> None:
         octcore.OptimalTreeClassifier(max_depth=None).fit(X, y)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="max_depth must be"):
         octcore.OptimalTreeClassifier(max_depth=-1).fit(X, y)
-    for wrong in ({"monotonic_cst": 3}, {"kinds": "x"}, {"random_state": -1}):
-        with pytest.raises(SettingsError, match=f"{next(iter(wrong))} must be a"):
-            octcore.OptimalTreeClassifier(**wrong).fit(pd.DataFrame(X), y)
+    for name, wrong in (("monotonic_cst", 3), ("kinds", "x"), ("random_state", -1)):
+        with pytest.raises(SettingsError, match=f"{name} must be a"):
+            octcore.OptimalTreeClassifier().set_params(**{name: wrong}).fit(pd.DataFrame(X), y)
     with pytest.raises(TypeError, match="parse"):
         octcore.OptimalTreeClassifier().fit(csr_matrix(X), y)
     with pytest.raises(SettingsError, match="class_weight was given twice"):

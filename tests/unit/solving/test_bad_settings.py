@@ -370,8 +370,9 @@ def test_texts_that_say_numbers_are_taken_for_them() -> None:
 
 def test_sets_of_trees_and_paths_refuse_what_is_no_number_of_theirs() -> None:
     good = octcore.near_optimal(IRIS, depth=1)
+    some: tuple[Any, ...] = (-1, "x", None, float("nan"))
     for call in (good.trees, good.sample, octcore.penalty_path(IRIS, depth=1).at):
-        for wrong in (-1, "x", None, float("nan")):
+        for wrong in some:
             with pytest.raises(octcore.SettingsError, match="must be"):
                 call(wrong)
 
