@@ -145,6 +145,7 @@ INFO = FormulationInfo(
         FEATURE_FIXING,
     ),
     constraints=constraint_kinds.ALL,
+    has_costs=True,
     capabilities=(Capability.SEPARATION,),
     equations=(
         (

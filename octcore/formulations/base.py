@@ -102,9 +102,9 @@ class FormulationInfo:
     has_side_margins: bool = False
     """Whether margins lie between the rows sent left and right, whatever their classes; else they
     are those of a support vector machine, which knows the class of a row."""
-    has_costs: bool | None = None
-    """Whether answers may have costs, or be a person's; by default where each split tests one
-    column."""
+    has_costs: bool = False
+    """Whether answers may have costs, or be a person's: its objective takes `Problem.offset` and
+    `Problem.total_weight` into account, which the copies of rows do not have."""
     objective_with: Callable[[Mapping[str, Any]], tuple[Sense, str]] | None = None
     """``params -> (sense, words)`` where hyperparameters change what is optimised."""
 
@@ -116,8 +116,6 @@ class FormulationInfo:
         if not self.default_encoding:
             key = "QT-5" if self.needs_binary_features else "scaled"
             object.__setattr__(self, "default_encoding", key)
-        if self.has_costs is None:
-            object.__setattr__(self, "has_costs", self.split_kind == "univariate")
 
     @property
     def named(self) -> str:

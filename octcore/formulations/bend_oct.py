@@ -35,6 +35,7 @@ INFO = FormulationInfo(
     needs_binary_features=True,
     hyperparameters=REGULARISERS,
     constraints=constraint_kinds.ALL,
+    has_costs=True,
     capabilities=(Capability.SEPARATION,),
     equations=(
         (

@@ -57,6 +57,7 @@ INFO = FormulationInfo(
     split_kind="univariate",
     hyperparameters=(),
     constraints=constraint_kinds.ALL - {"max_leaves", "max_splits", "feature_once_per_path"},
+    has_costs=True,
     capabilities=(Capability.LINEAR,),
     sense=Sense.MINIMISE,
     objective="misclassified rows",

@@ -53,6 +53,7 @@ INFO = FormulationInfo(
     constraints=frozenset(
         {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
     ),
+    has_costs=True,
     capabilities=(Capability.GREEDY,),
     max_depth=20,
     equations=(

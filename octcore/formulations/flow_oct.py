@@ -71,6 +71,7 @@ INFO = FormulationInfo(
         *root_values.STRENGTHENING,
     ),
     constraints=constraint_kinds.ALL,
+    has_costs=True,
     capabilities=(Capability.LINEAR,),
     equations=(
         (

@@ -58,6 +58,7 @@ INFO = FormulationInfo(
         ),
     ),
     constraints=constraint_kinds.ALL,
+    has_costs=True,
     capabilities=(Capability.LINEAR,),
     sense=Sense.MINIMISE,
     objective="errors / errors of the majority rule + alpha x splits",

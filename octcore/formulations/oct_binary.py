@@ -54,6 +54,7 @@ INFO = FormulationInfo(
         ),
     ),
     constraints=constraint_kinds.ALL,
+    has_costs=True,
     capabilities=(Capability.LINEAR,),
     equations=(
         (r"\max\ n - \sum_t L_t - \lambda n \sum_m d_m", "correct rows minus the price of splits"),

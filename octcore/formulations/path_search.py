@@ -34,6 +34,7 @@ INFO = FormulationInfo(
     default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_SUBTREE,
+    has_costs=True,
     capabilities=(Capability.PATH_SEARCH,),
     max_depth=20,
     equations=(

@@ -31,6 +31,7 @@ INFO = FormulationInfo(
     default_encoding="raw",
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_ORDER,
+    has_costs=True,
     capabilities=(Capability.THRESHOLD_SEARCH,),
     max_depth=16,
     equations=(

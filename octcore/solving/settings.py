@@ -273,7 +273,7 @@ def _check_task(
     if not asked:
         return
     if not info.has_costs:
-        able = _able(lambda other: bool(other.has_costs))
+        able = _able(lambda other: other.has_costs)
         message = f"{info.named} counts errors only, so it cannot take {asked[0]}; {able} can."
         raise SettingsError("COSTS_NOT_EXPRESSIBLE", message, asked[0])
     about_shares = sorted(constraints.active & {"min_recall", *FAIRNESS})

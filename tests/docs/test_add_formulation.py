@@ -96,6 +96,9 @@ def test_everything_else_follows_from_the_declaration(
         octcore.solve(iris, "decision-stump", depth=2)
     with pytest.raises(SettingsError, match="cannot express"):
         octcore.solve(iris, "decision-stump", depth=1, constraints={"max_features": 1})
+    # Of copies by answer its share of rows that are right would be no accuracy.
+    with pytest.raises(SettingsError, match="counts errors only"):
+        octcore.solve(iris, "decision-stump", depth=1, costs="ordinal")
 
 
 def test_the_command_line_and_the_documents_know_it(

@@ -59,6 +59,7 @@ INFO = FormulationInfo(
     default_encoding="QT-5",
     hyperparameters=REGULARISERS,
     constraints=constraint_kinds.ALL,
+    has_costs=True,
     capabilities=(Capability.LINEAR,),
     max_depth=3,
     equations=(

@@ -101,7 +101,7 @@ def off_defaults(formulation: str, without: str) -> dict:
 
 def has_task(info: FormulationInfo, without: str) -> bool:
     """Whether answers get costs: these cannot stand beside limits on shares of predictions."""
-    return bool(info.has_costs) and without == REGULARISER
+    return info.has_costs and without == REGULARISER
 
 
 @pytest.mark.sampled(3)
