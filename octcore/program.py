@@ -49,10 +49,9 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class EngineEntry:
-    """Where an engine lives in `octcore.engines`, and what it can do."""
+    """In which module of `octcore.engines` the function of its key is, and what it can do."""
 
     module: str
-    name: str
     supports: frozenset[Capability]
 
 
@@ -60,28 +59,18 @@ _LINEAR = frozenset({Capability.LINEAR})
 _QUADRATIC = frozenset({Capability.LINEAR, Capability.CONVEX_QUADRATIC})
 
 ENGINES = {
-    "greedy": EngineEntry("base", "GreedyEngine", frozenset({Capability.GREEDY})),
-    "path-search": EngineEntry(
-        "univariate_search", "PathSearchEngine", frozenset({Capability.PATH_SEARCH})
-    ),
-    "threshold-search": EngineEntry(
-        "univariate_search", "ThresholdSearchEngine", frozenset({Capability.THRESHOLD_SEARCH})
-    ),
-    "routing-search": EngineEntry(
-        "plane_search", "RoutingSearchEngine", frozenset({Capability.ROUTING_SEARCH})
-    ),
-    "assignment-search": EngineEntry(
-        "plane_search", "AssignmentSearchEngine", frozenset({Capability.ASSIGNMENT_SEARCH})
-    ),
-    "branch-and-cut": EngineEntry(
-        "branch_and_cut.search", "BranchAndCutEngine", frozenset({Capability.SEPARATION})
-    ),
+    "greedy": EngineEntry("base", frozenset({Capability.GREEDY})),
+    "path-search": EngineEntry("univariate_search", frozenset({Capability.PATH_SEARCH})),
+    "threshold-search": EngineEntry("univariate_search", frozenset({Capability.THRESHOLD_SEARCH})),
+    "routing-search": EngineEntry("plane_search", frozenset({Capability.ROUTING_SEARCH})),
+    "assignment-search": EngineEntry("plane_search", frozenset({Capability.ASSIGNMENT_SEARCH})),
+    "branch-and-cut": EngineEntry("branch_and_cut.search", frozenset({Capability.SEPARATION})),
     "outer-approximation": EngineEntry(
-        "outer_approximation", "OuterApproximationEngine", frozenset({Capability.CONVEX_QUADRATIC})
+        "outer_approximation", frozenset({Capability.CONVEX_QUADRATIC})
     ),
-    "highs": EngineEntry("monolithic", "HighsEngine", _LINEAR),
-    "scip": EngineEntry("pyomo_solver", "ScipEngine", _QUADRATIC),
-    "gurobi": EngineEntry("pyomo_solver", "GurobiEngine", _QUADRATIC),
+    "highs": EngineEntry("monolithic", _LINEAR),
+    "scip": EngineEntry("pyomo_solver", _QUADRATIC),
+    "gurobi": EngineEntry("pyomo_solver", _QUADRATIC),
 }
 """All engines by key, in the order of preference: own searches, then free solvers, then others."""
 

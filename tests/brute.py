@@ -69,7 +69,7 @@ def run(
             value = program.evaluate(tree)
             if value is not None:
                 recorder.incumbent(value, tree, source)
-    outcome = get_engine(engine).solve(Attempt(program, recorder, cancel, gap))
+    outcome = get_engine(engine)(Attempt(program, recorder, cancel, gap))
     return outcome, recorder, events
 
 

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
 
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
@@ -120,33 +119,23 @@ class Outcome:
     """Results beside the tree, such as the value of every root feature."""
 
 
-class Engine(Protocol):
-    """Solves programs of the capabilities that `octcore.program.ENGINES` states."""
-
-    key: str
-
-    def solve(self, attempt: Attempt) -> Outcome:
-        """Solve, sending incumbents and bounds to the recorder."""
-        ...
+Engine = Callable[[Attempt], Outcome]
+"""Solves programs of the capabilities that `octcore.program.ENGINES` states, sending incumbents and
+bounds to the recorder."""
 
 
 def get_engine(key: str) -> Engine:
-    """Make an engine; its module is imported now.
+    """Find an engine; its module is imported now.
 
     Raises `SettingsError` if there is no engine of that key.
     """
     if key not in ENGINES:
         raise unknown_name("UNKNOWN_ENGINE", "engine", key, ENGINES, "octcore")
-    entry = ENGINES[key]
-    return getattr(importlib.import_module(f"octcore.engines.{entry.module}"), entry.name)()
+    module = importlib.import_module(f"octcore.engines.{ENGINES[key].module}")
+    return getattr(module, key.replace("-", "_"))
 
 
-class GreedyEngine:
-    """The engine of heuristics returns at once: the starts were evaluated before it is called."""
-
-    key = "greedy"
-
-    def solve(self, attempt: Attempt) -> Outcome:
-        """Stop with the gap as it is: a heuristic accepts any gap."""
-        attempt.say_one_thread("A heuristic")
-        return Outcome(StopReason.GAP_LIMIT, attempt.program.method)
+def greedy(attempt: Attempt) -> Outcome:
+    """Stop with the gap as it is: a heuristic accepts any, and its tree was evaluated before."""
+    attempt.say_one_thread("A heuristic")
+    return Outcome(StopReason.GAP_LIMIT, attempt.program.method)

@@ -57,6 +57,7 @@ class ModelRun(Attempt):
     def supervise(self) -> Outcome:
         """Solve unless nothing is left to do; what ends it early becomes an outcome.
 
+        Raises `EngineError` if the program has no model, or the solver fails.
         Raises `TooLargeError` if the model does not fit into memory, by estimate or in fact.
         """
         self.recorder.bound(self.program.bound)
@@ -194,21 +195,6 @@ class ModelRun(Attempt):
         message = "The solver found the model infeasible although a feasible tree is known."
         self.recorder.note(message)
         return self.outcome(StopReason.ERROR)
-
-
-class ModelEngine:
-    """Solves programs that have a model, each by a run of its own."""
-
-    key = ""
-    run: Callable[..., ModelRun]
-
-    def solve(self, attempt: Attempt) -> Outcome:
-        """Build and solve; trees and bounds go to the recorder.
-
-        Raises `EngineError` if the program has no model, or the solver fails.
-        Raises `TooLargeError` if the model does not fit into memory.
-        """
-        return self.run(**vars(attempt)).supervise()
 
 
 def check_size(size: ModelSize | None, budget: float | None = None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from octcore.engines.base import Outcome, StopReason
+from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.events import CLAIM_TOLERANCE, claim_slack
 from octcore.engines.highs import (
     HighsModel,
@@ -15,7 +15,7 @@ from octcore.engines.highs import (
     SolverStatus,
     with_rows,
 )
-from octcore.engines.model_run import ModelEngine, ModelRun
+from octcore.engines.model_run import ModelRun
 from octcore.numerics import kernels
 from octcore.program import Cuts, Point, SearchState, Sense
 from octcore.tree.tree import Tree
@@ -243,7 +243,6 @@ class _MonolithicRun(ModelRun):
             self.prove(objective)
 
 
-class HighsEngine(ModelEngine):
+def highs(attempt: Attempt) -> Outcome:
     """HiGHS' own branch and bound on the complete model."""
-
-    key, run = "highs", _MonolithicRun
+    return _MonolithicRun(**vars(attempt)).supervise()

@@ -16,9 +16,9 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import Outcome, StopReason
+from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.highs import HighsModel, SolverHooks, SolverSettings, SolverStatus, with_rows
-from octcore.engines.model_run import ModelEngine, ModelRun
+from octcore.engines.model_run import ModelRun
 from octcore.errors import EngineError
 from octcore.program import Cuts
 
@@ -154,10 +154,9 @@ class _Rounds(ModelRun):
         self.tangents.append(self.squares.tangents(points, len(self.compiled.cost)))
 
 
-class OuterApproximationEngine(ModelEngine):
+def outer_approximation(attempt: Attempt) -> Outcome:
     """HiGHS on a sequence of linear masters, each with more tangents."""
-
-    key, run = "outer-approximation", _Rounds
+    return _Rounds(**vars(attempt)).supervise()
 
 
 def _linearise(model: Any) -> None:

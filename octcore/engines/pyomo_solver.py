@@ -6,6 +6,7 @@ every other engine.
 
 import importlib
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,59 +28,41 @@ _REASONS = {
 }
 
 
-class PyomoSolverEngine:
-    """Mixed-integer programs with linear or convex quadratic objective."""
+def _solve(
+    attempt: Attempt, key: str, package: str, interface: tuple[str, str], seed: str, nodes: str
+) -> Outcome:
+    """Solve a program with linear or convex quadratic objective; all arrives at the end.
 
-    key = ""
-    package = ""
-    interface = ("", "")  # module and class of Pyomo's solver, imported when a solve begins
-    seed_option = ""
-    node_option = ""
-
-    def make_solver(self, attempt: Attempt) -> Any:
-        """Make the Pyomo solver with threads, seed and node limit set."""
-        module, name = self.interface
-        solver: Any = getattr(
-            importlib.import_module(f"pyomo.contrib.solver.solvers.{module}"), name
-        )()
-        solver.config.threads = attempt.threads
-        options = {self.seed_option: attempt.seed}
-        if attempt.node_limit is not None:
-            options[self.node_option] = attempt.node_limit
-        solver.config.solver_options = options
-        return solver
-
-    def solve(self, attempt: Attempt) -> Outcome:
-        """Build and solve; the tree and the bound arrive at the end.
-
-        Raises `SettingsError` if the package of the solver is not installed or has no licence.
-        Raises `TooLargeError` if the model does not fit into memory.
-        """
-        solver = self.make_solver(attempt)
-        if not solver.available():
-            raise SettingsError(
-                "ENGINE_NOT_INSTALLED",
-                f"The engine {self.key!r} needs the package {self.package} (and its licence, if it "
-                f"has one); run pip install 'octcore[{self.key}]' or choose engine 'highs'.",
-                "engine",
-            )
-        return _Run(**vars(attempt), solver=solver).supervise()
+    `interface`: module and class of Pyomo's solver, imported when a solve begins.
+    `seed`, `nodes`: its options for the seed and the limit on nodes.
+    Raises `SettingsError` if the package of the solver is not installed or has no licence.
+    Raises `TooLargeError` if the model does not fit into memory.
+    """
+    module = importlib.import_module(f"pyomo.contrib.solver.solvers.{interface[0]}")
+    solver: Any = getattr(module, interface[1])()
+    solver.config.threads = attempt.threads
+    options = {seed: attempt.seed}
+    if attempt.node_limit is not None:
+        options[nodes] = attempt.node_limit
+    solver.config.solver_options = options
+    if not solver.available():
+        raise SettingsError(
+            "ENGINE_NOT_INSTALLED",
+            f"The engine {key!r} needs the package {package} (and its licence, if it has one); "
+            f"run pip install 'octcore[{key}]' or choose engine 'highs'.",
+            "engine",
+        )
+    return _Run(**vars(attempt), solver=solver).supervise()
 
 
-class ScipEngine(PyomoSolverEngine):
-    """``pip install 'octcore[scip]'``."""
-
-    key, package = "scip", "pyscipopt"
-    interface = ("scip.scip_direct", "ScipDirect")
-    seed_option, node_option = "randomization/randomseedshift", "limits/nodes"
-
-
-class GurobiEngine(PyomoSolverEngine):
-    """``pip install 'octcore[gurobi]'`` and a licence."""
-
-    key, package = "gurobi", "gurobipy"
-    interface = ("gurobi.gurobi_direct_minlp", "GurobiDirectMINLP")
-    seed_option, node_option = "Seed", "NodeLimit"
+scip = partial(
+    _solve, key="scip", package="pyscipopt", interface=("scip.scip_direct", "ScipDirect"),
+    seed="randomization/randomseedshift", nodes="limits/nodes",
+)  # fmt: skip
+gurobi = partial(
+    _solve, key="gurobi", package="gurobipy",
+    interface=("gurobi.gurobi_direct_minlp", "GurobiDirectMINLP"), seed="Seed", nodes="NodeLimit",
+)  # fmt: skip
 
 
 @dataclass(eq=False)

@@ -29,68 +29,61 @@ PLAIN_CLAIM = (
 Claims = tuple[str, ...]
 
 
-class PathSearchEngine:
-    """Answers the question of a program, on 0/1 columns and on numbers alike."""
+def path_search(attempt: Attempt) -> Outcome:
+    """Answer the question of a program, on 0/1 columns and on numbers alike.
 
-    key = "path-search"
+    The limit on time does not count the compiling of kernels.
+    """
+    program, recorder = attempt.program, attempt.recorder
+    question: Question = replace(program.search, threads=attempt.threads)
+    due = LIVE_SECONDS
 
-    def solve(self, attempt: Attempt) -> Outcome:
-        """Search; the limit on time does not count the compiling of kernels."""
-        program, recorder = attempt.program, attempt.recorder
-        question: Question = replace(program.search, threads=attempt.threads)
-        due = LIVE_SECONDS
+    def receive(report: Report) -> None:
+        if report.kind == "started":
+            recorder.phase("search")
+        if report.tree is not None:
+            attempt.offer(report.tree, "search")
+        if report.bound is not None:
+            recorder.bound(program.objective(report.bound), report.subtrees)
+        nonlocal due
+        now = attempt.clock.elapsed
+        moment = report.latest() if now >= due else None
+        told = {} if moment is None else {"open": _plain(program, moment, LIVE_COLUMNS)}
+        if recorder.progress(report.subtrees, None, **told) and told:
+            due = now + max(LIVE_SECONDS, LIVE_SHARE * now)  # all of them are stored
 
-        def receive(report: Report) -> None:
-            if report.kind == "started":
-                recorder.phase("search")
-            if report.tree is not None:
-                attempt.offer(report.tree, "search")
-            if report.bound is not None:
-                recorder.bound(program.objective(report.bound), report.subtrees)
-            nonlocal due
-            now = attempt.clock.elapsed
-            moment = report.latest() if now >= due else None
-            told = {} if moment is None else {"open": _plain(program, moment, LIVE_COLUMNS)}
-            if recorder.progress(report.subtrees, None, **told) and told:
-                due = now + max(LIVE_SECONDS, LIVE_SHARE * now)  # all of them are stored
-
-        found = answer(question, receive, attempt.cancel, attempt.clock.remaining)
-        reason = StopReason(found.status)
-        if found.bound is not None:
-            recorder.bound(program.objective(found.bound), found.subtrees)
-        claims = (PLAIN_CLAIM,) if found.plain else ()
-        begin = attempt.clock.elapsed
-        refused = found.tree is not None and program.evaluate(found.tree) is None
-        if reason is StopReason.OPTIMAL and refused:
-            assert program.listing is not None, "only side constraints refuse the search's tree"
-            assert found.tree is not None
-            if found.search_seconds > SLOW:  # others like it would leave no time
-                _amend(attempt, [found.tree])
-            by = _search_sets if program.listing.sets else _list
-            reason, proof = by(attempt, found)
-            claims += proof if reason is StopReason.OPTIMAL else ()
-        # A tree must contradict no search: nothing is proven when the two disagree.
-        if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
-            reason is StopReason.INFEASIBLE and recorder.tree is not None
-        ):
-            recorder.note(
-                "The search and the known trees contradict each other; nothing is proven."
-            )
-            reason = StopReason.ERROR
-        return Outcome(
-            reason,
-            program.method,
-            seconds={"solve": found.search_seconds + attempt.clock.elapsed - begin},
-            claims=claims,
-            # Where its tree was refused, what was open was open among trees that are refused too.
-            values=_by_root(program, found) | ({} if refused else open_thresholds(program, found)),
-        )
+    found = answer(question, receive, attempt.cancel, attempt.clock.remaining)
+    reason = StopReason(found.status)
+    if found.bound is not None:
+        recorder.bound(program.objective(found.bound), found.subtrees)
+    claims = (PLAIN_CLAIM,) if found.plain else ()
+    begin = attempt.clock.elapsed
+    refused = found.tree is not None and program.evaluate(found.tree) is None
+    if reason is StopReason.OPTIMAL and refused:
+        assert program.listing is not None, "only side constraints refuse the search's tree"
+        assert found.tree is not None
+        if found.search_seconds > SLOW:  # others like it would leave no time
+            _amend(attempt, [found.tree])
+        by = _search_sets if program.listing.sets else _list
+        reason, proof = by(attempt, found)
+        claims += proof if reason is StopReason.OPTIMAL else ()
+    # A tree must contradict no search: nothing is proven when the two disagree.
+    if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
+        reason is StopReason.INFEASIBLE and recorder.tree is not None
+    ):
+        recorder.note("The search and the known trees contradict each other; nothing is proven.")
+        reason = StopReason.ERROR
+    return Outcome(
+        reason,
+        program.method,
+        seconds={"solve": found.search_seconds + attempt.clock.elapsed - begin},
+        claims=claims,
+        # Where its tree was refused, what was open was open among trees that are refused too.
+        values=_by_root(program, found) | ({} if refused else open_thresholds(program, found)),
+    )
 
 
-class ThresholdSearchEngine(PathSearchEngine):
-    """The same by the name of the formulation on all thresholds."""
-
-    key = "threshold-search"
+threshold_search = path_search  # the same by the name of the formulation on all thresholds
 
 
 def _by_root(program: Program, found: Answer) -> dict[str, object]:

@@ -16,15 +16,7 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
-from octcore.engines.base import (
-    Attempt,
-    Cancel,
-    Engine,
-    Outcome,
-    StopReason,
-    TimeUpError,
-    get_engine,
-)
+from octcore.engines.base import Attempt, Cancel, Outcome, StopReason, TimeUpError, get_engine
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.trace import Trace
 from octcore.errors import CancelledError
@@ -191,7 +183,6 @@ def _solve_prepared(
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     prepared = with_engine(prepared, program)
     settings = prepared.settings
-    engine = get_engine(settings.engine)
     events: list[Event] = []
 
     def emit(event: Event) -> None:
@@ -201,7 +192,7 @@ def _solve_prepared(
         if on_event is not None:
             on_event(event)
 
-    _refuse_too_large(program, engine, prepared)
+    _refuse_too_large(program, prepared)
     recorder = Recorder(
         program.sense, clock, emit, program.granularity, program.tolerance, program.span
     )
@@ -212,7 +203,7 @@ def _solve_prepared(
         _offer_starts(attempt, prepared)
         recorder.bound(program.bound)
         start = clock.elapsed
-        outcome = _run_engine(attempt, engine)
+        outcome = _run_engine(attempt, settings.engine)
         outcome.seconds.setdefault("solve", clock.elapsed - start)
         outcome.seconds["compile_kernels"] = clock.preparing
     outcome = _closed(outcome, recorder, settings.gap > program.tolerance)
@@ -240,9 +231,9 @@ def _verified(run: Run, emit: Callable[[Event], None], cancel: Callable[[], bool
     )
 
 
-def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> None:
+def _refuse_too_large(program: Program, prepared: Prepared) -> None:
     """Refuse a model that would not fit before heuristics spend the time limit on it."""
-    if not ENGINES[engine.key].supports & BUILDS_MODEL:
+    if not ENGINES[prepared.settings.engine].supports & BUILDS_MODEL:
         return
     # Such an engine has this module loaded already; searches go without any solver.
     from octcore.engines.model_run import check_size
@@ -264,13 +255,13 @@ def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
             return
 
 
-def _run_engine(attempt: Attempt, engine: Engine) -> Outcome:
+def _run_engine(attempt: Attempt, key: str) -> Outcome:
     if attempt.recorder.is_closed:  # also where the starts took all the time
         return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
-    method = attempt.program.method_of(engine.key)
+    method = attempt.program.method_of(key)
     try:
         attempt.guard()
-        return engine.solve(attempt)
+        return get_engine(key)(attempt)
     except CancelledError:
         return Outcome(StopReason.CANCELLED, method)
     except TimeUpError:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from octcore.engines.base import Attempt, StopReason
-from octcore.engines.branch_and_cut.search import BranchAndCutEngine
+from octcore.engines.branch_and_cut.search import branch_and_cut
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -262,7 +262,7 @@ def test_probing_cuts_off_no_better_tree(seed, penalty):
     program = replace(program, build=lambda guard: replace(build(guard), rounding=None))
     clock, events = Clock(600.0), []
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
-    outcome = BranchAndCutEngine().solve(Attempt(program, recorder, lambda: False))
+    outcome = branch_and_cut(Attempt(program, recorder, lambda: False))
     check_optimal(outcome, recorder, optimum(X, y, 2, 4, penalty))
 
 

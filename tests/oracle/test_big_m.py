@@ -9,7 +9,7 @@ import pytest
 
 from octcore.engines.base import Attempt, StopReason
 from octcore.engines.events import Clock, Recorder
-from octcore.engines.monolithic import HighsEngine
+from octcore.engines.monolithic import highs
 from octcore.formulations.base import get_formulation
 from octcore.program import ENDLESS, BigM
 from tests.brute import make_problem, run
@@ -68,7 +68,7 @@ def test_a_model_that_may_forbid_trees_proves_nothing():
         value = program.evaluate(tree)
         assert value is not None
         recorder.incumbent(value, tree, source)
-    outcome = HighsEngine().solve(Attempt(capped, recorder, lambda: False))
+    outcome = highs(Attempt(capped, recorder, lambda: False))
     assert recorder.best_bound == 0.0  # the program's own bound, not the model's
     assert outcome.stop_reason is not StopReason.OPTIMAL
     assert any("proves nothing" in claim for claim in outcome.claims)

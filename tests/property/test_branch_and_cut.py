@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from octcore.engines.base import Attempt, StopReason
 from octcore.engines.branch_and_cut import search
-from octcore.engines.branch_and_cut.search import BranchAndCutEngine
+from octcore.engines.branch_and_cut.search import branch_and_cut
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.program import (
     Capability,
@@ -181,7 +181,7 @@ def check(rng: np.random.Generator) -> None:
         assert value is not None
         recorder.incumbent(value, start, "start")
     with patch.multiple(search, **rounds):
-        outcome = BranchAndCutEngine().solve(Attempt(program, recorder, cancel, gap, node_limit))
+        outcome = branch_and_cut(Attempt(program, recorder, cancel, gap, node_limit))
     if lazy.optimum is None:
         assert recorder.tree is None
         assert outcome.stop_reason is not StopReason.OPTIMAL

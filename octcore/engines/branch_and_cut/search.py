@@ -21,7 +21,7 @@ from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.engines.branch_and_cut.lp import Basis, LpStatus, PersistentLp
 from octcore.engines.events import Recorder
 from octcore.engines.highs import CompiledModel
-from octcore.engines.model_run import ModelEngine, ModelRun
+from octcore.engines.model_run import ModelRun
 from octcore.errors import CancelledError
 from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState, Sense
 from octcore.tree.tree import Tree
@@ -461,11 +461,6 @@ class BranchAndCut:
 
 @dataclass(eq=False)
 class _SearchRun(ModelRun):
-    def supervise(self) -> Outcome:
-        """Say first what is not obeyed."""
-        self.say_one_thread("Branch and cut")
-        return super().supervise()
-
     def solve(self) -> Outcome:
         self.build()
         self.compile()
@@ -485,11 +480,10 @@ class _SearchRun(ModelRun):
         return self.outcome(reason)
 
 
-class BranchAndCutEngine(ModelEngine):
-    """Solves mixed-integer linear programs whose rows arrive from separators."""
-
-    key = "branch-and-cut"
-    run = _SearchRun
+def branch_and_cut(attempt: Attempt) -> Outcome:
+    """Solve a mixed-integer linear program whose rows arrive from separators."""
+    attempt.say_one_thread("Branch and cut")
+    return _SearchRun(**vars(attempt)).supervise()
 
 
 def relax(compiled: CompiledModel, program: Program) -> Relaxation:

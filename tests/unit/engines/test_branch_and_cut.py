@@ -15,8 +15,8 @@ from octcore.engines.branch_and_cut import lp as lp_module
 from octcore.engines.branch_and_cut import search
 from octcore.engines.branch_and_cut.lp import LpStatus, PersistentLp
 from octcore.engines.branch_and_cut.search import (
-    BranchAndCutEngine,
     CutPool,
+    branch_and_cut,
     default_children,
     fixings,
 )
@@ -120,7 +120,7 @@ def run(program, clock=None, cancel=lambda: False, gap=0.0, node_limit=None):
     events = []
     clock = clock or Clock(20.0)
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
-    outcome = BranchAndCutEngine().solve(Attempt(program, recorder, cancel, gap, node_limit))
+    outcome = branch_and_cut(Attempt(program, recorder, cancel, gap, node_limit))
     return outcome, recorder, events
 
 

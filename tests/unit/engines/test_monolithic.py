@@ -11,7 +11,7 @@ import pytest
 from octcore.engines.base import Attempt, get_engine
 from octcore.engines.events import Clock, Recorder
 from octcore.engines.model_run import check_size
-from octcore.engines.monolithic import HighsEngine
+from octcore.engines.monolithic import highs
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import ModelSize
@@ -30,7 +30,7 @@ def solve(program, clock, cancel=lambda: False, start: Tree | None = None, **lim
     recorder = Recorder(program.sense, clock, events.append, program.granularity)
     if start is not None:
         recorder.incumbent(program.evaluate(start), start, "warm start")
-    outcome = HighsEngine().solve(Attempt(program, recorder, cancel, **limits))
+    outcome = highs(Attempt(program, recorder, cancel, **limits))
     return outcome, recorder, events
 
 
@@ -78,7 +78,7 @@ def test_cancel_stops_while_building_and_while_solving(problem):
         return "solve" in seen
 
     recorder = Recorder(program.sense, clock, lambda event: seen.append(event.source))
-    outcome = HighsEngine().solve(Attempt(program, recorder, cancel))
+    outcome = highs(Attempt(program, recorder, cancel))
     assert outcome.stop_reason == "cancelled"
 
 
@@ -155,7 +155,7 @@ def test_size_is_refused_in_words(problem, monkeypatch):
     recorder = Recorder(program.sense, Clock(9.0), lambda event: None)
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=2e5))
     with pytest.raises(TooLargeError, match="choose a smaller depth"):
-        HighsEngine().solve(Attempt(program, recorder, lambda: False))
+        highs(Attempt(program, recorder, lambda: False))
 
 
 def test_memory_error_while_building_becomes_too_large(problem):
@@ -214,5 +214,5 @@ def test_optional_engines_agree_or_are_refused_in_words(problem, engine, package
 
 
 def test_optional_engines_can_be_made_without_their_package():
-    assert get_engine("scip").key == "scip"
-    assert get_engine("gurobi").key == "gurobi"
+    assert callable(get_engine("scip"))
+    assert callable(get_engine("gurobi"))
