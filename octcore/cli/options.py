@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, BinaryIO
 
 from octcore.cli.output import Read, Written
+from octcore.data.assembly import MISSING_POLICIES
 from octcore.data.dataset import Dataset
-from octcore.data.reading import MISSING_POLICIES, read_csv
+from octcore.data.reading import read_csv
 from octcore.data.serial import read_json
 from octcore.data.tasks import COSTS, ORDINAL
 from octcore.errors import SettingsError

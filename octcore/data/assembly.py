@@ -30,9 +30,11 @@ from octcore.data.table import RawColumn, RawTable
 from octcore.data.target import Target, read_target
 from octcore.data.typed import TypedColumn, default_kind, finish_column, split_kind, type_column
 from octcore.errors import DataError, SettingsError
+from octcore.parameters import Choice
 
 Missing = Literal["drop-rows", "drop-columns", "category", "auto"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
+MISSING = Choice("missing", "drop-rows", options=MISSING_POLICIES)
 MOST_LOST = 0.1  # share of the rows that ``auto`` gives up for gaps before it leaves out columns
 _ID_NAMES = frozenset({"id", "uid", "uuid"})
 _COUNTED_NAMES = frozenset({"no", "nr", "no.", "nr.", "number", "index", "row"})

@@ -6,7 +6,7 @@ import numpy as np
 
 from octcore.data.columns import Label
 from octcore.data.dataset import Dataset
-from octcore.errors import DataError, SettingsError
+from octcore.errors import DataError
 
 
 def class_versus_rest(data: Dataset, label: Label) -> Dataset:
@@ -31,14 +31,12 @@ def class_versus_rest(data: Dataset, label: Label) -> Dataset:
     DataError
         If no class has that label.
     """
-    if data.y is None:
-        raise SettingsError("NO_TARGET", "Choose a target column before grouping its classes.")
-    texts = [str(known) for known in data.classes]
+    given, texts = data.codes, [str(known) for known in data.classes]
     if str(label) not in texts:
         message = f"The label {label!r} is none of the classes {', '.join(texts[:10])}."
         raise DataError("UNKNOWN_CLASS", message, column=data.target_name)
     one, rest = str(label), f"not {label}"
     classes = tuple(sorted((one, rest)))
-    is_one = data.y == texts.index(one)
+    is_one = given == texts.index(one)
     codes = np.where(is_one, classes.index(one), classes.index(rest))
     return replace(data, name=f"{data.name}: {one}", classes=classes, y=codes, positive_class=one)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from octcore.data.assembly import MISSING_POLICIES, Choices, GapPrice, Missing, assemble, gap_prices
+from octcore.data.assembly import MISSING, Choices, GapPrice, Missing, assemble, gap_prices
 from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused
@@ -169,12 +169,7 @@ def _chosen(
     na_values: Mapping[str, str | Iterable[str]] | None = None,
 ) -> tuple[RawTable, Choices]:
     """Check what was chosen against the table, and do to that what comes before typing."""
-    if missing not in MISSING_POLICIES:
-        raise SettingsError(
-            "UNKNOWN_CHOICE",
-            f"missing must be one of {', '.join(MISSING_POLICIES)}, but {missing!r} was given.",
-            "missing",
-        )
+    MISSING.check(missing)
     if len(table.names) == 1:
         message = (
             f"The file has a single column, {quote(table.names[0])}; none of the separators , ; "

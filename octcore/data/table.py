@@ -178,10 +178,6 @@ def _parse_rows(
     if not rows:
         what = "only separators" if text.strip() else "nothing"
         raise refused("EMPTY_FILE", f"The file holds {what}; a header and rows are needed.")
-    if len(rows) == 1:
-        width = count(len(rows[0]), "column")
-        message = f"The file has a header of {width} and no rows below it."
-        raise refused("NO_ROWS", message, lines[0])
     _refuse_long(rows[0], lambda _: lines[0])
     inner = [line for line in blank if line < lines[-1]]
     if inner:

@@ -24,7 +24,8 @@ from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.data.thresholds import short_threshold
 from octcore.data.typed import type_column
-from octcore.errors import DataError, SettingsError
+from octcore.errors import DataError
+from octcore.parameters import IntRange
 
 MOST_CLASSES = 20  # numbers with more distinct values are a measurement, not a set of classes
 MOST_GAPS = 0.1  # largest share of rows that a guessed target may leave out without a label
@@ -32,6 +33,7 @@ USUAL_NAMES = frozenset(
     {"class", "target", "label", "y", "species", "outcome", "diagnosis", "result", "category"}
 )
 BINS = (2, 3, 4, 5)
+TARGET_BINS = IntRange("target_bins", low=BINS[0], high=BINS[-1])
 _CODE = re.compile(r"[+-]?0\d")  # 01 is another code than 1
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})(?:\.0*)?", re.ASCII)
 
@@ -190,13 +192,7 @@ def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
 
     Fewer arise where many rows share one value.
     """
-    if bins not in BINS:
-        low, high = BINS[0], BINS[-1]
-        message = (
-            f"target_bins must be a whole number from {low} to {high}, but {bins!r} was given."
-        )
-        raise SettingsError("OUT_OF_RANGE", message, "target_bins")
-    column = table.column(target)
+    bins, column = TARGET_BINS.check(bins), table.column(target)
     typed = type_column(column, table, "numeric")
     numbers = typed.numbers
     if numbers is None or typed.is_date or np.isnan(numbers).all():

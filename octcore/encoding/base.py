@@ -185,9 +185,14 @@ class Encoding:
         for finding in self.unseen(frame, columns):
             warnings.warn(finding.message, UserWarning, stacklevel=3)
 
+    def tested(self, features: Iterable[int]) -> tuple[str, ...]:
+        """Names of the raw columns that encoded ones are made from, in their order."""
+        used = {self.columns[j].raw for j in features}
+        return tuple(name for name in self.raw_features if name in used)
+
     def sources(self, columns: Iterable[Column], features: Iterable[int]) -> tuple[Column, ...]:
         """Of raw columns those that encoded ones are made from."""
-        used = {self.columns[j].raw for j in features}
+        used = self.tested(features)
         return tuple(column for column in columns if column.name in used)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from octcore.data.arrays import refuse_rounded_table
 from octcore.data.columns import Column
@@ -76,15 +76,8 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         encoding: Encoding = self.encoding_
-        if input_features is None:
-            return np.asarray(encoding.names, dtype=object)
-        given = [str(name) for name in np.asarray(input_features).tolist()]
-        trained = getattr(self, "feature_names_in_", None)
-        if len(given) != len(encoding.raw_features):
-            raise ValueError("input_features should have length equal to the number of features")
-        if trained is not None and given != [str(name) for name in trained]:
-            raise ValueError("input_features is not equal to feature_names_in_")
-        renamed = dict(zip(encoding.raw_features, given, strict=True))
+        given: Any = _check_feature_names_in(self, input_features)
+        renamed = dict(zip(encoding.raw_features, map(str, given), strict=True))
         return np.asarray(encoding.renamed(renamed).names, dtype=object)
 
 

@@ -235,7 +235,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             If a column holds dates or objects.
         """
         info = get_formulation(self._formulation_key()).info
-        tables.check_missing(self.missing)
+        tables.MISSING.check(self.missing)
         require_depth(self.max_depth)
         X, y = self._checked(as_frame(X), y)
         require_two_classes(info, len(self.classes_))

@@ -13,9 +13,10 @@ import pandas as pd
 from octcore.data.arrays import as_numbers
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.text import free_name
-from octcore.errors import SettingsError
+from octcore.parameters import Choice
 
 REFUSE, BRANCH = "refuse", "branch"
+MISSING = Choice("missing", REFUSE, options=(REFUSE, BRANCH))
 """What a missing value may be: refused, or told apart by a branch of its own."""
 
 
@@ -110,10 +111,3 @@ def advised() -> Iterator[None]:
             f"{first} Fill or drop the missing values, or fit with missing={BRANCH!r}, which gives "
             "them a branch of their own."
         ) from None
-
-
-def check_missing(choice: Any) -> None:
-    """Refuse another word for missing values than the two there are."""
-    if choice not in {REFUSE, BRANCH}:
-        message = f"missing must be {REFUSE!r} or {BRANCH!r}, but {choice!r} was given."
-        raise SettingsError("UNKNOWN_OPTION", message, "missing")

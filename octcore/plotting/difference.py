@@ -10,7 +10,7 @@ import numpy as np
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.tree.tree import Tree
 
 NOTHING = 1e-9  # differences of accuracy below this are rounding
@@ -91,10 +91,8 @@ class Price:
         return self.low is not None and self.high is not None and self.high - self.low < 1e-9
 
 
-def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
-    """Compare two runs, None without both trees; with other class weights objectives differ."""
-    if before.tree is None or after.tree is None:
-        return None
+def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True) -> Price:
+    """Compare two runs; with other class weights objectives differ."""
     of_costs = before.asked.has_task
     shares = [run.mean_cost if of_costs else run.accuracy for run in (before, after)]
     assert shares[0] is not None

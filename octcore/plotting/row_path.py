@@ -147,12 +147,6 @@ def typed_row(data: Dataset, values: Mapping[str, Any]) -> ChosenRow:
     return ChosenRow("typed", -1, frame.astype(data.frame.dtypes.to_dict()))
 
 
-def used_columns(tree: Tree, encoding: Encoding) -> tuple[str, ...]:
-    """Raw columns that the tree tests, in the order of the data."""
-    used = {encoding.columns[j].raw for j in tree.used_features}
-    return tuple(name for name in encoding.raw_features if name in used)
-
-
 def sentence(path: RowPath, shares: tuple[ClassShare, ...], title: str) -> str:
     """Say where the row ends and how sure that is, in Markdown."""
     start = title[0].upper() + title[1:]

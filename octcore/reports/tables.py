@@ -30,7 +30,7 @@ COLUMNS = {
     "test_accuracy": lambda run: run.test_accuracy,
     **{name: partial(_with_task, name) for name in COST_FIELDS},
     "leaves": lambda run: None if run.tree is None else run.tree.n_leaves,
-    "features": lambda run: None if run.tree is None else n_raw_features(run),
+    "features": lambda run: run.tree and len(run.encoding.tested(run.tree.used_features)),
     "seconds": lambda run: round(run.timings["total"], 3),
     "nodes": lambda run: max((event.nodes for event in run.trace), default=0) or None,
     "cuts": lambda run: ", ".join(f"{n} {k}" for k, n in cut_families(run).items()) or None,
@@ -72,14 +72,6 @@ def repeats_table(runs: Sequence[Sequence[Run]]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(lines).dropna(axis="columns", how="all")
-
-
-def n_raw_features(run: Run) -> int:
-    """Number of distinct raw features that the tree tests."""
-    if run.tree is None:
-        return 0
-    groups = run.encoding.groups
-    return len({int(groups[j]) for j in run.tree.used_features})
 
 
 AUTHOR = re.compile(r"[^,.;]+, (?:[A-Z]\.[ -]?)+")

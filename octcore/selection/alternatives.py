@@ -232,7 +232,6 @@ def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], A
         if X_test is not None and test is not None:
             test_accuracy = metrics.accuracy(tree, X_test, test.codes)
         loss = found.optimum - objective
-        used = sorted({int(found.encoding.groups[j]) for j in tree.used_features})
         rates = [float((predicted[rows] == context.positive_class).mean()) for rows in groups]
         of_class = [hit[context.y == k] for k in range(len(context.classes))]
         return Alternative(
@@ -241,7 +240,7 @@ def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], A
             loss if loss > ROUNDING else 0.0,
             metrics.accuracy(tree, context.X, context.y),
             test_accuracy,
-            tuple(found.encoding.raw_features[f] for f in used),
+            found.encoding.tested(tree.used_features),
             tuple(float(own.mean()) if len(own) else None for own in of_class),
             max(rates) - min(rates) if rates else None,
         )

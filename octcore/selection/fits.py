@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.tasks import task_of
 from octcore.engines.base import Cancel
 from octcore.errors import CancelledError, EngineError, OctError, SettingsError
+from octcore.parameters import IntRange
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings, class_weights
 from octcore.solving.solve import solve
@@ -195,8 +197,7 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
         task = task_of(run.asked.costs, run.asked.refer, run.classes)
         answers = run.tree.predict_codes(run.encoding.transform(rest.frame))
-        if (answers < len(run.classes)).any():
-            accuracy = float((answers == rest.codes)[answers < len(run.classes)].mean())
+        accuracy = run.accuracy_on(rest)
         asked, weights = Constraints.parse(run.constraints), None
         # Candidates that differ in weights have only the rows themselves in common.
         if asked.class_weight is not None and "class_weight" not in dict(candidate):
@@ -224,10 +225,7 @@ def repetitions(plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], 
 
     `SettingsError` if there is nothing to repeat: no rows are held out.
     """
-    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        message = f"repeats must be a whole number from 1, not {repeats!r}."
-        raise SettingsError("BAD_REPEATS", message, "repeats")
-    checked = check_settings(**plan)
+    repeats, checked = IntRange("repeats", 1, low=1).check(repeats), check_settings(**plan)
     if repeats > 1 and not checked.test_size:
         raise SettingsError(
             "NOTHING_HELD_OUT",
@@ -272,7 +270,8 @@ def compare(
     SettingsError, DataError
         Before the first training, for settings that cannot work.
     """
-    wanted = [settings for plan in plans for settings in repetitions(plan, repeats)]
+    each = [repetitions(plan, repeats) for plan in plans]
+    wanted = [settings for own in each for settings in own]
     for settings in wanted:
         check_against_data(check_settings(**settings), data)
     calls = numbered(delayed(_solve)(data, settings) for settings in wanted)
@@ -281,8 +280,8 @@ def compare(
         found[position] = run
         if on_run is not None:
             on_run(run, len(found), len(wanted))
-    runs = [found[position] for position in range(len(wanted))]
-    return tuple(tuple(runs[k : k + repeats]) for k in range(0, len(runs), repeats))
+    runs = (found[position] for position in range(len(wanted)))
+    return tuple(tuple(islice(runs, len(own))) for own in each)
 
 
 def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run:

@@ -12,7 +12,6 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.data.serial import Record
 from octcore.engines.events import Event
-from octcore.errors import SettingsError
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve
@@ -120,8 +119,7 @@ def solve_one_vs_rest(
     OneVsRest
         The trees and their combined accuracy.
     """
-    if data.y is None:
-        raise SettingsError("NO_TARGET", "Choose a target column before training.", "target")
+    _ = data.codes  # refuses rows without a target
     train, test, _ = split_rows(data, test_size, seed)
     runs: list[Run] = []
     for label in data.classes:

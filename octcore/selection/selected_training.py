@@ -22,11 +22,12 @@ from octcore.data.serial import jsonable
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.numerics.hull_membership import HullSplit, balanced_choice, split_hull
+from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.selection.fits import in_parallel, is_here, numbered
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import STOPPED, Run
-from octcore.solving.settings import SELECT_ROWS, check_settings
+from octcore.solving.settings import SELECT_ROUNDS, SELECT_ROWS, check_settings
 from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -34,7 +35,6 @@ from octcore.warmstart.descent import Descent
 from octcore.warmstart.greedy import grow
 from octcore.warmstart.points import count_classes, to_tree
 
-RULES = SELECT_ROWS.options
 LARGEST = {"hull": 1_000, "balanced": 60}
 """Largest cluster by rule; the program of the balanced one has a column per pair of points."""
 BALANCED_SECONDS = 5.0  # effort only, for the program of a cluster
@@ -55,10 +55,8 @@ class Thresholds:
     """Tolerance of the balanced rule: distance of a point from the hull that stands for it."""
 
     def __post_init__(self) -> None:
-        for name, value, closed in (("beta1", self.beta1, False), ("beta2", self.beta2, True)):
-            if not 0 < value < 1 and not (closed and value == 1):
-                message = f"{name} must lie between 0 and 1, but is {value!r}."
-                raise SettingsError("OUT_OF_RANGE", message, name)
+        FloatRange("beta1", low=0.0, low_open=True, high=1.0, high_open=True).check(self.beta1)
+        FloatRange("beta2", low=0.0, low_open=True, high=1.0).check(self.beta2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +126,7 @@ def select_rows(
     CancelledError
         If it was stopped.
     """
-    if rule not in RULES:
-        message = f"rule must be one of {', '.join(RULES)}, not {rule!r}."
-        raise SettingsError("UNKNOWN_OPTION", message, "rule")
+    replace(SELECT_ROWS, name="rule", default="hull").check(rule)
     stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, cancel)
     problem = scaled_problem(data, depth, encoding, seed)
     share = np.inf if time_limit is None else DESCENT_SHARE * time_limit
@@ -413,8 +409,7 @@ def solve_selected(
     CancelledError
         If it was stopped before there was a tree.
     """
-    if rounds < 1:
-        raise SettingsError("OUT_OF_RANGE", f"rounds must be at least 1, not {rounds!r}.", "rounds")
+    rounds = replace(SELECT_ROUNDS, name="rounds").check(rounds)
     check_formulation(formulation)
     start = time.perf_counter()
     thresholds = thresholds or Thresholds()

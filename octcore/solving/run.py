@@ -313,11 +313,12 @@ float or None
     def accuracy_on(self, data: Dataset | None) -> float | None:
         """Share of rows with a target that is right, of those that get a class.
 
-        None without rows, their classes or a tree.
+        None without such rows or a tree.
         """
         if self.tree is None or data is None or data.y is None or not data.n_samples:
             return None
-        return metrics.accuracy(self.tree, self.encoding.transform(data.frame), data.y)
+        share = metrics.accuracy(self.tree, self.encoding.transform(data.frame), data.y)
+        return None if math.isnan(share) else share
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Predict the class labels of raw rows.

@@ -115,15 +115,6 @@ def everything(condition: Condition) -> Condition:
     return Levels(condition.raw, (), False, condition.pair)
 
 
-def meet(first: Condition, second: Condition) -> Condition:
-    """Return what holds when both conditions on one column hold, which are of one kind."""
-    if isinstance(first, Numbers) and isinstance(second, Numbers):
-        return first.meet(second)
-    if isinstance(first, Levels) and isinstance(second, Levels):
-        return first.meet(second)
-    raise TypeError(f"conditions on {first.raw!r} and {second.raw!r} are of different kinds")
-
-
 @dataclass(frozen=True)
 class RawTerm:
     """One term of a hyperplane: ``weight * value``, or ``weight`` where a condition holds."""

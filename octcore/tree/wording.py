@@ -29,7 +29,6 @@ from octcore.tree.raw_units import (
     RawPlane,
     RawTerm,
     left_condition,
-    meet,
     raw_plane,
 )
 from octcore.tree.tree import Split, Tree
@@ -209,7 +208,7 @@ def rules(
     counts = {} if X is None or y is None else node_summaries(tree, X, y)
     found = []
     for leaf in (node for node in tree.walk() if node in tree.labels):
-        conditions = path_words(tree, encoding, leaf, merge=True, max_name=max_name)
+        conditions = path_words(tree, encoding, leaf, max_name)
         rule = Rule(leaf, conditions, class_name(tree, tree.labels[leaf]))
         if rows := counts.get(leaf):
             told = (rows.n_samples, rows.class_counts, rows.right(tree.labels[leaf]))
@@ -218,16 +217,14 @@ def rules(
     return tuple(found)
 
 
-def path_words(
-    tree: Tree, encoding: Encoding, node: int, merge: bool = False, max_name: Most = None
-) -> tuple[str, ...]:
+def path_words(tree: Tree, encoding: Encoding, node: int, max_name: Most = None) -> tuple[str, ...]:
     """Word the way from the root to a node.
 
-    `merge` joins the conditions on one raw column, such as ``2 < x`` and ``x <= 3``; otherwise
-    there is one text per split.  `max_name` is that of `split_words`.
+    Conditions on one raw column are joined, such as ``2 < x`` and ``x <= 3``.  `max_name` is that
+    of `split_words`.
     """
     names = short_names(encoding.raw_features, max_name)
-    merged: dict[str, Condition] = {}
+    merged: dict[str, Any] = {}  # conditions on one column are of one kind
     texts: list[str | Condition] = []
     for ancestor, child in topology.path(node):
         split, goes_right = tree.splits[ancestor], child % 2 == 1
@@ -237,16 +234,16 @@ def path_words(
             continue
         condition = condition.negated() if goes_right else condition
         known = merged.get(condition.raw)
-        if not merge or known is None:
+        if known is None:
             texts.append(condition)
             merged[condition.raw] = condition
             continue
-        merged[condition.raw] = meet(known, condition)
+        merged[condition.raw] = known.meet(condition)
         texts[texts.index(known)] = merged[condition.raw]
     return tuple(
         text if isinstance(text, str) else condition_words(text, max_name, names)
         for text in texts
-        if isinstance(text, str) or not merge or not text.is_everything
+        if isinstance(text, str) or not text.is_everything
     )
 
 

@@ -24,7 +24,7 @@ from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
 from octcore.tree.geometry import PlaneView, area, leaf_regions
 from octcore.tree.margins import node_margins, split_lines
-from octcore.tree.raw_units import Condition, Levels, left_condition, meet, raw_plane
+from octcore.tree.raw_units import Condition, Levels, left_condition, raw_plane
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import RawTerm, rules, split_words
 from tests.regions import contains
@@ -154,7 +154,7 @@ def test_joined_conditions_of_a_path_hold_for_its_rows_only(
             assert condition is not None
             condition = condition if child % 2 == 0 else condition.negated()
             known = joined.get(condition.raw)
-            joined[condition.raw] = condition if known is None else meet(known, condition)
+            joined[condition.raw] = condition if known is None else known.meet(condition)
         inside = np.ones(len(fresh), dtype=bool)
         for condition in joined.values():
             inside &= holds(condition, fresh)

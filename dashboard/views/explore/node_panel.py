@@ -28,7 +28,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
     train = run.train
     frame = cached.once_per_run(run_id, f"rows {node}", lambda: node_rows(run, train, node))
     st.markdown(f"**{_title(run, node)}** · {text.count(len(frame), 'row')}")
-    conditions = path_words(run.tree, run.encoding, node, merge=True, max_name=40)
+    conditions = path_words(run.tree, run.encoding, node, max_name=40)
     if conditions:
         st.caption(
             "Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions)
@@ -173,7 +173,7 @@ def _choice(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
         part = _part(run, source)
         if part is not None:
             _choose(run_id, run, row_path.row_of(part, 0, source))
-        elif run.train is not None:
+        else:
             values = {name: row.frame[name].iloc[0] for name in run.train.feature_names}
             for name in run.train.feature_names:
                 st.session_state.pop(_typed_key(run_id, name), None)
@@ -223,7 +223,7 @@ def _typed_key(run_id: str, name: str) -> str:
 def _typed(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     """Draw one input for every column that the tree tests."""
     train = run.train
-    names = row_path.used_columns(run.tree, run.encoding)
+    names = run.encoding.tested(run.tree.used_features)
 
     def changed() -> None:
         values: dict[str, Any] = {name: row.frame[name].iloc[0] for name in train.feature_names}

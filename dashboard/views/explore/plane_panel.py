@@ -10,7 +10,7 @@ from dashboard.widgets import chart, inputs
 from octcore.plotting import text
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import PlaneRecord, plane_data, plane_figure, typical_values
-from octcore.plotting.row_path import row_of, used_columns, value_text
+from octcore.plotting.row_path import row_of, value_text
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.tree import Tree
 
@@ -90,7 +90,8 @@ def _places(run_id: str, run: SolvedRun, x: str, y: str) -> Places:
 def _held(run_id: str, run: SolvedRun, tree: Tree, axes: tuple[str, str]) -> dict[str, Any]:
     """Values of the columns that the tree tests besides the axes: typical, typed or of a row."""
     train = run.train
-    names = [name for name in used_columns(tree, run.encoding) if name not in axes]
+    used = run.encoding.tested(tree.used_features)
+    names = [name for name in used if name not in axes]
     if not names:
         return {}
     row = session.chosen_row(run_id)

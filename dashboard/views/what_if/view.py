@@ -23,7 +23,6 @@ from octcore.plotting.difference import (
     price_data,
     price_words,
 )
-from octcore.plotting.row_path import used_columns
 from octcore.plotting.thresholds import (
     MOST_FEATURES,
     RootValue,
@@ -162,7 +161,7 @@ def _values(run_id: str, run: SolvedRun) -> None:
 
 
 def _root_values(reference: JobView, run: SolvedRun, values: tuple[RootValue, ...]) -> None:
-    root = run.tree.splits.get(1) if run.tree is not None else None
+    root = run.tree.splits.get(1)
     chosen = None
     if root is not None and root.is_univariate:
         chosen = run.encoding.columns[root.features[0]].raw
@@ -234,7 +233,6 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     changed = {name: value for name, value in given.items() if value != run.constraints.get(name)}
     asked = changed or given
     price = price_data(before, after, what_if.same_objective(before, after))
-    assert price is not None
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown(f"## {words}")
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
@@ -284,7 +282,7 @@ def _conditions(
 
     asked: dict[str, Any] = {}
     known = {entry.feature: entry for entry in values}
-    used = used_columns(run.tree, run.encoding)
+    used = run.encoding.tested(run.tree.used_features)
     asked["forbidden_features"] = st.multiselect(
         "Drop features",
         sorted(data.feature_names, key=lambda name: (name not in used, name)),

@@ -439,3 +439,10 @@ def test_a_dear_person_is_asked_where_rows_may_not_get_their_class() -> None:
     run = octcore.solve(data, depth=1, refer=0.6, constraints=parity)
     assert (run.status, run.referred) == ("optimal", 0.5)
     assert run.objective == pytest.approx(1 - 1.2 / 4 - 0.02)
+
+
+def test_of_no_row_with_a_class_no_share_is_right() -> None:
+    run = octcore.solve(rows(), depth=1, refer=0.0)
+    assert run.referred == 1.0
+    assert run.accuracy is None
+    assert run.accuracy_on(run.train) is None

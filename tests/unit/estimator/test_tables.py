@@ -196,7 +196,7 @@ def test_missing_values_are_refused_or_a_branch_of_their_own(table: Any) -> None
         assert used[-1] == used.max() > 0
     sizes = model = octcore.OptimalTreeClassifier(max_depth=2, missing="branch").fit(holes, y)
     assert sizes.run_.train.column("size").levels[0] == "(missing)"
-    with pytest.raises(SettingsError, match="'refuse' or 'branch'"):
+    with pytest.raises(SettingsError, match="'refuse', 'branch'"):
         octcore.OptimalTreeClassifier(missing="drop").fit(frame, y)
     assert model.__sklearn_tags__().input_tags.allow_nan
 

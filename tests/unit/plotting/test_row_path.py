@@ -12,7 +12,6 @@ from octcore.plotting.row_path import (
     row_path_data,
     sentence,
     typed_row,
-    used_columns,
 )
 from octcore.tree.raw_units import raw_plane
 from octcore.tree.wording import asks_for_right
@@ -100,6 +99,6 @@ def test_sentence_escapes_the_class_and_says_when_there_is_no_confidence(univari
 
 def test_used_columns_are_those_of_the_splits(univariate):
     tree, encoding, data = univariate
-    assert used_columns(tree, encoding) == data.feature_names
+    assert encoding.tested(tree.used_features) == data.feature_names
     label = next(iter(tree.labels.values()))
-    assert used_columns(tree.collapse(1, label), encoding) == ()
+    assert encoding.tested(tree.collapse(1, label).used_features) == ()

@@ -58,7 +58,7 @@ def test_what_cannot_be_repeated_is_refused_before_the_first_training() -> None:
     data, seen = octcore.load_sample("iris"), []
     with pytest.raises(SettingsError, match="held out"):
         compare(data, [{"formulation": "cart"}], 2)
-    with pytest.raises(SettingsError, match="whole number from 1"):
+    with pytest.raises(SettingsError, match="whole number of at least 1"):
         compare(data, PLANS, 0)
     wrong = [*PLANS, {"formulation": "margot", "test_size": 0.3}]
     with pytest.raises(SettingsError, match="2 classes"):

@@ -128,6 +128,10 @@ def test_processes_select_what_one_selects():
 def test_wrong_settings_are_refused():
     with pytest.raises(SettingsError, match="beta1"):
         Thresholds(beta1=1.0)
+    with pytest.raises(SettingsError, match="beta1"):
+        Thresholds(beta1="many")
+    with pytest.raises(SettingsError, match="rounds"):
+        solve_selected(_blobs(20), rounds="two")
     with pytest.raises(SettingsError, match="beta2"):
         Thresholds(beta2=0.0)
     with pytest.raises(SettingsError, match="rule"):

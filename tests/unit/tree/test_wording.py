@@ -152,7 +152,7 @@ def test_rules_join_the_conditions_of_a_path(table: Dataset) -> None:
         "IF age > 4.5 and colour is g THEN no (2 rows)",
     ]
     assert found[4].class_counts == (1, 1)
-    assert path_words(tree, encoding, 5) == ("age <= 4.5", "age > 2.5")
+    assert path_words(tree, encoding, 5) == ("2.5 < age <= 4.5",)
     assert rules(Tree.leaf(1, 6, 2), encoding)[0].text == "IF anything THEN 1"
 
 
