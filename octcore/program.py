@@ -179,7 +179,7 @@ class Problem:
         """Rows that every row stands for where leaves are counted, shape ``(n_samples,)``."""
         return np.ones(self.n_samples, np.int64) if self.copies is None else self.copies.count
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Weight of the training rows, without their copies."""
         return float(self.weights.sum()) if self.copies is None else self.copies.total

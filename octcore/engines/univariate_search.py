@@ -7,7 +7,7 @@ import numpy as np
 
 from octcore.engines.base import Attempt, Outcome, StopReason, TimeUpError
 from octcore.errors import CancelledError, TooLargeError
-from octcore.program import Program, root_record
+from octcore.program import Listing, Program, root_record
 from octcore.search.near_optimal.floors import FREE, Floors, priced
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
@@ -60,12 +60,13 @@ def path_search(attempt: Attempt) -> Outcome:
     begin = attempt.clock.elapsed
     refused = found.tree is not None and program.evaluate(found.tree) is None
     if reason is StopReason.OPTIMAL and refused:
-        assert program.listing is not None, "only side constraints refuse the search's tree"
+        listing = program.listing
+        assert listing is not None, "only side constraints refuse the search's tree"
         assert found.tree is not None
         if found.search_seconds > SLOW:  # others like it would leave no time
-            _amend(attempt, [found.tree])
-        by = _search_sets if program.listing.sets else _list
-        reason, proof = by(attempt, found)
+            _amend(attempt, listing, [found.tree])
+        by = _search_sets if listing.sets else _list
+        reason, proof = by(attempt, listing, found)
         claims += proof if reason is StopReason.OPTIMAL else ()
     # A tree must contradict no search: nothing is proven when the two disagree.
     if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
@@ -95,12 +96,11 @@ def _by_root(program: Program, found: Answer) -> dict[str, object]:
     return root_record(values, found.root_exact, None if leaf is None else program.objective(leaf))
 
 
-def _search_sets(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
+def _search_sets(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason, Claims]:
     """Search every largest set of columns that a tree may test."""
     program, recorder = attempt.program, attempt.recorder
-    assert program.listing is not None
     best = -np.inf
-    for mask in program.listing.sets:
+    for mask in listing.sets:
         question: Question = replace(program.search, forbidden=mask, threads=attempt.threads)
         one = answer(question, None, attempt.cancel, attempt.clock.remaining)
         if one.tree is not None:
@@ -115,15 +115,14 @@ def _search_sets(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
     return StopReason.OPTIMAL, ()
 
 
-def _amend(attempt: Attempt, trees: list[Tree]) -> None:
+def _amend(attempt: Attempt, listing: Listing, trees: list[Tree]) -> None:
     """Make trees that keep the side constraints of some that do not."""
-    assert attempt.program.listing is not None
     attempt.recorder.phase("amend")
-    for tree in attempt.program.listing.starts(trees, attempt.patience):
+    for tree in listing.starts(trees, attempt.patience):
         attempt.offer(tree, "search")
 
 
-def _at_prices(attempt: Attempt, trees: list[Tree]) -> tuple[Floors, Tree] | None:
+def _at_prices(attempt: Attempt, listing: Listing, trees: list[Tree]) -> tuple[Floors, Tree] | None:
     """Put prices on the floors of classes; the best ones, and the best tree at them.
 
     None if no tree keeps the floors.
@@ -131,8 +130,7 @@ def _at_prices(attempt: Attempt, trees: list[Tree]) -> tuple[Floors, Tree] | Non
     `trees`: the best one without prices; those at prices are added.
     """
     program, recorder = attempt.program, attempt.recorder
-    assert program.listing is not None
-    if not program.listing.floors:
+    if not listing.floors:
         return FREE, trees[0]
     recorder.phase("price")
 
@@ -147,10 +145,10 @@ def _at_prices(attempt: Attempt, trees: list[Tree]) -> tuple[Floors, Tree] | Non
         return not recorder.is_closed
 
     question: Question = replace(program.search, threads=attempt.threads)
-    return priced(question, program.listing.floors, trees[0], search, tell)
+    return priced(question, listing.floors, trees[0], search, tell)
 
 
-def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
+def _list(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason, Claims]:
     """List trees in the order of their cost until one keeps the side constraints."""
     from octcore.search.near_optimal.in_order import (  # few runs list, and its kernels take time
         FIRST_TOLERANCE,
@@ -158,9 +156,7 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
         first_accepted,
     )
 
-    program, recorder = attempt.program, attempt.recorder
-    listing, question = program.listing, program.search
-    assert listing is not None
+    program, recorder, question = attempt.program, attempt.recorder, attempt.program.search
 
     def guard(done: int) -> None:
         attempt.guard()
@@ -174,14 +170,14 @@ def _list(attempt: Attempt, found: Answer) -> tuple[StopReason, Claims]:
     try:
         assert found.tree is not None
         trees = [found.tree]
-        at_prices = _at_prices(attempt, trees)
+        at_prices = _at_prices(attempt, listing, trees)
         if at_prices is None:
             return StopReason.INFEASIBLE, (FLOORS_CLAIM,)
         floors, cheapest = at_prices
         if floors.price and recorder.is_closed:
             return StopReason.OPTIMAL, (PRICED_CLAIM,)
         if found.search_seconds <= SLOW or len(trees) > 1:
-            _amend(attempt, [cheapest, *trees[::-1]])
+            _amend(attempt, listing, [cheapest, *trees[::-1]])
         recorder.phase("list")
         subtrees = recorder.state.nodes or 0
         instance = listing.make(FIRST_TOLERANCE, floors)

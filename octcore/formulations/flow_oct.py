@@ -129,7 +129,7 @@ class FlowOCT:
     @property
     def scale(self) -> float:
         """Of the model's objective: it has the paper's own weights with `split_weight`."""
-        return 1.0 if self.has_split_weight else 1 / self.objective.total_weight
+        return 1.0 if self.has_split_weight else 1 / self.objective.problem.total_weight
 
     @cached_property
     def sets(self) -> TreeSets:

@@ -144,7 +144,7 @@ def build(problem: Problem) -> Program:
     judge = OCTHTrees(with_leaf_size(problem))
     model, problem = OCTHModel(judge), judge.problem
     unit = weight_unit(problem.weights) / judge.majority_errors
-    most = len(model.sets.columns) * len(model.sets.B)
+    most = len(judge.sets.columns) * len(judge.sets.B)
     task = judge.task
     exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
     return Program(
@@ -403,16 +403,6 @@ class OCTHModel:
     judge: OCTHTrees
 
     @property
-    def problem(self) -> Problem:
-        """The problem, with its smallest leaf filled in."""
-        return self.judge.problem
-
-    @property
-    def sets(self) -> TreeSets:
-        """I, K, B, L, and the columns J."""
-        return self.judge.sets
-
-    @property
     def mu(self) -> float:
         """Width of the strips."""
         return oblique.modelled(self.judge.epsilon)
@@ -420,7 +410,7 @@ class OCTHModel:
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        sets = self.sets
+        sets = self.judge.sets
         n, columns, classes = len(sets.I), len(sets.columns), len(sets.K)
         branch, leaves = len(sets.B), len(sets.L)
         routing = 2 * branch * n
@@ -429,19 +419,19 @@ class OCTHModel:
             rows=routing + n * (leaves + 1) + branch * (4 * columns + 5) + leaves * (classes + 2),
             columns=n * leaves + branch * (3 * columns + 2) + leaves * (classes + 2),
             binaries=n * leaves + branch * (columns + 1) + leaves * (classes + 1),
-            nonzeros=nonzeros + n * leaves * (self.problem.depth + classes + 3),
+            nonzeros=nonzeros + n * leaves * (self.judge.problem.depth + classes + 3),
         )
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""
-        sets = self.sets
+        sets = self.judge.sets
         model: Any = pyo.ConcreteModel("OCT-H")
         self._variables(model)
         self._planes(model)
         self._structure(model)
         self._routing(model, guard)
-        terminals.add_leaf_size_rows(model, self.problem, sets.rows, model.z, model.l)
-        terminals.add_error_rows(model, self.problem, sets.rows, model.z, model.c)
+        terminals.add_leaf_size_rows(model, self.judge.problem, sets.rows, model.z, model.l)
+        terminals.add_error_rows(model, self.judge.problem, sets.rows, model.z, model.c)
         price = self.judge.price
         model.objective = pyo.Objective(
             expr=pyo.quicksum(model.error[t] for t in sets.L)
@@ -450,11 +440,11 @@ class OCTHModel:
             doc="errors + price of the features, times L-hat",
         )
         X = sets.rows.X[:, sets.columns]
-        cuts = oblique.shattering_at_leaves(X, model.z, self.problem, self.mu)
+        cuts = oblique.shattering_at_leaves(X, model.z, self.judge.problem, self.mu)
         return PyomoModel.of(model, self, separators=cuts)
 
     def _variables(self, model: Any) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         I, K, B, L, J = sets.I, sets.K, sets.B, sets.L, sets.columns
         model.a = pyo.Var(B, J, bounds=(-1, 1), doc="a_mj: weight of column j at node m")
         model.size = pyo.Var(B, J, bounds=(0, 1), doc="|a_mj|")
@@ -467,7 +457,7 @@ class OCTHModel:
 
     def _planes(self, model: Any) -> None:
         a, size, b, s, d = model.a, model.size, model.b, model.s, model.d
-        B, J = self.sets.B, self.sets.columns
+        B, J = self.judge.sets.B, self.judge.sets.columns
 
         @model.Constraint(B, doc="sum_j |a_mj| <= d_m")
         def norm(_, m):
@@ -488,19 +478,19 @@ class OCTHModel:
         equations.add_within(model, "threshold", b, lambda m: self.judge.reach * d[m], docs)
 
     def _structure(self, model: Any) -> None:
-        d, sets = model.d, self.sets
+        d, sets = model.d, self.judge.sets
         equations.add_split_below_split(model, sets, d, doc="d_m <= d_parent")
         equations.add_one_terminal(model, sets, model.z, doc="sum_t z_it = 1")
         equations.add_one_label(model, sets, model.c, doc="sum_k c_tk = l_t", used=model.l)
-        limit = self.problem.constraints.leaf_limit
+        limit = self.judge.problem.constraints.leaf_limit
         if limit is not None:
             model.leaf_limit = pyo.Constraint(
-                expr=pyo.quicksum(d[m] for m in self.sets.B) <= limit - 1,
+                expr=pyo.quicksum(d[m] for m in self.judge.sets.B) <= limit - 1,
                 doc="leaves <= limit, since leaves = splits + 1",
             )
 
     def _routing(self, model: Any, guard: Callable[[], None]) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         X, mu, depth = sets.rows.X[:, sets.columns], self.mu, sets.depth
         big_m = np.abs(X).max(axis=1, initial=0.0) + self.judge.reach
 
@@ -526,8 +516,8 @@ class OCTHModel:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes; every one moves to the middle of its strip."""
-        sets = self.sets
-        problem, n = self.problem, len(sets.columns)
+        sets = self.judge.sets
+        problem, n = self.judge.problem, len(sets.columns)
         a = point.table(model.a, len(sets.B), n)
         s = point.table(model.s, len(sets.B), n)
         b, d = point.array(model.b), point.array(model.d)
@@ -543,13 +533,13 @@ class OCTHModel:
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        sets = self.sets
-        values = terminals.TerminalValues(tree, self.problem, sets)
+        sets = self.judge.sets
+        values = terminals.TerminalValues(tree, self.judge.problem, sets)
         a, b = np.zeros((len(sets.B), len(sets.columns))), np.zeros(len(sets.B))
         d = np.zeros(len(sets.B))
         visited = tree.node_rows(sets.rows.X)
         for node, split in tree.splits.items():
-            weights = split.dense(self.problem.n_features)
+            weights = split.dense(self.judge.problem.n_features)
             size = float(np.abs(weights).sum())
             scores = split.project(sets.rows.X[visited[node]]) / size
             right = scores > split.threshold / size

@@ -188,7 +188,7 @@ def penalty_path(
             continue
         if span is not None:
             # the search takes shares of the weight with all copies
-            share = objective.weight_right / objective.total_weight
+            share = objective.weight_right / objective.problem.total_weight
             low, high = (share * end for end in span)
             step = replace(step, low=low, high=None if np.isinf(high) else high)
         steps.append(step)

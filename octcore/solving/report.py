@@ -12,7 +12,7 @@ import pandas as pd
 from octcore.data.checks import BUCKETS
 from octcore.data.findings import count, percent
 from octcore.data.serial import jsonable, versions
-from octcore.errors import DataError, ModelFileError
+from octcore.errors import DataError
 from octcore.parameters import unknown_name
 from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
@@ -138,22 +138,20 @@ def export_file(run: "Run", kind: str) -> str | bytes:
 
 def export_tree(run: "Run", kind: str) -> str:
     """Write the tree of a run as text, with the counts of its training rows."""
-    if run.tree is None:
-        raise ModelFileError("NO_TREE", "This run has no tree to export.")
-    X, y = _rows(run)
+    tree, (X, y) = run.final_tree, _rows(run)
     columns = () if run.train is None else run.train.columns
     if kind == "json":
-        return json.dumps(jsonable(run.tree.to_dict()), indent=1, allow_nan=False) + "\n"
+        return json.dumps(jsonable(tree.to_dict()), indent=1, allow_nan=False) + "\n"
     if kind == "dot":
-        return to_graphviz(run.tree, run.encoding, X, y).source
+        return to_graphviz(tree, run.encoding, X, y).source
     if kind in DIALECTS:
-        return to_code(run.tree, run.encoding, kind, columns)
+        return to_code(tree, run.encoding, kind, columns)
     if kind == "pmml":
-        return to_pmml(run.tree, run.encoding, columns)
+        return to_pmml(tree, run.encoding, columns)
     draw = {"txt": to_text, "svg": to_svg}
     if kind not in draw:
         raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
-    return draw[kind](run.tree, run.encoding, X, y)
+    return draw[kind](tree, run.encoding, X, y)
 
 
 def _rows(run: "Run") -> tuple[np.ndarray | None, np.ndarray | None]:

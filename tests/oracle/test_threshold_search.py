@@ -27,7 +27,9 @@ def optimum(problem) -> float | None:
     limit = wanted.leaf_limit
     return max(
         (
-            objective.from_count(objective.total_weight - wrong - objective.penalty * (splits + 1))
+            objective.from_count(
+                objective.problem.total_weight - wrong - objective.penalty * (splits + 1)
+            )
             for splits, wrong in found.items()
             if limit is None or splits + 1 <= limit
         ),

@@ -89,7 +89,7 @@ def leaf_share(objective: UnivariateObjective) -> Fraction:
     """Price of a leaf as a share of the weight of all rows."""
     if objective.split_weight is None:
         return objective.price
-    return objective.price / (1 - objective.price) / Fraction(objective.total_weight)
+    return objective.price / (1 - objective.price) / Fraction(objective.problem.total_weight)
 
 
 def in_copies(problem: Problem, share: Fraction) -> Fraction:

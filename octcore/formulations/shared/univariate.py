@@ -79,11 +79,6 @@ class UnivariateObjective:
         return (f"the {what} is {fraction_in_words(self.price)}",) if self.price else ()
 
     @cached_property
-    def total_weight(self) -> float:
-        """Sum of the weights of all rows, without copies."""
-        return self.problem.total_weight
-
-    @cached_property
     def weight_right(self) -> float:
         """Weight of the rows that a tree without errors gets right, with all copies."""
         return float(self.problem.weights.sum())
@@ -93,12 +88,12 @@ class UnivariateObjective:
         """Price of a leaf on the count scale."""
         if self.split_weight is not None:
             return float(self.price / (1 - self.price))
-        return float(self.price * Fraction(self.total_weight))
+        return float(self.price * Fraction(self.problem.total_weight))
 
     @property
     def scale(self) -> float:
         """``objective = scale * count_value + shift``."""
-        return 1 / self.total_weight if self.split_weight is None else 1 - self.split_weight
+        return 1 / self.problem.total_weight if self.split_weight is None else 1 - self.split_weight
 
     @property
     def shift(self) -> float:
@@ -138,7 +133,7 @@ class UnivariateObjective:
         correct = float(self.problem.weights[hit].sum()) + self.problem.offset
         if self.split_weight is not None:
             return (1 - self.split_weight) * correct - self.split_weight * tree.n_splits
-        return correct / self.total_weight - float(self.price) * tree.n_leaves
+        return correct / self.problem.total_weight - float(self.price) * tree.n_leaves
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing all rows; None for a tree that breaks a side constraint."""

@@ -27,7 +27,7 @@ from octcore.formulations.base import FormulationInfo, Reference, TeachingText, 
 from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.terminals import TerminalValues
-from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear
+from octcore.formulations.shared.tree_model import MergedRows, linear
 from octcore.formulations.svm1_odt.trees import GAP, SMALLEST_STRIP, SVM1Trees
 from octcore.numerics.linear import sparse_rows
 from octcore.numerics.margin_lp import WEIGHT_BOX
@@ -207,29 +207,19 @@ class SVM1Model:
 
     judge: SVM1Trees
 
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.judge.problem
-
-    @property
-    def sets(self) -> TreeSets:
-        """I, K, B, L, and the columns of planes F_q."""
-        return self.judge.sets
-
     @cached_property
     def values(self) -> np.ndarray:
         """Value of every row in every group of F_c, -1 for none."""
-        return self.judge.space.values(self.sets.rows.X)
+        return self.judge.space.values(self.judge.sets.rows.X)
 
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        sets = self.sets
+        sets = self.judge.sets
         n, branch, leaves = len(sets.I), len(sets.B), len(sets.L)
         values = sum(len(g) for g in self.judge.space.groups)
         groups, subsets = len(self.judge.space.groups), 2 * branch * n if values else 0
-        published = self.problem.params["labels"] == "published"
+        published = self.judge.problem.params["labels"] == "published"
         return ModelSize(
             rows=5 * branch * n + subsets + n * (1 + leaves * (4 if published else 1)),
             columns=n * (3 * branch + leaves + 1) + branch * (2 * len(sets.columns) + values + 1),
@@ -239,7 +229,7 @@ class SVM1Model:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
-        sets = self.sets
+        sets = self.judge.sets
         model: Any = pyo.ConcreteModel("SVM1-ODT")
         self._variables(model)
         if self.judge.space.groups:
@@ -247,20 +237,22 @@ class SVM1Model:
         self._scores(model, guard)
         self._margins(model, guard)
         separators: tuple[Any, ...] = ()
-        if self.problem.params["labels"] == "published":
+        if self.judge.problem.params["labels"] == "published":
             self._published_labels(model, guard)
             cut = ClassTransversalCuts(sets.rows, model.c, model.e, len(sets.K), len(sets.L))
-            separators = (cut,) if self.problem.params["cuts"] else ()
+            separators = (cut,) if self.judge.problem.params["cuts"] else ()
         else:
             self._binary_labels(model, guard)
-        if self.problem.params["cuts"]:
+        if self.judge.problem.params["cuts"]:
             add_class_size_rows(model, sets.rows, len(sets.K), list(sets.L))
-        cuts = oblique.shattering_at_leaves(sets.rows.X, model.e, self.problem, SMALLEST_STRIP)
+        cuts = oblique.shattering_at_leaves(
+            sets.rows.X, model.e, self.judge.problem, SMALLEST_STRIP
+        )
         self._objective(model)
         return PyomoModel.of(model, self, separators=(*separators, *cuts))
 
     def _variables(self, model: Any) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         I, B, L, F = sets.I, sets.B, sets.L, sets.columns
         prices = self.judge.prices
         # g is a score and h.x, of which no column is above 1; beyond the margin nothing is missing.
@@ -280,7 +272,7 @@ class SVM1Model:
         return [model.h_cat[b, g] for g in range(len(self.judge.space.groups))]
 
     def _scores(self, model: Any, guard: Callable[[], None]) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         X = sets.rows.X[:, sets.columns]
 
         @model.Constraint(sets.I, sets.B, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib")
@@ -300,8 +292,8 @@ class SVM1Model:
             return 0.0, linear(values, variables), 0.0
 
     def _margins(self, model: Any, guard: Callable[[], None]) -> None:
-        sets = self.sets
-        prices, depth = self.judge.prices, self.problem.depth
+        sets = self.judge.sets
+        prices, depth = self.judge.prices, self.judge.problem.depth
         sides = {0: (model.p_plus, model.p_minus), 1: (model.p_minus, model.p_plus)}
         has_subsets = bool(self.judge.space.groups)
 
@@ -338,8 +330,8 @@ class SVM1Model:
             )
 
     def _subsets(self, model: Any, guard: Callable[[], None]) -> None:
-        sets = self.sets
-        groups, B, depth = self.judge.space.groups, sets.B, self.problem.depth
+        sets = self.judge.sets
+        groups, B, depth = self.judge.space.groups, sets.B, self.judge.problem.depth
         G, pairs = range(len(groups)), [(g, v) for g, j in enumerate(groups) for v in range(len(j))]
         model.h_cat = pyo.Var(B, G, domain=pyo.Binary, doc="h_bj: node b tests categorical j")
         model.s = pyo.Var(B, pairs, domain=pyo.Binary, doc="s_bjv: value v goes left")
@@ -373,7 +365,7 @@ class SVM1Model:
             return model.h_plus[b, j] + model.h_minus[b, j] <= box
 
     def _binary_labels(self, model: Any, guard: Callable[[], None]) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         y = sets.rows.y
         model.k = pyo.Var(sets.L, sets.K, domain=pyo.Binary, doc="k_lc: leaf l predicts class c")
         equations.add_one_label(model, sets, model.k, doc="sum_c k_lc = 1")
@@ -385,7 +377,7 @@ class SVM1Model:
             return 0.0, linear([1.0, -1.0, 1.0], terms), None
 
     def _published_labels(self, model: Any, guard: Callable[[], None]) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         I, L, Y = sets.I, sets.L, len(sets.K)
         y = sets.rows.y + 1
         model.u = pyo.Var(L, bounds=(1, Y), doc="u_l: label of leaf l")
@@ -420,7 +412,7 @@ class SVM1Model:
             return model.w[i, leaf] <= Y * model.e[i, leaf]
 
     def _objective(self, model: Any) -> None:
-        sets = self.sets
+        sets = self.judge.sets
         prices, weights = self.judge.prices, [float(w) for w in sets.rows.weights]
         wrong = pyo.quicksum(w * model.c[i] for i, w in enumerate(weights))
         missing = pyo.quicksum(
@@ -440,7 +432,7 @@ class SVM1Model:
         A plane is the best one for the rows that the model sends to its sides: its own plane keeps
         them there only up to the solver's tolerance.
         """
-        sets = self.sets
+        sets = self.judge.sets
         shape = len(sets.B), len(sets.columns)
         h = point.table(model.h_plus, *shape) - point.table(model.h_minus, *shape)
         g, groups = point.array(model.g), self.judge.space.groups
@@ -452,10 +444,12 @@ class SVM1Model:
                 planes[b] = self._read_subset(model, point, b, int(tests[b - 1].argmax()))
                 continue
             sides = [
-                np.flatnonzero(np.isin(leaf, topology.terminals_below(child, self.problem.depth)))
+                np.flatnonzero(
+                    np.isin(leaf, topology.terminals_below(child, self.judge.problem.depth))
+                )
                 for child in topology.children(b)
             ]
-            weights = np.zeros(self.problem.n_features)
+            weights = np.zeros(self.judge.problem.n_features)
             weights[sets.columns] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
             read = weights, float(-g[b - 1] - self.judge.distance)
             planes[b] = self.judge.margin_plane(sides[0], sides[1]) or read
@@ -475,9 +469,9 @@ class SVM1Model:
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; nodes below a leaf send everything right."""
-        sets = self.sets
-        judge, n, depth = self.judge, len(sets.I), self.problem.depth
-        terminal = TerminalValues(tree, self.problem, sets)
+        sets = self.judge.sets
+        judge, n, depth = self.judge, len(sets.I), self.judge.problem.depth
+        terminal = TerminalValues(tree, self.judge.problem, sets)
         h = np.zeros((len(sets.B), len(sets.columns)))
         g = np.full(len(sets.B), -max(judge.prices.margin, judge.prices.right))
         groups = judge.space.groups
@@ -486,7 +480,7 @@ class SVM1Model:
         for b, split in tree.splits.items():
             group = judge.space.group_of(split)
             if group is None:
-                h[b - 1] = split.dense(self.problem.n_features)[sets.columns]
+                h[b - 1] = split.dense(self.judge.problem.n_features)[sets.columns]
                 g[b - 1] = judge.threshold(split)
             else:
                 cat[b - 1, group], g[b - 1] = 1.0, 0.0
