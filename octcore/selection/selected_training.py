@@ -55,8 +55,13 @@ class Thresholds:
     """Tolerance of the balanced rule: distance of a point from the hull that stands for it."""
 
     def __post_init__(self) -> None:
-        FloatRange("beta1", low=0.0, low_open=True, high=1.0, high_open=True).check(self.beta1)
-        FloatRange("beta2", low=0.0, low_open=True, high=1.0).check(self.beta2)
+        for declared in (
+            FloatRange("beta1", 0.1, low=0.0, low_open=True, high=1.0, high_open=True),
+            FloatRange("beta2", 0.2, low=0.0, low_open=True, high=1.0),
+            FloatRange("epsilon", 0.0, low=0.0),
+        ):
+            read = declared.check(getattr(self, declared.name))
+            object.__setattr__(self, declared.name, read)
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,8 +128,10 @@ def test_processes_select_what_one_selects():
 def test_wrong_settings_are_refused():
     with pytest.raises(SettingsError, match="beta1"):
         Thresholds(beta1=1.0)
-    with pytest.raises(SettingsError, match="beta1"):
-        Thresholds(beta1="many")
+    for wrong in ({"beta1": "many"}, {"beta1": None}, {"epsilon": -1}):
+        with pytest.raises(SettingsError, match=next(iter(wrong))):
+            Thresholds(**wrong)
+    assert Thresholds(beta1="0.5").beta1 == 0.5
     with pytest.raises(SettingsError, match="rounds"):
         solve_selected(_blobs(20), rounds="two")
     with pytest.raises(SettingsError, match="beta2"):
