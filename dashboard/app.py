@@ -32,7 +32,8 @@ PAGES = {
     "Help": [st.Page("screens/about.py", title="Formulations", icon=":material/menu_book:")],
 }
 page = st.navigation(PAGES, position="top")
-st.set_page_config(f"{page.title} · Optimal trees", page_icon="🌳", layout="wide")
+title = getattr(page, "title", "App")  # there is no page where a process of a cluster imports this
+st.set_page_config(f"{title} · Optimal trees", page_icon="🌳", layout="wide")
 # The link that was opened: leaving its page while the libraries load would lose it.
 opened = st.session_state.setdefault("opened", st.query_params.to_dict())
 with st.spinner("Loading the libraries"):  # takes seconds when the server is new
