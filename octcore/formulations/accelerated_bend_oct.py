@@ -103,7 +103,7 @@ INFO = FormulationInfo(
         Choice(
             "eqp",
             "recursive",
-            "β_J",
+            "β(J)",
             "Equivalent-point inequalities; the later word is the tighter sign of a separation.",
             options=("off", "basic", "chain", "recursive"),
         ),
@@ -111,7 +111,7 @@ INFO = FormulationInfo(
             "eqp_disaggregated", True, "", "One row per condition instead of their sum (tighter)."
         ),
         Flag(
-            "eqp_group_selection", True, "g_k", "Choose one class per set, not only bound the set."
+            "eqp_group_selection", True, "gₖ", "Choose one class per set, not only bound the set."
         ),
         IntRange("eqp_split_size", 2, "|S|", "Most features in a split set.", low=0, high=3),
         Flag("path_bound_cuts", True, "", "Cuts from optimal subtrees of depth two below a path."),
@@ -140,7 +140,7 @@ INFO = FormulationInfo(
             "search_start", False, "", "Ours: start from the tree of the exact search (10 seconds)."
         ),
         Flag(
-            "value_row", False, "V_f", "Ours: rows with the exact value of every split of a node."
+            "value_row", False, "V(f)", "Ours: rows with the exact value of every split of a node."
         ),
         FEATURE_FIXING,
     ),

@@ -51,7 +51,7 @@ PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
         "C_upper",
         100.0,
-        "C_t, t ∈ T′",
+        "Cₜ, t ∈ T′",
         "Price of slack above the last branching level; small values let upper planes only route.",
         low=0.0,
         low_open=True,
@@ -61,7 +61,7 @@ PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
         "C_last",
         1000.0,
-        "C_t, t ∈ T″",
+        "Cₜ, t ∈ T″",
         "Price of slack on the last branching level, where the classes are decided.",
         low=0.0,
         low_open=True,
@@ -72,7 +72,7 @@ PENALTIES: tuple[Parameter, ...] = (
 BIG_M = FloatRange(
     "big_m",
     100.0,
-    "M_H",
+    "M(H)",
     "Least bound on scores in the mixed-integer model (slacks get half of it); it is raised where "
     "trees worth having need more. The routing search needs none.",
     low=1.0,
@@ -95,8 +95,8 @@ def budgets(default: int) -> tuple[IntRange, IntRange]:
         return IntRange(name, default, symbol, f"Features that a plane {where} may use.", low=1)
 
     return (
-        budget("budget_upper", "B_t, t ∈ T′", "above the last level"),
-        budget("budget_last", "B_t, t ∈ T″", "on the last level"),
+        budget("budget_upper", "Bₜ, t ∈ T′", "above the last level"),
+        budget("budget_last", "Bₜ, t ∈ T″", "on the last level"),
     )
 
 

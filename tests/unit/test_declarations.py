@@ -90,5 +90,5 @@ def test_symbols_are_letters_that_a_screen_reader_says() -> None:
     declared = [p for info in list_formulations() for p in info.hyperparameters]
     declared += [*GENERAL, *ROWS, *ACCEPTED, *(p for g in list_generators() for p in g.parameters)]
     symbols = {p.symbol for p in declared if p.symbol}
-    assert symbols >= {"λ", "α₁", "C_t, t ∈ T′"}
-    assert not any(set("$\\^{}") & set(symbol) for symbol in symbols)
+    assert symbols >= {"λ", "α₁", "Cₜ, t ∈ T′"}
+    assert not any(set("$\\^_{}") & set(symbol) for symbol in symbols)

@@ -23,7 +23,7 @@ from octcore.warmstart.amending import amended
 EXACT_ROOT_VALUES = Flag(
     "exact_root_values",
     False,
-    "V_f",
+    "V(f)",
     "Go on until the value of every root feature is exact, not only an upper bound.",
 )
 MOST_SETS = 1000

@@ -29,7 +29,7 @@ from octcore.warmstart.greedy import greedy_starts
 FEATURE_FIXING = Flag(
     "feature_fixing",
     default=False,
-    symbol="V_f",
+    symbol="V(f)",
     help="Ours: exclude root features whose exact value is below a known tree.",
 )
 STRENGTHENING = (
@@ -37,7 +37,7 @@ STRENGTHENING = (
     Flag(
         "value_row",
         default=False,
-        symbol="V_f",
+        symbol="V(f)",
         help="Ours: bound the objective by the exact value of every root feature; the proof is "
         "then shared between search and mixed-integer programming.",
     ),
