@@ -7,7 +7,6 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -243,7 +242,11 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 def as_frame(X: Any) -> Any:
     """Return a pandas frame of any table that narwhals knows; everything else as it is."""
-    table: Any = X if isinstance(X, pd.DataFrame) else nw.from_native(X, pass_through=True)
+    if isinstance(X, pd.DataFrame):
+        return X
+    import narwhals as nw  # not above: few tables need it, and every start would wait for it
+
+    table: Any = nw.from_native(X, pass_through=True)
     if isinstance(table, nw.LazyFrame):
         raise DataError("LAZY_TABLE", "A lazy table holds no rows yet; collect it first.")
     if not isinstance(table, nw.DataFrame):
@@ -251,7 +254,9 @@ def as_frame(X: Any) -> Any:
     return pd.DataFrame({name: _column(table[name]) for name in table.columns})
 
 
-def _column(values: nw.Series[Any]) -> Any:
+def _column(values: Any) -> Any:
+    import narwhals as nw
+
     if isinstance(values.dtype, nw.Enum):  # its categories have an order
         return pd.Categorical(values.to_list(), values.dtype.categories, ordered=True)
     if isinstance(values.dtype, nw.Categorical):
