@@ -68,11 +68,11 @@ class Attempt:
         """What heuristics ask how long they may take."""
         return Patience(lambda: self.clock.remaining, self.cancel)
 
-    def offer(self, tree: Tree, source: str) -> float | None:
+    def offer(self, tree: Tree, source: str, or_equal: bool = False) -> float | None:
         """Record a tree that keeps the side constraints if it is the best; its objective."""
         objective = self.program.evaluate(tree)
         if objective is not None:
-            self.recorder.incumbent(objective, tree, source)
+            self.recorder.incumbent(objective, tree, source, or_equal)
         return objective
 
     def reached(self, nodes: int | None = None) -> StopReason | None:

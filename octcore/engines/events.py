@@ -183,10 +183,18 @@ class Recorder:
         """Record the size of the model."""
         self._send("model", details=details)
 
-    def incumbent(self, objective: float, tree: Tree, source: str) -> bool:
-        """Offer a tree with its recomputed objective; returns whether it is the new incumbent."""
+    def incumbent(self, objective: float, tree: Tree, source: str, or_equal: bool = False) -> bool:
+        """Offer a tree with its recomputed objective; returns whether it is the new incumbent.
+
+        `or_equal`: whether it is where it is as good as the best one but for rounding.
+        """
         best = self.state.incumbent
-        if best is not None and not self.sense.better(objective, best):
+        is_equal = (
+            or_equal
+            and best is not None
+            and abs(best - objective) <= closing_slack(best, self.span)
+        )
+        if best is not None and not is_equal and not self.sense.better(objective, best):
             return False
         self.state = replace(self.state, incumbent=float(objective), tree=tree)
         self._send("incumbent", source=source, tree=tree)

@@ -22,10 +22,7 @@ PRICED_CLAIM = "with a price on what floors demand, no tree is worth more"
 FLOORS_CLAIM = (
     "no tree keeps the floors: at some prices of what they demand none is worth what every tree is"
 )
-PLAIN_CLAIM = (
-    "searched by plain array operations: the kernels of this machine were not compiled; "
-    "once they are, another tree of the same value may come"
-)
+PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
 Claims = tuple[str, ...]
 
 
@@ -36,16 +33,18 @@ def path_search(attempt: Attempt) -> Outcome:
     """
     program, recorder = attempt.program, attempt.recorder
     question: Question = replace(program.search, threads=attempt.threads)
-    due = LIVE_SECONDS
+    due, ours = LIVE_SECONDS, None
 
     def receive(report: Report) -> None:
         if report.kind == "started":
             recorder.phase("search")
+        nonlocal due, ours
         if report.tree is not None:
-            attempt.offer(report.tree, "search")
+            # Of equal trees it names one at its end; a start that is as good stays.
+            attempt.offer(report.tree, "search", or_equal=recorder.tree is ours)
+            ours = report.tree
         if report.bound is not None:
             recorder.bound(program.objective(report.bound), report.subtrees)
-        nonlocal due
         now = attempt.clock.elapsed
         moment = report.latest() if now >= due else None
         told = {} if moment is None else {"open": _plain(program, moment, LIVE_COLUMNS)}

@@ -67,8 +67,10 @@ class BitSearch:
         """One D2S up to depth two; from three on each depth gives bounds and trees to the next."""
         depth, node = self.inquiry.question.depth, None
         n_features, n_rows = self.bits.rows.columns.shape
-        for current in range(min(3, depth), depth + 1):
-            node, last = self._node(self.state, current, node), current == depth
+        for current in range(1, depth + 1):
+            # A root of depth two knows nothing of the literals below it.
+            shallow, last = node if current > 3 else None, current == depth
+            node = self._node(self.state, current, shallow)
             yield self._take_over(node, last)
             # A bound that falls in steps is worth its time where the search lasts.
             stepwise = node.keeps_children if current > 4 else n_rows * n_features**2 > _LARGE

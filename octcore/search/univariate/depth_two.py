@@ -129,7 +129,10 @@ def two_class_stump(rows, h, total, n_rows, smallest, signed, errors, ranks):
             if d > high:
                 high, high_at = d, k
     first_low, first_high = total[0] - low, total[1] + high
-    place = low_at if first_low > first_high else high_at
+    if first_low == first_high:
+        place = min(low_at, high_at)
+    else:
+        place = low_at if first_low > first_high else high_at
     place = first if place < 0 else place
     errors[h], ranks[h] = 2**62, -1
     if place >= 0:

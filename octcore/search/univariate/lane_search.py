@@ -16,11 +16,11 @@ import numpy as np
 
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
-from octcore.search.univariate.lane_rows import Rows, restrict
+from octcore.search.univariate.first_tree import FirstTree, planned
+from octcore.search.univariate.lane_rows import Rows
 from octcore.search.univariate.node import Node, open_node, search
 from octcore.search.univariate.question import Moment, State
 from octcore.search.univariate.table import Inquiry, Table
-from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 ROUND = 4  # columns of one round; a constant, so that the number of threads does not matter
 LARGE_WORK = {3: 2_000_000, 4: 50_000}
@@ -58,42 +58,14 @@ def kernel_rows(table: Table, kind: type) -> Rows:
     )
 
 
-def planned(
-    rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray, first: np.ndarray,
-    node: int = 1,
-) -> PathTree:  # fmt: skip
-    """The tree of a plan; the last splits, which no plan tells, are found again.
-
-    `rows`: those of the node.
-    `leaves`, `smallest`: most leaves of the tree, and rows that every leaf must have.
-    `plan`: (2^depth, 4) column, rank, leaves left, leaves right by node, numbered as a heap; column
-        -1 stands for a leaf or a single split, whichever is better.
-    `first`: (n_columns + 1,) number of the first threshold of every column.
-    """
-    split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
-    if split[0] < 0 and leaves > 1:
-        n_columns, last = len(rows.sequence), np.full((4, 4), NO_ROOT, np.int32)
-        every = np.ones(n_columns, np.uint8)
-        depth_two(rows, terms, 2, smallest, INFINITE, every, 1, np.empty(n_columns), last)
-        split = last[1].tolist()
-    if split[0] < 0:
-        return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
-    column, rank, *shares = split
-    is_left, sides = rows.rank[column] <= rank, []
-    for side, keep in enumerate((is_left, ~is_left)):
-        if shares[side] == 1:  # for a leaf, a million rows need not be renumbered
-            sides.append(Leaf(int(np.bincount(rows.y[keep], rows.weight[keep]).argmax())))
-            continue
-        part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
-        sides.append(planned(part, terms, shares[side], smallest, plan, first, 2 * node + side))
-    return Branch(int(first[column]) + rank, *sides)
-
-
 class LaneSearch:
-    """One run on all thresholds of the inquiry's columns, of which there is at least one."""
+    """One run on all thresholds of the inquiry's columns, of which there is at least one.
 
-    def __init__(self, inquiry: Inquiry) -> None:
-        self.inquiry = inquiry
+    `names_first`: whether of several best trees the first is wanted, see `first_tree`.
+    """
+
+    def __init__(self, inquiry: Inquiry, names_first: bool = False) -> None:
+        self.inquiry, self.names_first = inquiry, names_first
         question, table = inquiry.question, inquiry.table
         self.rows = kernel_rows(table, KINDS[integer_width(table)][0])
         self.depth = question.depth
@@ -130,6 +102,18 @@ class LaneSearch:
             self._pool.shutdown()
         if not self.inquiry.stop[0]:
             yield self._now(finished=True)
+            if self.names_first:
+                self._name_first()
+                yield self.known
+
+    def _name_first(self) -> None:
+        """Take the first tree that costs as little as the best one."""
+        terms = self.terms._replace(work=np.zeros(2, np.int64))
+        kernels = FirstTree(terms, self.smallest, self.inquiry.table.first)
+        roots, is_free = self.is_root.astype(np.uint8), not self.inquiry.is_forced
+        tree = kernels.tree(self.rows, self.depth, roots, is_free, self.node, self.best)
+        if tree is not None:
+            self.known.tree = tree
 
     def _shallow(self, leaves: int) -> State:
         """The best tree of one split at most, or of two levels where it may have more leaves."""

@@ -7,10 +7,7 @@ threshold at once; above, thresholds of a column are bounded from their solved n
 
 It knows weights, forbidden columns and forced roots, but no limits on leaves.
 
-Of several optimal trees it may return another one than the compiled search: each takes the first
-that it meets.  To name the same one, both would have to solve every threshold whose bound *equals*
-the optimum, most of the work where leaves have no price.  Each search alone always returns the same
-tree, whatever the order of the rows, the threads and the speed of the machine.
+Of several optimal trees it names the first in the order of `first_tree`, as the compiled search.
 """
 
 from collections.abc import Iterator
@@ -31,19 +28,23 @@ MOST_THRESHOLDS = 2000  # four tables of their pairs take 128 megabytes in doubl
 MOST_DEPTH = 3  # deeper trees need bounds between subtrees, which only the kernels keep
 
 
-def suits(inquiry: Inquiry) -> bool:
-    """Whether a question is small enough, and free of limits on leaves."""
+def is_small(inquiry: Inquiry) -> bool:
+    """Whether a question is small enough, and free of a limit on the number of leaves."""
     question, table = inquiry.question, inquiry.table
     work = float(table.n_thresholds) ** 2 * len(table.y) * table.n_classes
     return (
         question.depth <= MOST_DEPTH
-        and inquiry.smallest == 1
         and question.leaf_limit == 2**question.depth
-        and not question.all_roots
-        and not question.by_leaves
         and table.n_thresholds <= MOST_THRESHOLDS
         and work * (1 if question.depth < MOST_DEPTH else 4) <= MOST_WORK
     )
+
+
+def suits(inquiry: Inquiry) -> bool:
+    """Whether a question is small, and asks for no leaf size and nothing but the best tree."""
+    question = inquiry.question
+    asks_more = question.all_roots or question.by_leaves
+    return inquiry.smallest == 1 and not asks_more and is_small(inquiry)
 
 
 class StoppedError(Exception):
@@ -117,16 +118,15 @@ class PlainSearch:
         if depth == 0 or best.cost <= 2 * self.price + self.slack:
             return best
         here = self._splitting(rows, roots)
-        if not len(here):
-            return best
-        left, right = self._below(rows, here, depth)
-        place = int(np.argmin(left + right))
-        cost = float(left[place] + right[place])
-        if not grown:
-            return Found(min(best.cost, cost), Leaf(0))
-        if cost >= best.cost - self.slack:
-            return best
-        return self._joined(rows, int(here[place]), depth)
+        # By levels: of trees that cost the same the shallower one comes first.
+        for levels in range(1 if grown else depth, (depth if len(here) else 0) + 1):
+            cost, leaves = self._rooted(rows, here, levels)
+            least = float(cost.min())
+            if least < best.cost - self.slack:
+                tied = np.flatnonzero(cost <= least + self.slack)
+                place = int(here[tied[leaves[tied].argmin()]])
+                best = self._joined(rows, place, levels) if grown else Found(least, Leaf(0))
+        return best
 
     def _splitting(self, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
         """One threshold for every way in which a column parts the rows."""
@@ -138,23 +138,24 @@ class PlainSearch:
             keep &= roots[self.column]
         return np.flatnonzero(keep)
 
-    def _below(
-        self, rows: np.ndarray, here: np.ndarray, depth: int
+    def _rooted(
+        self, rows: np.ndarray, here: np.ndarray, levels: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Least cost left and right of every threshold, with leaves or one more split."""
+        """Least cost with every threshold at the root, of one or two levels; the fewest leaves."""
         left, weight = self.left[np.ix_(rows, here)], self.weight[rows]
         inside = left.T @ weight
         outside = weight.sum(axis=0) - inside
-        costs = []
-        stumps = self._stumps(rows, left, inside, outside) if depth == 2 else (None, None)
+        stumps = self._stumps(rows, left, inside, outside) if levels == 2 else (None, None)
+        cost, leaves = np.zeros(len(here)), np.full(len(here), 2)
         for part, stump in zip((inside, outside), stumps, strict=True):
             # Counts are whole in single precision; prices are not.
             weight = part.sum(axis=1).astype(float)
-            cost = weight - part.max(axis=1) + self.price
+            leaf = side = weight - part.max(axis=1) + self.price
             if stump is not None:
-                cost = np.minimum(cost, weight - stump + 2 * self.price)
-            costs.append(cost)
-        return costs[0], costs[1]
+                side = np.minimum(leaf, weight - stump + 2 * self.price)
+            cost += side
+            leaves += side < leaf - self.slack
+        return cost, leaves
 
     def _stumps(
         self, rows: np.ndarray, left: np.ndarray, inside: np.ndarray, outside: np.ndarray
@@ -183,6 +184,7 @@ class PlainSearch:
         here = self._splitting(rows, self.roots)
         column = self.column[here]
         bounds = _Bounds(self.left[np.ix_(rows, here)], self.weight[rows], column, self.price)
+        root = 0
         while True:
             lower = bounds.left + bounds.right
             self.known.by_column = by_column = np.full(self.table.n_columns, INFINITE)
@@ -191,21 +193,32 @@ class PlainSearch:
             least = float(lower.min(initial=INFINITE))
             yield self._now(best, least if len(open_ones) else best.cost)
             if not len(open_ones):
-                return
+                break
             j = bounds.middle_of_run(int(open_ones[np.argmin(lower[open_ones])]), open_ones)
-            threshold = int(here[j])
-            inside = self.left[rows, threshold] > 0
-            sides = [rows[inside], rows[~inside]]
-            # The larger side first: it costs more, and so alone may close the threshold.
-            first = int(len(sides[1]) > len(sides[0]))
-            costs = [np.inf, np.inf]
-            for side in (first, 1 - first):
-                if bounds.left[j] + bounds.right[j] >= best.cost - self.slack:
-                    break
-                costs[side] = self.solve(sides[side], self.depth - 1, grown=False).cost
-                bounds.solved(j, side, costs[side])
-            if sum(costs) < best.cost - self.slack:
-                best = self._joined(rows, threshold, self.depth)
+            if self._beats(rows, here[j], bounds, j, best.cost - self.slack):
+                best, root = self._joined(rows, int(here[j]), self.depth), j
+        # Proven; an earlier root may cost no more.
+        for j in range(root):
+            if self._beats(rows, here[j], bounds, j, best.cost + 2 * self.slack):
+                yield self._now(self._joined(rows, int(here[j]), self.depth), best.cost)
+                return
+
+    def _beats(
+        self, rows: np.ndarray, threshold: int, bounds: "_Bounds", j: int, target: float
+    ) -> bool:
+        """Whether the best tree with a threshold at the root costs less than a target.
+
+        `j`: its place among those of the bounds, which rise.
+        """
+        inside = self.left[rows, threshold] > 0
+        sides = [rows[inside], rows[~inside]]
+        # The larger side first: it costs more, and so alone may close the threshold.
+        first = int(len(sides[1]) > len(sides[0]))
+        for side in (first, 1 - first):
+            if bounds.left[j] + bounds.right[j] < target:
+                cost = self.solve(sides[side], self.depth - 1, grown=False).cost
+                bounds.solved(j, side, cost)
+        return bool(bounds.left[j] + bounds.right[j] < target)
 
 
 class _Bounds:

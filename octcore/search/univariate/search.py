@@ -83,6 +83,7 @@ class _Search:
         self.table, self.total = inquiry.table, inquiry.table.total
         self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
         self.tree: Tree | None = None
+        self.nested: PathTree | None = None  # the same in numbers of thresholds
         self.cost = INFINITE
         self.lower = self.table.conflicts + self.price
         self.by_column = np.full(self.table.n_columns, self.lower)
@@ -112,12 +113,12 @@ class _Search:
         question, table, inquiry = self.question, self.table, self.inquiry
         if not table.n_columns or question.depth == 0:
             return plain.PlainSearch(inquiry).pieces()
-        deep = min(question.depth, question.leaf_limit - 1)
+        deep, is_small = min(question.depth, question.leaf_limit - 1), plain.is_small(inquiry)
         by_bits = suits_bits(table)
         needed = (
             warm_up.bit_sets(table.total, question.depth)
             if by_bits
-            else warm_up.lane_sets(integer_width(table), deep > 2)
+            else warm_up.lane_sets(integer_width(table), deep > 2 or is_small)
         )
         self.plain = plain.suits(inquiry) and not kernels.are_ready(*needed)
         if self.plain:
@@ -126,7 +127,7 @@ class _Search:
         kernels.require(*needed, stop=stop)
         if by_bits:
             return BitSearch(inquiry).pieces()
-        lanes = LaneSearch(inquiry)
+        lanes = LaneSearch(inquiry, is_small)
         self.recorded = lanes.recorded
         return lanes.pieces()
 
@@ -178,8 +179,9 @@ class _Search:
 
     def _take_over(self, state: State) -> None:
         self.subtrees = int(state.work[0])
-        if state.best < self.cost - self.slack:
-            self.cost, self.tree = state.best, to_tree(state.tree, self.table, self.question)
+        if state.best < INFINITE and state.tree != self.nested:  # better, or at the end first named
+            self.nested, self.cost = state.tree, state.best
+            self.tree = to_tree(state.tree, self.table, self.question)
             self._say(Report("incumbent", tree=self.tree, subtrees=self.subtrees))
         self.by_column = np.maximum(self.by_column, state.by_column)
         self.exact = (state.reached <= self.by_column + self.slack) | (self.by_column >= INFINITE)

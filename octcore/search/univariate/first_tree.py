@@ -1,0 +1,146 @@
+"""The tree that is named where several cost the same.
+
+The first in this order: fewer levels up to two, there fewer leaves, then the root with the smaller
+column, on it the smaller threshold, then both sides by the same order.  It depends on the rows
+alone, so that `plain` and the kernels, which meet trees in orders of their own, name one tree.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.search.univariate.bounds import INFINITE
+from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
+from octcore.search.univariate.lane_rows import Rows, restrict
+from octcore.search.univariate.node import Node, open_node, search
+from octcore.search.univariate.tree import Branch, Leaf, PathTree
+
+
+@dataclass(frozen=True)
+class FirstTree:
+    """Finds the first of the best trees by the kernels of the search."""
+
+    terms: Terms
+    smallest: int  # rows that every leaf must have
+    first: np.ndarray  # (n_columns + 1,) number of the first threshold of every column
+
+    def tree(
+        self, rows: Rows, depth: int, roots: np.ndarray, is_free: bool,
+        node: Node | None = None, cost: float = INFINITE,
+    ) -> PathTree | None:  # fmt: skip
+        """First tree of a depth of three levels at most; None when stopped before it is found.
+
+        `roots`: (n_columns,) uint8, whether the root may test a column.
+        `is_free`: whether a single leaf will do.
+        `node`, `cost`: a finished search of three levels, and what it found.
+        """
+        terms, n_columns = self.terms, len(rows.sequence)
+        if cost == INFINITE:
+            cost = self._two(rows, min(4, 2**depth), roots, is_free)[0]
+        for leaves in (1, 2, 3, 4)[: 2**depth]:
+            found, plan, score = self._two(rows, leaves, roots, is_free, cost + 3 * terms.slack)
+            if found <= cost + terms.slack:
+                break
+        else:
+            leaves = 2**depth
+        if leaves < 3:
+            return planned(rows, terms, leaves, self.smallest, plan, self.first)
+        if leaves < 5:
+            node, depth = open_node(rows, terms.price, 2, leaves, self.smallest), 2
+        else:
+            assert node is not None
+            np.minimum.at(score, node.column, node.bound)
+        root = self._root(rows, node, depth, score, cost, leaves)
+        if root is None:
+            return None
+        column, rank = root
+        is_left, sides, every = rows.rank[column] <= rank, [], np.ones(n_columns, np.uint8)
+        for keep in (is_left, ~is_left):
+            part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
+            sides.append(self.tree(part, depth - 1, every, True))
+        return None if None in sides else Branch(int(self.first[column]) + rank, *sides)
+
+    def _two(
+        self, rows: Rows, leaves: int, roots: np.ndarray, is_free: bool, cutoff: float = INFINITE
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Least cost of two levels at most, the plan, and lower bounds by column at the root."""
+        plan, score = np.full((4, 4), NO_ROOT, np.int32), np.empty(len(rows.sequence))
+        cost, _ = depth_two(
+            rows, self.terms, leaves, self.smallest, cutoff, roots, int(is_free), score, plan
+        )
+        return cost, plan, score
+
+    def _root(
+        self, rows: Rows, node: Node, depth: int, score: np.ndarray, cost: float, leaves: int
+    ) -> tuple[int, int] | None:
+        """Smallest column, and its smallest threshold, of a tree of a cost; None if none is found.
+
+        `score`: (n_columns,) lower bound with every column at the root.
+        `leaves`: most leaves of trees of two levels.
+        """
+        slack = self.terms.slack
+        for column in np.flatnonzero(score <= cost + slack).tolist():
+            only = (np.arange(len(score)) == column).astype(np.uint8)
+            if (
+                depth == 2
+                and self._two(rows, leaves, only, False, cost + 3 * slack)[0] > cost + slack
+            ):
+                continue
+            ways = np.flatnonzero(node.column == column).tolist()
+            ranks = [self._rank(rows, node, depth, way, cost) for way in ways]
+            if max(ranks) >= 0:
+                return column, min(rank for rank in ranks if rank >= 0)
+        return None
+
+    def _rank(self, rows: Rows, node: Node, depth: int, way: int, cost: float) -> int:
+        """Smallest threshold of a way with a tree of a cost; -1 if there is none.
+
+        The search ends with the first threshold it meets that costs less than it was told; then
+        only smaller ones are left to it.
+        """
+        start, found, slack = node.start.copy(), -1, self.terms.slack
+        left = node._replace(start=start, bound=node.bound.copy(), reached=node.reached.copy())
+        plan, idle = np.full((2**depth, 4), NO_ROOT, np.int32), np.empty(len(rows.sequence))
+        while start[way + 1] > start[way]:
+            left.bound[way] = 0.0
+            best = search(
+                rows, self.terms, left, depth, self.smallest, cost + 3 * slack, INFINITE,
+                idle, way, -1, plan,
+            )  # fmt: skip
+            if best > cost + slack:
+                break
+            found = int(plan[1, 1])
+            here = left.rank[start[way] : start[way + 1]]
+            start[way + 1] = start[way] + int(np.searchsorted(here, found))
+        return found
+
+
+def planned(
+    rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray, first: np.ndarray,
+    node: int = 1,
+) -> PathTree:  # fmt: skip
+    """The tree of a plan; the last splits, which no plan tells, are found again.
+
+    `rows`: those of the node.
+    `leaves`, `smallest`: most leaves of the tree, and rows that every leaf must have.
+    `plan`: (2^depth, 4) column, rank, leaves left, leaves right by node, numbered as a heap; column
+        -1 stands for a leaf or a single split, whichever is better.
+    `first`: (n_columns + 1,) number of the first threshold of every column.
+    """
+    split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
+    if split[0] < 0 and leaves > 1:
+        n_columns, last = len(rows.sequence), np.full((4, 4), NO_ROOT, np.int32)
+        every = np.ones(n_columns, np.uint8)
+        depth_two(rows, terms, 2, smallest, INFINITE, every, 1, np.empty(n_columns), last)
+        split = last[1].tolist()
+    if split[0] < 0:
+        return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
+    column, rank, *shares = split
+    is_left, sides = rows.rank[column] <= rank, []
+    for side, keep in enumerate((is_left, ~is_left)):
+        if shares[side] == 1:  # for a leaf, a million rows need not be renumbered
+            sides.append(Leaf(int(np.bincount(rows.y[keep], rows.weight[keep]).argmax())))
+            continue
+        part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
+        sides.append(planned(part, terms, shares[side], smallest, plan, first, 2 * node + side))
+    return Branch(int(first[column]) + rank, *sides)
