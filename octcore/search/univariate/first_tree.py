@@ -39,18 +39,19 @@ class FirstTree:
             cost = self._two(rows, min(4, 2**depth), roots, is_free)[0]
         for leaves in (1, 2, 3, 4)[: 2**depth]:
             found, plan, score = self._two(rows, leaves, roots, is_free, cost + 3 * terms.slack)
-            if found <= cost + terms.slack:
-                break
+            if found > cost + terms.slack:
+                continue
+            if leaves < 3:
+                return planned(rows, terms, leaves, self.smallest, plan, self.first)
+            fresh, depth = open_node(rows, terms.price, 2, leaves, self.smallest), 2
+            root = self._root(rows, fresh, depth, score, cost, leaves)
+            break
         else:
-            leaves = 2**depth
-        if leaves < 3:
-            return planned(rows, terms, leaves, self.smallest, plan, self.first)
-        if leaves < 5:
-            node, depth = open_node(rows, terms.price, 2, leaves, self.smallest), 2
-        else:
-            assert node is not None
+            if node is None:  # two levels suffice, but it was stopped
+                return None
+            score = np.full(n_columns, INFINITE)
             np.minimum.at(score, node.column, node.bound)
-        root = self._root(rows, node, depth, score, cost, leaves)
+            root = self._root(rows, node, depth, score, cost)
         if root is None:
             return None
         column, rank = root
@@ -71,12 +72,12 @@ class FirstTree:
         return cost, plan, score
 
     def _root(
-        self, rows: Rows, node: Node, depth: int, score: np.ndarray, cost: float, leaves: int
+        self, rows: Rows, node: Node, depth: int, score: np.ndarray, cost: float, leaves: int = 0
     ) -> tuple[int, int] | None:
         """Smallest column, and its smallest threshold, of a tree of a cost; None if none is found.
 
         `score`: (n_columns,) lower bound with every column at the root.
-        `leaves`: most leaves of trees of two levels.
+        `leaves`: most leaves, of trees of two levels.
         """
         slack = self.terms.slack
         for column in np.flatnonzero(score <= cost + slack).tolist():
