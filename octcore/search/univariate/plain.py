@@ -29,11 +29,12 @@ MOST_DEPTH = 3  # deeper trees need bounds between subtrees, which only the kern
 
 
 def is_small(inquiry: Inquiry) -> bool:
-    """Whether a question is small enough, and free of a limit on the number of leaves."""
+    """Whether a question is small enough, and free of limits on leaves."""
     question, table = inquiry.question, inquiry.table
     work = float(table.n_thresholds) ** 2 * len(table.y) * table.n_classes
     return (
         question.depth <= MOST_DEPTH
+        and inquiry.smallest == 1
         and question.leaf_limit == 2**question.depth
         and table.n_thresholds <= MOST_THRESHOLDS
         and work * (1 if question.depth < MOST_DEPTH else 4) <= MOST_WORK
@@ -41,10 +42,9 @@ def is_small(inquiry: Inquiry) -> bool:
 
 
 def suits(inquiry: Inquiry) -> bool:
-    """Whether a question is small, and asks for no leaf size and nothing but the best tree."""
-    question = inquiry.question
-    asks_more = question.all_roots or question.by_leaves
-    return inquiry.smallest == 1 and not asks_more and is_small(inquiry)
+    """Whether a question is small, and asks for nothing but the best tree."""
+    asks_more = inquiry.question.all_roots or inquiry.question.by_leaves
+    return not asks_more and is_small(inquiry)
 
 
 class StoppedError(Exception):
