@@ -146,10 +146,6 @@ class ModelRun(Attempt):
         if bound is not None:
             self.see_bound(self.program.objective(bound), nodes)
         self.recorder.progress(nodes=nodes)
-        return self.must_stop()
-
-    def must_stop(self) -> bool:
-        """Whether the gap is closed, or a stop was asked for."""
         return self.reached() is not None
 
     def compile(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -45,6 +45,7 @@ check_array: Any = validation.check_array
 validate_data: Any = validation.validate_data
 
 
+@dataclass(eq=False, repr=False)
 class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     """A classification tree trained to proven optimality.
 
@@ -126,66 +127,42 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         property.
     """
 
-    tree_: Tree
-    encoding_: Encoding
-    classes_: np.ndarray
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-    objective_: float | None
-    bound_: float | None
-    gap_: float | None
-    status_: str
-    is_optimal_: bool
-    trace_: Trace
-    solve_time_: float
-    run_: Run
-    _losses: dict[str, float]
+    formulation: str = "threshold-search"
+    encoding: str = "auto"
+    max_depth: int = 2
+    params: Mapping[str, Any] | None = None
+    constraints: Mapping[str, Any] | None = None
+    engine: str = "auto"
+    time_limit: float = 60
+    gap: float = 0.0
+    node_limit: int | None = None
+    threads: int = 1
+    random_state: int = 0
+    class_weight: Mapping[Any, float] | str | None = None
+    missing: str = tables.REFUSE
+    kinds: Mapping[str, str] | None = None
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None
+    refer: float | None = None
+    min_samples_leaf: int = 1
+    max_leaf_nodes: int | None = None
+    monotonic_cst: Mapping[str, int] | Sequence[int] | None = None
+    leaf_penalty: float | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        formulation: str = "threshold-search",
-        encoding: str = "auto",
-        max_depth: int = 2,
-        params: Mapping[str, Any] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        engine: str = "auto",
-        time_limit: float = 60,
-        gap: float = 0.0,
-        node_limit: int | None = None,
-        threads: int = 1,
-        random_state: int = 0,
-        class_weight: Mapping[Any, float] | str | None = None,
-        missing: str = tables.REFUSE,
-        kinds: Mapping[str, str] | None = None,
-        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
-        refer: float | None = None,
-        min_samples_leaf: int = 1,
-        max_leaf_nodes: int | None = None,
-        monotonic_cst: Mapping[str, int] | Sequence[int] | None = None,
-        leaf_penalty: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.formulation = formulation
-        self.encoding = encoding
-        self.max_depth = max_depth
-        self.params = params
-        self.constraints = constraints
-        self.engine = engine
-        self.time_limit = time_limit
-        self.gap = gap
-        self.node_limit = node_limit
-        self.threads = threads
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.missing = missing
-        self.kinds = kinds
-        self.costs = costs
-        self.refer = refer
-        self.min_samples_leaf = min_samples_leaf
-        self.max_leaf_nodes = max_leaf_nodes
-        self.monotonic_cst = monotonic_cst
-        self.leaf_penalty = leaf_penalty
-        self.verbose = verbose
+    tree_: Tree = field(init=False)
+    encoding_: Encoding = field(init=False)
+    classes_: np.ndarray = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: np.ndarray = field(init=False)
+    objective_: float | None = field(init=False)
+    bound_: float | None = field(init=False)
+    gap_: float | None = field(init=False)
+    status_: str = field(init=False)
+    is_optimal_: bool = field(init=False)
+    trace_: Trace = field(init=False)
+    solve_time_: float = field(init=False)
+    run_: Run = field(init=False)
+    _losses: dict[str, float] = field(init=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training rows out: a stored model is small, and tells nobody's values."""

@@ -73,8 +73,10 @@ class HullDistance:
         """Return the widest gap between the sets; it is the distance when that is positive."""
         size = np.abs(self._normal).sum()
         weights = self._normal / size if size > 0 else np.eye(len(self._normal))[0]
+        left, right = self.left @ weights, self.right @ weights
         return max(
-            (gap_along(sign * weights, self.left, self.right) for sign in (1.0, -1.0)),
+            Gap(weights, float(left.max()), float(right.min())),
+            Gap(-weights, float(-left.min()), float(-right.max())),
             key=lambda gap: gap.width,
         )
 
@@ -87,11 +89,6 @@ class HullDistance:
         )
         found = optimum_if_any(self._highs, "hull")
         return None if found is None else found[:count]
-
-
-def gap_along(weights: FloatArray, left: FloatArray, right: FloatArray) -> Gap:
-    """Gap of two sets along given weights, which need not separate them."""
-    return Gap(weights, float((left @ weights).max()), float((right @ weights).min()))
 
 
 def widest_gap(left: FloatArray, right: FloatArray, seconds: float = np.inf) -> Gap | None:

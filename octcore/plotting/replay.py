@@ -173,7 +173,12 @@ def _picture(
     if "left" in raw and "right" in raw:
         left = tuple(int(distinct[i]) for i in raw["left"] if i < len(distinct))
         right = tuple(int(distinct[i]) for i in raw["right"] if i < len(distinct))
-        return CutPicture(seconds, family, _shattering_words(left, right), left=left, right=right)
+        words = (
+            f"No line has the {text.count(len(left), 'circled point')} on one side and the "
+            f"{text.count(len(right), 'boxed point')} on the other. The solution so far wanted "
+            "just that at one split; from now on one of them has to go the other way."
+        )
+        return CutPicture(seconds, family, words, left=left, right=right)
     if "split_set" in raw:
         names = [_column_words(encoding, int(j)) for j in raw["split_set"]]
         rows = tuple(int(i) for i in raw["rows"])
@@ -206,14 +211,6 @@ def _column_words(encoding: Encoding, column: int) -> str:
     """What a row has to fulfil to go left where this column is tested."""
     words = split_words(Split.on_feature(column), encoding, digits=4, max_name=24)
     return text.words(words.left)
-
-
-def _shattering_words(left: tuple[int, ...], right: tuple[int, ...]) -> str:
-    return (
-        f"No line has the {text.count(len(left), 'circled point')} on one side and the "
-        f"{text.count(len(right), 'boxed point')} on the other. The solution so far wanted just "
-        "that at one split; from now on one of them has to go the other way."
-    )
 
 
 def _benders_words(row: int, label: str) -> str:

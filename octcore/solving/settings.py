@@ -218,7 +218,11 @@ def check_settings(
             "split_weight",
         )
     parsed = Constraints.parse(constraints)
-    _check_constraints(parsed, info)
+    for name in sorted(parsed.active - info.constraints):
+        able = _able(lambda other, name=name: name in other.constraints)
+        words = f"{able} can." if able else "no formulation can yet."
+        message = f"{info.named} cannot express {name}; {words}"
+        raise SettingsError("CONSTRAINT_NOT_EXPRESSIBLE", message, name)
     _check_task(checked, parsed, info)
     if checked["engine"] not in (AUTO, *info.engines):
         message = f"{info.named} does not run on engine {checked['engine']!r}; use "
@@ -248,17 +252,6 @@ def _able(can: Callable[[FormulationInfo], bool]) -> str:
     """Name formulations that can do something, the default first; empty if there is none."""
     able = sorted(filter(can, list_formulations()), key=lambda f: f.key != FORMULATION.default)
     return few([info.named for info in able])
-
-
-def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:
-    for name in sorted(constraints.active - info.constraints):
-        able = _able(lambda other, name=name: name in other.constraints)
-        raise SettingsError(
-            "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"{info.named} cannot express {name}; "
-            + (f"{able} can." if able else "no formulation can yet."),
-            name,
-        )
 
 
 def _check_task(

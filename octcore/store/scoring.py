@@ -154,14 +154,11 @@ def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     for column in model.needed:
         if MISSING_LEVEL not in column.levels:
             values = frame[find_column(column.name, [str(name) for name in frame.columns])]
-            empty = [_is_gap(str(value).strip(), column.holds_numbers) for value in values]
+            is_text, texts = not column.holds_numbers, [str(value).strip() for value in values]
+            # A word such as "k.A." is no number, as when reading.
+            empty = [t in MISSING_MARKS or not (is_text or any(map(str.isdigit, t))) for t in texts]
             found &= ~(np.array(empty, dtype=bool) | values.isna().to_numpy())
     return found
-
-
-def _is_gap(text: str, of_numbers: bool) -> bool:
-    """Whether a cell is empty, or holds a word such as "k.A." among numbers, as when reading."""
-    return text in MISSING_MARKS or (of_numbers and not any(map(str.isdigit, text)))
 
 
 def _share(counts: Sequence[int], code: int) -> float:

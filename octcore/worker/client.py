@@ -26,15 +26,8 @@ class WorkerPool:
     `niceness`: how far a busy worker stands back behind its parent, which other people wait for.
     """
 
-    def __init__(
-        self,
-        idle: int = 1,
-        command: Sequence[str] = COMMAND,
-        environment: Mapping[str, str] | None = None,
-        niceness: int = 0,
-    ) -> None:
-        self._idle_count, self._command, self._environment = idle, command, environment
-        self._niceness = niceness
+    def __init__(self, idle: int = 1, command: Sequence[str] = COMMAND, niceness: int = 0) -> None:
+        self._idle_count, self._command, self._niceness = idle, command, niceness
         self._lock = threading.Lock()
         self._idle: list[SolveProcess] = []
         self._jobs: set[Job] = set()
@@ -95,7 +88,7 @@ class WorkerPool:
         if process is not None and not (process.is_alive and process.silence < STALE_SECONDS):
             process.kill()
             process = None
-        return process or SolveProcess(self._command, self._environment)
+        return process or SolveProcess(self._command)
 
     def _refill(self) -> None:
         with self._lock:
@@ -104,7 +97,7 @@ class WorkerPool:
             missing = 0 if self._closing.is_set() else self._idle_count - len(self._idle)
             for _ in range(missing):
                 with contextlib.suppress(OSError):
-                    self._idle.append(SolveProcess(self._command, self._environment))
+                    self._idle.append(SolveProcess(self._command))
         for process in lost:
             process.kill()
 

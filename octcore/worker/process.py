@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from octcore.errors import OctError
@@ -28,16 +28,13 @@ class SolveProcess:
     `broken`: what was wrong on the pipe; empty when nothing was.
     """
 
-    def __init__(
-        self, command: Sequence[str] = COMMAND, environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self._process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, **(environment or {})},
         )
         self.warming, self.is_ready = "starting", False
         self.broken, self._seq = "", 0

@@ -46,7 +46,7 @@ def question_of(
         "y": problem.y,
         "n_classes": problem.n_classes,
         "depth": problem.depth,
-        "leaf_penalty": objective.leaf_price,
+        "leaf_penalty": objective.penalty / objective.weight_right,  # as a share, with all copies
         "weights": problem.weights,
         "counts": None if problem.copies is None else problem.counts,
         "all_roots": all_roots and not bare,

@@ -100,11 +100,6 @@ class UnivariateObjective:
         """See `scale`."""
         return self.scale * self.problem.offset + (self.split_weight or 0.0)
 
-    @property
-    def leaf_price(self) -> float:
-        """Price of a leaf on the accuracy scale, as the exact search counts it."""
-        return self.penalty / self.weight_right
-
     def program(self, **own: Any) -> Program:
         """Make a program with this objective from what a formulation adds to it."""
         common = {
