@@ -74,7 +74,11 @@ def read_target(raw: RawColumn, table: RawTable) -> Target:
         places[index] = code_of[label]
     codes = places[raw.codes]
     findings += _missing_findings(raw, codes, table.lines)
-    findings += _long_labels(raw, classes)
+    longest = max((len(label) for label in classes if isinstance(label, str)), default=0)
+    if longest > LONG_TEXT:
+        message = f"A label of {quote(raw.name)} has {longest:,} characters; views cut it with an "
+        message += "ellipsis, exports keep it whole."
+        findings.append(warning("LONG_NAME", message, column=raw.name))
     return Target(classes, codes, tuple(findings))
 
 
@@ -120,16 +124,6 @@ def _missing_findings(
     else:
         without = f"{count(len(rows), 'row')} without a label in {name} left out"
         yield warning("MISSING_TARGET", f"{without}, the first is line {line}.", **where)
-
-
-def _long_labels(raw: RawColumn, classes: tuple[Label, ...]) -> Iterator[Finding]:
-    longest = max((len(label) for label in classes if isinstance(label, str)), default=0)
-    if longest > LONG_TEXT:
-        message = (
-            f"A label of {quote(raw.name)} has {longest:,} characters; views cut it with an "
-            "ellipsis, exports keep it whole."
-        )
-        yield warning("LONG_NAME", message, column=raw.name)
 
 
 def likely_target(table: RawTable) -> str | None:

@@ -177,7 +177,11 @@ class Encoding:
             values = cells[raw]
             new = values[~_are_levels(values, known).any(axis=1)]
             if len(new):
-                found.append(_unseen(raw, new, taken))
+                shown = listing(dict.fromkeys(map(_shown, new.tolist())))
+                have = "has" if len(new) == 1 else "have"
+                message = f"{count(len(new), 'row')} of column {quote(raw)} {have} a value that "
+                message += f"never came up in training ({shown}); a split on it {taken}."
+                found.append(warning("UNSEEN_VALUES", message, column=raw))
         return tuple(found)
 
     def warn_unseen(self, frame: pd.DataFrame, columns: Iterable[Column] = ()) -> None:
@@ -230,18 +234,6 @@ class Encoding:
             )
             _ = encoding.groups
             return encoding
-
-
-def _unseen(raw: str, values: npt.NDArray[Any], taken: str) -> Finding:
-    """Word the values of a column that never came up in training."""
-    shown = listing(dict.fromkeys(map(_shown, values.tolist())))
-    have = "has" if len(values) == 1 else "have"
-    return warning(
-        "UNSEEN_VALUES",
-        f"{count(len(values), 'row')} of column {quote(raw)} {have} a value that never came up in "
-        f"training ({shown}); a split on it {taken}.",
-        column=raw,
-    )
 
 
 def _shown(value: Any) -> str:

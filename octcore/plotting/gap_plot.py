@@ -84,19 +84,13 @@ def convergence_data(
     marks = tuple(event for event in trace.incumbents if event.incumbent is not None)
     seconds, *lines = map(tuple, columns)
     kept: dict[str, Any] = dict(zip(LINES, lines, strict=True))
-    start = _search_start(trace)
+    is_first = not trace.phases or trace.phases[0].source in SOLVE_PHASES
+    begun = (event.seconds for event in trace.phases if event.source in SOLVE_PHASES)
+    start = 0.0 if is_first else next(begun, trace.events[-1].seconds)
     return Convergence(
         label, objective, seconds, marks=marks, search_start=start, optimum=optimum,
         is_closed=bool(closed), **kept,
     )  # fmt: skip
-
-
-def _search_start(trace: Trace) -> float:
-    """When the first phase of the search came after others; 0 where it was the first of all."""
-    if not trace.phases or trace.phases[0].source in SOLVE_PHASES:
-        return 0.0
-    starts = (event.seconds for event in trace.phases if event.source in SOLVE_PHASES)
-    return next(starts, trace.events[-1].seconds)
 
 
 def convergence_figure(

@@ -86,16 +86,6 @@ HEIGHTS = (1.0, 0.55, 1.12)
 """Of the highest bar: lines at the same place stay visible beside each other."""
 
 
-def _add_others(figure: go.Figure, record: EncodingPlot, palette: Palette) -> None:
-    top = max(map(sum, zip(*record.counts, strict=True)), default=1)
-    colours = (palette.text, palette.muted, palette.incumbent)
-    for k, (name, cuts) in enumerate(record.others):
-        style = LINES[k % len(LINES)] | {"color": colours[k % len(colours)]}
-        height, words = HEIGHTS[k % len(HEIGHTS)] * top, text.plotly(name)
-        pieces = [end for cut in cuts for end in ((cut, 0), (cut, height), BREAK)]
-        curve(figure, pieces, words, f"{words}: %{{x:.6g}}", line=style)
-
-
 def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     """Draw stacked bars by class, a line at every threshold, and the other thresholds by name."""
     across = text.plotly(record.column, 60)
@@ -122,7 +112,13 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
             xshift=-8, showarrow=False, font={"size": 12, "color": palette.text},
             bgcolor=palette.background, borderpad=1,
         )  # fmt: skip
-    _add_others(figure, record, palette)
+    top = max(map(sum, zip(*record.counts, strict=True)), default=1)
+    colours = (palette.text, palette.muted, palette.incumbent)
+    for k, (name, cuts) in enumerate(record.others):
+        style = LINES[k % len(LINES)] | {"color": colours[k % len(colours)]}
+        height, words = HEIGHTS[k % len(HEIGHTS)] * top, text.plotly(name)
+        pieces = [end for cut in cuts for end in ((cut, 0), (cut, height), BREAK)]
+        curve(figure, pieces, words, f"{words}: %{{x:.6g}}", line=style)
     if record.levels:
         figure.update_xaxes(type="category")
     elif span := record.edges[-1] - record.edges[0]:  # else plotly writes the middles of the bars

@@ -392,32 +392,26 @@ class NearOptimalTrees:
 
     def to_dict(self, trees: int = 0) -> dict[str, Any]:
         """Return plain data for JSON, with the first `trees` trees."""
-        settings = self.prepared.settings
+        own = (
+            "depth", "leaf_penalty", "optimum", "tolerance", "count", "roots", "features",
+            "same_columns", "seconds", "statements",
+        )  # fmt: skip
         return jsonable(
             {
                 "format": "octcore-near-optimal",
                 "version": 1,
-                "encoding": settings.encoding,
-                "depth": self.depth,
-                "leaf_penalty": self.leaf_penalty,
-                "constraints": settings.constraints,
+                "encoding": self.prepared.settings.encoding,
+                "constraints": self.prepared.settings.constraints,
                 "n_samples": len(self.prepared.problem.context.y),
-                "optimum": self.optimum,
-                "tolerance": self.tolerance,
                 "with_features": self._names(self._asked.required),
                 "without_features": self._names(self._asked.banned),
                 "max_leaves": self._asked.max_leaves,
                 "gain": self._asked.gain,
-                "count": self.count,
+                **{name: getattr(self, name) for name in own},
                 "counts": [
                     {"errors": int(e) if e == int(e) else float(e), "leaves": leaves, "trees": n}
                     for (e, leaves), n in self.counts.items()
                 ],
-                "roots": self.roots,
-                "features": self.features,
-                "same_columns": self.same_columns,
-                "seconds": self.seconds,
-                "statements": self.statements,
                 "trees": [{"objective": value, "tree": tree} for tree, value in self.listed(trees)],
             }
         )

@@ -136,7 +136,13 @@ def select_rows(
     problem = scaled_problem(data, depth, encoding, seed)
     share = np.inf if time_limit is None else DESCENT_SHARE * time_limit
     tree, X = heuristic_tree(problem, share), np.asarray(problem.X, dtype=np.float64)
-    clusters = list(_clusters(problem, tree, LARGEST[rule]))
+    leaves = tree.apply(problem.X)
+    clusters = [
+        (leaf, part)  # of every class in every leaf, cut at medians where there are many
+        for leaf in tree.labels
+        for k in range(problem.n_classes)
+        for part in _halves(np.flatnonzero((leaves == leaf) & (problem.y == k)), X, LARGEST[rule])
+    ]
     asked = stop if is_here(n_jobs, None) else _Stop(stop.deadline, None)  # which can travel
     pick = _Picker(seed, thresholds or Thresholds(), rule, asked)
     calls = numbered(delayed(pick.from_cluster)(tree, leaf, X[rows]) for leaf, rows in clusters)
@@ -170,16 +176,6 @@ def heuristic_tree(problem: Problem, seconds: float = np.inf) -> Tree:
         trees = descent.trees(time.perf_counter() + seconds)
         found += [to_tree(points, planes) for planes in trees]
     return max(found, key=lambda tree: metrics.accuracy(tree, problem.X, problem.y))
-
-
-def _clusters(problem: Problem, tree: Tree, largest: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Leaf and rows of every class in every leaf, cut at medians where there are many."""
-    leaves = tree.apply(problem.X)
-    for leaf in tree.labels:
-        for k in range(problem.n_classes):
-            rows = np.flatnonzero((leaves == leaf) & (problem.y == k))
-            for part in _halves(rows, problem.X, largest):
-                yield leaf, part
 
 
 def select_again(

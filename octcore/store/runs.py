@@ -219,7 +219,11 @@ class RunStore:
             summary, result = run_summary(run), _json(run.to_dict())
         with self._database.transaction() as connection:
             if run is not None:
-                _complete_events(connection, run_id, run)
+                # Its own trace where that says more than what was sent, as after a death.
+                found = connection.execute("SELECT count(*) FROM event WHERE run_id = ?", (run_id,))
+                if found.fetchone()[0] != len(run.trace.events):
+                    connection.execute("DELETE FROM event WHERE run_id = ?", (run_id,))
+                    _insert_events(connection, run_id, 1, run.trace.events)
             connection.execute(
                 "UPDATE run SET state = ?, finished = ?, summary = ?, result = ?, error = ? "
                 "WHERE id = ?",
@@ -394,17 +398,6 @@ def _insert_events(
             for seq, event in enumerate(events, start=first)
         ],
     )
-
-
-def _complete_events(connection: sqlite3.Connection, run_id: str, run: Run) -> None:
-    """Store the run's own trace where it says more than what was sent, as after a death."""
-    (kept,) = connection.execute(
-        "SELECT count(*) FROM event WHERE run_id = ?", (run_id,)
-    ).fetchone()
-    if kept == len(run.trace.events):
-        return
-    connection.execute("DELETE FROM event WHERE run_id = ?", (run_id,))
-    _insert_events(connection, run_id, 1, run.trace.events)
 
 
 def _is_dead(owner: str, heartbeat: float) -> bool:

@@ -149,13 +149,18 @@ def comparison_html(
     share: float = 0.0,
 ) -> str:
     """Write the report; `repeats` are of further splits, each of which holds out a share."""
-    name, named = "Comparison: " + ", ".join(labels), zip(labels, runs, strict=True)
+    name, named = "Comparison: " + ", ".join(labels), [*zip(labels, runs, strict=True)]
     sections = [
         _head(runs, labels),
         _race(entrants),
         _differences(runs, labels),
         _accuracy(repeats, share),
-        _pictures(runs, labels),
+        *(
+            f"<h2>{escaped(n)}</h2>{tree_picture(r)}"
+            + ("" if r.solved is None else plane_picture(r.solved)[0])
+            for n, r in named
+            if r.tree is not None
+        ),
         "<h2>What is proven</h2>",
         *(f"<h3>{escaped(n)}</h3>{listed(r.certificate.sentences)}" for n, r in named),
         f'<p class="weak">Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with '
@@ -216,15 +221,6 @@ def _accuracy(repeats: Sequence[Spread], share: float) -> str:
     head = ("", "splits", "held out, mean", "deviation", "worst", "best", "training, mean")
     words = f"Each split holds out {text.percent(share, 0)} of the rows; the same splits for all."
     return f"<h2>Accuracy on repeated splits</h2>{table(head, rows)}{weak(words)}"
-
-
-def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    return "".join(
-        f"<h2>{escaped(label)}</h2>{tree_picture(run)}"
-        + ("" if run.solved is None else plane_picture(run.solved)[0])
-        for run, label in zip(runs, labels, strict=True)
-        if run.tree is not None
-    )
 
 
 MOST_ENTRIES = 300_000  # of a model that is written while the page waits

@@ -301,15 +301,9 @@ class BranchAndCut:
         self._report_bound(None)
         if reason is not None:
             return reason
-        return self._exhausted()
-
-    def _exhausted(self) -> StopReason:
         if self._open.unresolved:
-            reason = self._stop_reason()
-            return StopReason.ERROR if reason is None else reason
-        if self.recorder.objective is None:
-            return StopReason.INFEASIBLE
-        return StopReason.OPTIMAL
+            return self._stop_reason() or StopReason.ERROR
+        return StopReason.INFEASIBLE if self.recorder.objective is None else StopReason.OPTIMAL
 
     def _process(self, node: Node) -> Node | None:
         """Solve one node; open nodes are pushed, and the node to dive into is returned."""
@@ -408,7 +402,11 @@ class BranchAndCut:
         if self.program.improve is not None:
             self.attempt.offer(self.program.improve(tree, self.attempt.patience), "polish")
         if self.recorder.objective != before and self._root_costs is not None:
-            self._fix_globally()
+            ends = self.lower, self.upper, self.relaxation.integer
+            for columns, low, high in fixings(
+                *self._root_costs, self.cutoff + self.tolerance, *ends
+            ):
+                self.lower[columns], self.upper[columns] = low, high
 
     def _accept(self, point: Point, bound: float) -> None:
         """Take the tree of an integral point that satisfies everything; its node is done."""
@@ -430,7 +428,10 @@ class BranchAndCut:
             children = list(self.model.branching(point, lower, upper))
         if not children:
             children = default_children(x, self.relaxation.integer, lower, upper)
-        changes = (*node.changes, *self._fixed_by_reduced_costs())
+        changes = node.changes
+        if np.isfinite(self.cutoff):
+            costs, room = self.lp.reduced_costs(), self.cutoff + self.tolerance
+            changes += fixings(self.lp.value, costs, room, lower, upper, self.relaxation.integer)
         separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
         basis = self.lp.basis()
         made = [
@@ -440,23 +441,6 @@ class BranchAndCut:
         self._open.push(made[1:])
         # The LP still stands at the parent's basis.
         return Node(bound, made[0].depth, made[0].changes)
-
-    def _fix_globally(self) -> None:
-        assert self._root_costs is not None
-        value, costs = self._root_costs
-        for columns, low, high in fixings(
-            value, costs, self.cutoff + self.tolerance, self.lower, self.upper,
-            self.relaxation.integer,
-        ):  # fmt: skip
-            self.lower[columns], self.upper[columns] = low, high
-
-    def _fixed_by_reduced_costs(self) -> tuple[Child, ...]:
-        if not np.isfinite(self.cutoff):
-            return ()
-        return fixings(
-            self.lp.value, self.lp.reduced_costs(), self.cutoff + self.tolerance,
-            self.lp.lower, self.lp.upper, self.relaxation.integer,
-        )  # fmt: skip
 
 
 @dataclass(eq=False)

@@ -183,21 +183,16 @@ def layout(records: Sequence[NodeRecord]) -> dict[int, Box]:
     lines = {node: _lines(record) for node, record in by_node.items()}
     widths = {n: CHARACTER * max(map(len, text)) + 2 * PADDING for n, text in lines.items()}
     heights = {n: LINE * len(text) + 2 * PADDING for n, text in lines.items()}
-    tops = _row_tops(heights)
+    tops, top = list[float](), PADDING
+    for depth in range(1 + max(map(topology.node_depth, heights))):
+        tops.append(top)
+        top += RISE + max(h for node, h in heights.items() if topology.node_depth(node) == depth)
     centres = _centres(by_node, widths)
     return {
         node: Box(record, centres[node], top, widths[node], heights[node], lines[node])
         for node, record in by_node.items()
         for top in [tops[topology.node_depth(node)]]
     }
-
-
-def _row_tops(heights: dict[int, float]) -> list[float]:
-    tops, top = [], PADDING
-    for depth in range(1 + max(map(topology.node_depth, heights))):
-        tops.append(top)
-        top += RISE + max(h for node, h in heights.items() if topology.node_depth(node) == depth)
-    return tops
 
 
 def _centres(by_node: dict[int, NodeRecord], widths: dict[int, float]) -> dict[int, float]:
