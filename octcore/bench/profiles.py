@@ -15,6 +15,7 @@ from statistics import fmean, median
 
 from octcore.bench import suite
 from octcore.bench.runner import is_complete
+from octcore.data.distinct import grouped
 from octcore.engines.events import relative_gap
 from octcore.errors import DataError, SettingsError
 
@@ -71,10 +72,8 @@ def summary(lines: Iterable[Cells]) -> tuple[tuple[str, ...], ...]:
     Medians, unless it says else, of the lines that were run; columns of which nothing is known are
     left out.
     """
-    groups: dict[tuple[int, str], list[Cells]] = {}
-    for cells in lines:
-        if cells["status"] not in NOT_RUN:
-            groups.setdefault((int(cells["depth"]), curve_name(cells)), []).append(cells)
+    run = (cells for cells in lines if cells["status"] not in NOT_RUN)
+    groups = grouped(((int(cells["depth"]), curve_name(cells)), cells) for cells in run)
     rows = [
         (
             name,
@@ -167,10 +166,8 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
 def _profiles(
     lines: Iterable[Cells], measure: Callable[[Cells], float | None], by: str
 ) -> tuple[Profile, ...]:
-    groups: dict[str, list[float | None]] = {}
-    for cells in lines:
-        if cells["status"] not in NOT_RUN:
-            groups.setdefault(curve_name(cells, by), []).append(measure(cells))
+    run = (cells for cells in lines if cells["status"] not in NOT_RUN)
+    groups = grouped((curve_name(cells, by), measure(cells)) for cells in run)
     found = []
     for name, values in groups.items():
         reached = sorted(value for value in values if value is not None)

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from octcore.cli.output import Read, Written
 from octcore.data.assembly import MISSING_POLICIES
 from octcore.data.dataset import Dataset
+from octcore.data.distinct import grouped
 from octcore.data.reading import read_csv
 from octcore.data.serial import read_json
 from octcore.data.tasks import COSTS, ORDINAL
@@ -106,9 +107,7 @@ def add_many(
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """How to read the file, as keyword arguments of `read_csv`."""
     as_given = ("target", "missing", "positive_class", "target_bins", "header", "first_row")
-    gaps: dict[str, list[str]] = {}
-    for column, text in (_pair(text, "--na-value", "COL=TEXT") for text in arguments.na_value):
-        gaps.setdefault(column, []).append(text)
+    gaps = grouped(_pair(text, "--na-value", "COL=TEXT") for text in arguments.na_value)
     return {name: getattr(arguments, name) for name in as_given} | {
         "drop": tuple(arguments.drop),
         "kinds": pairs_of(arguments.kind, "--kind", "COL=KIND") or None,

@@ -1,9 +1,21 @@
-"""Which rows agree in all columns; rows of bits are packed first, which is many times faster."""
+"""What is alike: things by their keys, and which rows agree in all columns."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Values by key, in the order in which they come."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def distinct_rows(
@@ -12,7 +24,8 @@ def distinct_rows(
     """Group rows that agree in all columns, and in the whole numbers `y` if they are given.
 
     Returned are the position of the first row of every group, ascending, shape ``(n_groups,)``, and
-    the group of every row, shape ``(n_samples,)``.
+    the group of every row, shape ``(n_samples,)``.  Bits are packed first, which is many times
+    faster.
     """
     is_bits = X.dtype == np.uint8 and X.shape[1] > 0 and (not X.size or X.max() <= 1)
     keys = np.packbits(X, axis=1) if is_bits else X

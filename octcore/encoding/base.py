@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from octcore.data.columns import Column
+from octcore.data.distinct import grouped
 from octcore.data.findings import Finding, count, listing, quote, refuse_rows, warning
 from octcore.data.numbers import format_number, refuse_rounded
 from octcore.data.text import fresh_name
@@ -247,12 +248,9 @@ def _kind(columns: Sequence[EncodedColumn]) -> str:
     return "ordinal:" + "<".join(map(str, first.levels)) if first.levels else "numeric"
 
 
-def group_slices(encoding: Encoding) -> dict[str, Sequence[int]]:
+def group_slices(encoding: Encoding) -> dict[str, list[int]]:
     """Positions of the encoded columns of every raw column."""
-    positions: dict[str, list[int]] = {}
-    for j, column in enumerate(encoding.columns):
-        positions.setdefault(column.raw, []).append(j)
-    return dict(positions)
+    return grouped((column.raw, j) for j, column in enumerate(encoding.columns))
 
 
 def as_numbers(

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
+from octcore.data.distinct import grouped
 from octcore.data.tasks import ASK
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
@@ -119,19 +120,17 @@ class TuningPlot:
     @property
     def lines(self) -> dict[Candidate, tuple[Score, ...]]:
         """Scores by what stays the same along the axis."""
-        found: dict[Candidate, list[Score]] = {}
-        for score in self.scores:
-            rest = tuple(part for part in score.candidate if part[0] != self.across)
-            found.setdefault(rest, []).append(score)
+        found = grouped(
+            (tuple(part for part in score.candidate if part[0] != self.across), score)
+            for score in self.scores
+        )
         return {rest: tuple(scores) for rest, scores in found.items()}
 
 
 def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
     """Collect the accuracies of trainings but final ones, and find the setting for the axis."""
-    found: dict[Candidate, list[float]] = {}
-    for fit in fits:
-        if fit.inner >= 0 and fit.accuracy is not None:
-            found.setdefault(fit.candidate, []).append(fit.accuracy)
+    judged = (fit for fit in fits if fit.inner >= 0)
+    found = grouped((f.candidate, f.accuracy) for f in judged if f.accuracy is not None)
     scores = tuple(Score(candidate, tuple(values)) for candidate, values in found.items())
     across = _axis([dict(score.candidate) for score in scores])
     values = dict.fromkeys(dict(score.candidate).get(across) for score in scores)

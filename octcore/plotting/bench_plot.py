@@ -23,6 +23,7 @@ from octcore.bench.profiles import (
     root_gap,
     solved_against_time,
 )
+from octcore.data.distinct import grouped
 from octcore.errors import DataError
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout, curve, framed, ruler
@@ -148,12 +149,11 @@ class Pair:
 def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pair, ...]:
     """Collect what both sides report of one of `MEASURES`."""
     ours, theirs, _ = MEASURES[measure]
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for cells in lines:
-        if cells.get(ours) and cells.get(theirs):
-            name = _instance(cells)
-            figures = float(cells[ours]), float(cells[theirs])
-            found.setdefault((name, curve_name(cells)), []).append(figures)
+    found = grouped(
+        ((_instance(cells), curve_name(cells)), (float(cells[ours]), float(cells[theirs])))
+        for cells in lines
+        if cells.get(ours) and cells.get(theirs)
+    )
     return tuple(
         Pair(*key, *(sum(column) / len(pairs) for column in zip(*pairs, strict=True)))
         for key, pairs in found.items()

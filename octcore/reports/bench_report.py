@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from octcore.bench.profiles import NOT_RUN, Cells, summary
 from octcore.bench.suite import list_suites
+from octcore.data.distinct import grouped
 from octcore.plotting import bench_plot
 from octcore.plotting.palette import LIGHT
 from octcore.reports.page import table
@@ -43,10 +44,8 @@ class Section:
 
 def bench_sections(files: Mapping[str, Sequence[Cells]]) -> tuple[Section, ...]:
     """Collect what the report says, suite by suite, of lines from `read_bench` by file name."""
-    groups: dict[tuple[str, str], list[Cells]] = {}
-    for name, lines in files.items():
-        for cells in lines:
-            groups.setdefault((cells.get("suite", ""), name), []).append(cells)
+    each = ((name, cells) for name, lines in files.items() for cells in lines)
+    groups = grouped(((cells.get("suite", ""), name), cells) for name, cells in each)
     return tuple(_section(suite, name, mine) for (suite, name), mine in sorted(groups.items()))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.data.distinct import grouped
 from octcore.errors import SettingsError
 from octcore.parameters import (
     ByClass,
@@ -291,9 +292,7 @@ def is_monotone(tree: Tree, context: ConstraintContext, name: str, way: str) -> 
     can change between by a rise of this column alone, the upper one predicts no less.
     """
     own = context.raw_index(name)
-    nodes_of: dict[int, list[int]] = {}
-    for node, split in tree.splits.items():
-        nodes_of.setdefault(int(context.groups[split.features[0]]), []).append(node)
+    nodes_of = grouped((int(context.groups[s.features[0]]), m) for m, s in tree.splits.items())
     if own not in nodes_of:
         return True
     # Of every column the ways to pass its splits; a value between two others passes like one.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from octcore.data.distinct import grouped
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.tree.tree import Split
 
@@ -218,10 +219,8 @@ def raw_plane(split: Split, encoding: Encoding) -> RawPlane:
 
 def _merged(terms: Sequence[RawTerm]) -> list[RawTerm]:
     """Join the levels of one column that have the same weight."""
-    joined: dict[tuple[str, float], list[Levels]] = {}
-    for term in terms:
-        if isinstance(term.condition, Levels):
-            joined.setdefault((term.raw, term.weight), []).append(term.condition)
+    levels = ((t, t.condition) for t in terms if isinstance(t.condition, Levels))
+    joined = grouped(((term.raw, term.weight), condition) for term, condition in levels)
     return [term for term in terms if not isinstance(term.condition, Levels)] + [
         RawTerm(raw, w, Levels(raw, sum((c.levels for c in same), ()), True, same[-1].pair))
         for (raw, w), same in joined.items()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from octcore.data.distinct import grouped
 from octcore.data.findings import count
 from octcore.data.text import clean_text
 from octcore.encoding.base import Encoding
@@ -269,10 +270,7 @@ def shorten(name: object, max_name: Most = None) -> str:
 def short_names(names: tuple[str, ...], max_name: Most = None) -> Mapping[str, str]:
     """Cut names as `shorten` does; those that would become alike show where they differ."""
     cut = {name: shorten(name, max_name) for name in names}
-    groups: dict[str, list[str]] = {}
-    for name, short in cut.items():
-        groups.setdefault(short, []).append(name)
-    for alike in groups.values():
+    for alike in grouped((short, name) for name, short in cut.items()).values():
         if len(alike) > 1 and max_name is not None:
             apart = _told_apart([clean_text(name) for name in alike], max_name)
             cut |= dict(zip(alike, apart, strict=True))

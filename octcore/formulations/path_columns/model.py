@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.data.distinct import grouped
 from octcore.errors import TooLargeError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
@@ -238,11 +239,8 @@ class ColumnsModel:
         wanted = self.columns.problem.constraints
         if wanted.max_features is None and not wanted.forbidden_pairs:
             return
-        raw = self.columns.space.groups
-        uses: dict[tuple[int, int], list[int]] = {}
-        for c, column in enumerate(self.table.columns):
-            if column.feature >= 0:
-                uses.setdefault((column.node, int(raw[column.feature])), []).append(c)
+        raw, columns = self.columns.space.groups, enumerate(self.table.columns)
+        uses = grouped(((c.node, int(raw[c.feature])), k) for k, c in columns if c.feature >= 0)
         present = sorted({g for _, g in uses})
         model.uses_feature = pyo.Var(present, domain=pyo.Binary, doc="u_g: raw feature g occurs")
         u = model.uses_feature

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.data.distinct import distinct_rows
+from octcore.data.distinct import distinct_rows, grouped
 from octcore.formulations.shared.constraint_kinds import needs_routing
 from octcore.formulations.shared.tree_model import linear, merge_rows
 from octcore.program import Problem
@@ -35,21 +35,13 @@ def varying_columns(problem: Problem) -> list[int]:
     return [j for j in allowed_columns(problem) if np.ptp(problem.X[:, j]) > 0]
 
 
-def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]:
-    """Columns of every raw feature that has any."""
-    found: dict[int, list[int]] = {}
-    for j in columns:
-        found.setdefault(int(problem.groups[j]), []).append(j)
-    return found
-
-
 def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> None:
     """Add the rows about size and features that were asked for.
 
     `model`: receives variables ``uses_feature[g]`` and the rows.
     `b`: ``b[m, f]``, one where branch node m tests encoded column f.
     """
-    wanted, groups = problem.constraints, by_raw_feature(problem, F)
+    wanted, groups = problem.constraints, grouped((int(problem.groups[j]), j) for j in F)
     B = topology.branch_nodes(problem.depth)
     if wanted.leaf_limit is not None and F:
         model.leaf_limit = pyo.Constraint(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from octcore.data.distinct import grouped
 from octcore.search.near_optimal.counting import Counted, TreeGraph
 from octcore.search.near_optimal.ground import BOTTOM, Tops
 from octcore.search.near_optimal.lane_kernels import FAR
@@ -45,10 +46,7 @@ class Side:
     @cached_property
     def by_cell(self) -> dict[Cell, list[int]]:
         """Positions of the stumps of a cell."""
-        found: dict[Cell, list[int]] = {}
-        for k, (_, _, cell) in enumerate(self.stumps):
-            found.setdefault(cell, []).append(k)
-        return found
+        return grouped((cell, k) for k, (_, _, cell) in enumerate(self.stumps))
 
     @cached_property
     def by_kind(self) -> dict[int, Sizes]:
