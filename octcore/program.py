@@ -116,6 +116,9 @@ class Sense(StrEnum):
         return a > b if self is Sense.MAXIMISE else a < b
 
 
+ROUNDING = 1e-12  # share of the total weight up to which a difference of sums is none
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Everything a formulation may look at; arrays are read-only."""
@@ -198,6 +201,13 @@ class Problem:
     def class_weights(self) -> np.ndarray:
         """Weight of the rows of every class, shape ``(n_classes,)``."""
         return np.bincount(self.y, self.weights, self.n_classes)
+
+    @cached_property
+    def majority_errors(self) -> float:
+        """Cost of the best single answer, the majority (L-hat of OCT); 1 if it costs nothing."""
+        shares = self.class_weights
+        wrong = float(shares.sum() - shares.max()) - self.surplus
+        return wrong if wrong > ROUNDING * self.weights.sum() else 1.0
 
     @property
     def majority_leaf(self) -> Tree:

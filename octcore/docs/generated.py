@@ -18,6 +18,7 @@ import octcore
 from octcore import bench, plotting
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.parameters import Parameter
+from octcore.plotting.text import markdown_table
 from octcore.tree.constraints import ACCEPTED
 
 START, END = "<!-- generated: formulations -->", "<!-- end -->"
@@ -28,12 +29,12 @@ NAMES = "<!-- generated: names -->"
 
 def formulation_table() -> str:
     """Markdown table of all formulations."""
-    lines = ["| key | what it is | splits | source |", "|---|---|---|---|"]
+    rows = [("key", "what it is", "splits", "source")]
     for info in list_formulations():
         first = info.summary.split(". ")[0].rstrip(".")
         source = f"{info.reference.authors.split(',')[0]} {info.reference.year}"
-        lines.append(f"| `{info.key}` | {info.title}: {first} | {info.split_kind} | {source} |")
-    return "\n".join(lines)
+        rows.append((f"`{info.key}`", f"{info.title}: {first}", info.split_kind, source))
+    return markdown_table(*rows)
 
 
 def formulation_page(info: FormulationInfo) -> str:
@@ -41,8 +42,7 @@ def formulation_page(info: FormulationInfo) -> str:
     parts = [f"# {info.title}", info.summary]
     if info.good_at:
         parts.append(f"**Good at:** {info.good_at}")
-    rows = (f"| {name} | {_cell(text)} |" for name, text in facts(info).items())
-    parts.append("\n".join(["| | |", "|---|---|", *rows]))
+    parts.append(markdown_table(("", ""), *facts(info).items()))
     if info.equations:
         parts.append("## Model")
         parts += [f"$${formula}$$\n\n{words}" for formula, words in info.equations]
@@ -72,16 +72,11 @@ def facts(info: FormulationInfo) -> dict[str, str]:
 
 
 def _settings(declared: Iterable[Parameter]) -> str:
-    lines = ["| setting | symbol | default | range | what it does |", "|---|---|---|---|---|"]
+    rows = [("setting", "symbol", "default", "range", "what it does")]
     for p in declared:
         default = "not used" if p.default is None else f"{p.default}"
-        cells = [f"`{p.name}`", p.symbol, default, p.describe_range(), p.help]
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+        rows.append((f"`{p.name}`", p.symbol, default, p.describe_range(), p.help))
+    return markdown_table(*rows)
 
 
 def _example(info: FormulationInfo) -> str:

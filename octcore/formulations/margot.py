@@ -36,7 +36,7 @@ import pyomo.environ as pyo
 from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
-from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
+from octcore.formulations.shared.two_classes import EPSILON, GAP, STRIP_TOLERANCE, TwoClassTrees
 from octcore.numerics import kernels
 from octcore.numerics.node_qp import plane as node_qp
 from octcore.parameters import Choice, FloatRange, IntRange, Parameter
@@ -45,7 +45,7 @@ from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.search.margot.search import RoutingTask, kernel_set
 from octcore.search.margot.start import local_svm
 from octcore.tree import metrics, topology
-from octcore.tree.tree import Tree, drop_pass_through
+from octcore.tree.tree import Tree, drop_pass_through, tree_from_planes
 
 PENALTIES: tuple[Parameter, ...] = (
     FloatRange(
@@ -308,7 +308,7 @@ class MargotFamily(TwoClassTrees):
         null = np.abs(planes.weights).sum(axis=1) <= NULL_WEIGHTS
         weights = np.where(null[:, None], 0.0, planes.weights)
         by_node = {t: (weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
-        return self.with_margins(by_node, labels)
+        return tree_from_planes(by_node, labels, self.X, 2, True, STRIP_TOLERANCE)
 
     def routing(self, tree: Tree) -> np.ndarray | None:
         """Last-level branch node of every row; None unless all branch nodes have planes."""

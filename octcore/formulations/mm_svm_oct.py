@@ -18,7 +18,6 @@ tangents, so that linear solvers do.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import oblique
 from octcore.formulations.shared.tree_model import add_within, linear, score_terms
-from octcore.formulations.shared.two_classes import EPSILON, GAP, TwoClassTrees
+from octcore.formulations.shared.two_classes import EPSILON, GAP, STRIP_TOLERANCE, TwoClassTrees
 from octcore.numerics import kernels
 from octcore.numerics.node_qp import plane as node_qp
 from octcore.parameters import Flag, FloatRange
@@ -47,7 +46,7 @@ from octcore.program import (
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.start import local_svm
 from octcore.tree import topology
-from octcore.tree.tree import Tree, grown
+from octcore.tree.tree import Tree, grown, tree_from_planes
 from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
@@ -168,11 +167,6 @@ class MMSVMTrees(TwoClassTrees):
             f"relabelling is {relabel}",
         )
 
-    @cached_property
-    def spread(self) -> float:
-        """Farthest that two rows can be apart."""
-        return float(np.linalg.norm(np.ptp(self.X, axis=0)))
-
     def reach(self, objective: float) -> float:
         """Largest score of any row in a tree of at most this objective.
 
@@ -235,7 +229,7 @@ class MMSVMTrees(TwoClassTrees):
             leaf: (self.positive if leaf % 2 else 1 - self.positive) if leaf >= first else label
             for leaf, label in leaves.items()
         }
-        return self.with_margins(planes, labels)
+        return tree_from_planes(planes, labels, self.X, 2, True, STRIP_TOLERANCE)
 
     def improve(self, tree: Tree, patience: Patience) -> Tree:
         """Planes that are best for the routing, alternated with moving rows and pruning."""

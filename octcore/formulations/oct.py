@@ -91,17 +91,17 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the OCT program of a problem."""
     model = OCT(problem)
-    unit = weight_unit(problem.weights) / model.majority_errors
+    unit = weight_unit(problem.weights) / problem.majority_errors
     return Program(
         sense=Sense.MINIMISE,
         evaluate=model.evaluate,
         size=model.size,
         build=model.build,
-        scale=1 / model.majority_errors,
-        shift=-problem.surplus / model.majority_errors,
+        scale=1 / problem.majority_errors,
+        shift=-problem.surplus / problem.majority_errors,
         granularity=smallest_step(unit, float(model.alpha), 2**problem.depth - 1),
         starts=partial(first_trees, problem, model.split_price),
-        bound=terminals.fewest_errors(problem) / model.majority_errors,
+        bound=terminals.fewest_errors(problem) / problem.majority_errors,
         feasibility=terminals.weight_tolerance(problem, model.split_price),
         claims=(
             f"Thresholds lie between values of a scaled column that differ by {SMALLEST_GAP:g} "
@@ -130,11 +130,6 @@ class OCT:
         return {j: max(SMALLEST_GAP, gap) for j, gap in least.items()}
 
     @cached_property
-    def majority_errors(self) -> float:
-        """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
-        return terminals.majority_errors(self.problem)
-
-    @cached_property
     def alpha(self) -> Fraction:
         """Price of a split in errors of the majority rule, as it is read."""
         return self.problem.fraction(self.problem.params["alpha"])
@@ -142,7 +137,7 @@ class OCT:
     @property
     def split_price(self) -> float:
         """Price of a split in weight of errors."""
-        return float(self.alpha) * self.majority_errors
+        return float(self.alpha) * self.problem.majority_errors
 
     @property
     def size(self) -> ModelSize:
@@ -167,7 +162,7 @@ class OCT:
         thinnest = min(node_gaps(tree, problem.X).values(), default=1.0)
         if thinnest < SMALLEST_GAP or not problem.admits(tree):
             return None
-        wrong = terminals.tree_errors(problem, tree) / self.majority_errors
+        wrong = terminals.tree_errors(problem, tree) / problem.majority_errors
         return wrong + float(self.alpha) * tree.n_splits
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:

@@ -132,10 +132,9 @@ def _bound(judge: "OCTHTrees") -> float:
     """What conflicting rows, the number of classes and the price of features allow."""
     problem = judge.problem
     X, y, weights = problem.X, problem.y, problem.weights
-    shares = np.bincount(y, weights, minlength=problem.n_classes).astype(float)
     least = metrics.conflict_errors(X, y, weights), oblique.best_stump_errors(X, y, weights)
-    errors = oblique.priced_bound(shares, *least, judge.price, judge.most_splits)
-    return errors / judge.majority_errors
+    errors = oblique.priced_bound(problem.class_weights, *least, judge.price, judge.most_splits)
+    return errors / problem.majority_errors
 
 
 @formulation(INFO)
@@ -143,7 +142,7 @@ def build(problem: Problem) -> Program:
     """Make the OCT-H program of a problem."""
     judge = OCTHTrees(with_leaf_size(problem))
     model, problem = OCTHModel(judge), judge.problem
-    unit = weight_unit(problem.weights) / judge.majority_errors
+    unit = weight_unit(problem.weights) / problem.majority_errors
     most = len(judge.sets.columns) * len(judge.sets.B)
     task = judge.task
     exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
@@ -153,12 +152,12 @@ def build(problem: Problem) -> Program:
         search=task,
         prove=None
         if task is None
-        else lambda bound, stop: task.prove(bound * judge.majority_errors, stop),
+        else lambda bound, stop: task.prove(bound * problem.majority_errors, stop),
         kernels=assignment.ALL,
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
-        scale=1 / judge.majority_errors,
+        scale=1 / problem.majority_errors,
         feasibility=terminals.weight_tolerance(problem, judge.price),
         granularity=smallest_step(unit, judge.alpha, most),
         starts=judge.starts,
@@ -210,11 +209,6 @@ class OCTHTrees:
         return X
 
     @cached_property
-    def majority_errors(self) -> float:
-        """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
-        return terminals.majority_errors(self.problem)
-
-    @cached_property
     def reach(self) -> float:
         """Largest |b| that is ever needed: ``|a.x| <= max |x|`` for weights of 1-norm 1."""
         return max(1.0, float(np.abs(self.X).max(initial=0.0)))
@@ -228,7 +222,7 @@ class OCTHTrees:
             return None
         wrong = float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
         features = sum(len(split.weights) for split in tree.splits.values())
-        return wrong / self.majority_errors + self.alpha * features
+        return wrong / problem.majority_errors + self.alpha * features
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
         """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
@@ -266,7 +260,7 @@ class OCTHTrees:
     @property
     def price(self) -> float:
         """Price of a feature in weight of errors."""
-        return self.alpha * self.majority_errors
+        return self.alpha * self.problem.majority_errors
 
     @cached_property
     def points(self) -> ClassCounts:

@@ -32,6 +32,13 @@ def markdown(text: object, at_most: int = 60) -> str:
     return _MARKDOWN.sub(r"\\\1", broken)
 
 
+def markdown_table(*rows: Sequence[str]) -> str:
+    """A table in Markdown, the heading first; its cells may hold Markdown."""
+    cells = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows)
+    heading, *lines = (f"| {' | '.join(row)} |" for row in cells)
+    return "\n".join([heading, "|" + "---|" * len(rows[0]), *lines])
+
+
 def plotly(text: object, at_most: int = 40) -> str:
     """Escape user text for plotly, which reads a subset of HTML in every label."""
     return html.escape(printable(text, at_most), quote=False)

@@ -12,6 +12,7 @@ from octcore.bench.suite import list_suites
 from octcore.data.distinct import grouped
 from octcore.plotting import bench_plot
 from octcore.plotting.palette import LIGHT
+from octcore.plotting.text import markdown_table
 from octcore.reports.page import table
 
 COLUMNS = (
@@ -110,14 +111,8 @@ def as_markdown(sections: Sequence[Section]) -> str:
     parts = ["# Benchmarks"]
     for section in sections:
         parts += [f"## {section.title}", *section.machines, *section.facts]
-        for heading, *rows in (section.summary, section.table):
-            marked = [heading, tuple("---" for _ in heading), *rows]
-            parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in marked))
+        parts += [markdown_table(*rows) for rows in (section.summary, section.table)]
     return "\n\n".join(parts) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def as_html(sections: Sequence[Section]) -> str:

@@ -134,22 +134,10 @@ def solve(
         If the rows cannot be encoded.
     """
     settings = check_settings(
-        formulation=formulation,
-        encoding=encoding,
-        params=params,
-        constraints=constraints,
-        engine=engine,
-        depth=depth,
-        time_limit=time_limit,
-        gap=gap,
-        node_limit=node_limit,
-        threads=threads,
-        seed=seed,
-        warm_start=warm_start,
-        test_size=test_size,
-        costs=costs,
-        refer=refer,
-    )
+        formulation, params, constraints, encoding=encoding, engine=engine, depth=depth,
+        time_limit=time_limit, gap=gap, node_limit=node_limit, threads=threads, seed=seed,
+        warm_start=warm_start, test_size=test_size, costs=costs, refer=refer,
+    )  # fmt: skip
     # What will solve is imported before the clock starts: a solver's library may take seconds.
     engines = get_formulation(settings.formulation).info.engines
     get_engine(engines[0] if settings.engine == AUTO else settings.engine)

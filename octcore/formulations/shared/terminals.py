@@ -20,20 +20,11 @@ from octcore.program import Problem
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Tree
 
-ROUNDING = 1e-12  # share of the total weight up to which a difference of sums is none
-
 
 def tree_errors(problem: Problem, tree: Tree) -> float:
     """Cost of a tree's answers, the weight that it misclassifies."""
     wrong = tree.predict_codes(problem.X) != problem.y
     return float(problem.weights[wrong].sum()) - problem.surplus
-
-
-def majority_errors(problem: Problem) -> float:
-    """L-hat of OCT: cost of the best single answer, the majority; 1 if it costs nothing."""
-    shares = problem.class_weights
-    wrong = float(shares.sum() - shares.max()) - problem.surplus
-    return wrong if wrong > ROUNDING * problem.weights.sum() else 1.0
 
 
 def fewest_errors(problem: Problem) -> float:
@@ -57,7 +48,7 @@ def weight_scale(problem: Problem) -> float:
 
     1 where the majority rule's errors are of ordinary size: models stay as the papers write them.
     """
-    majority = majority_errors(problem)
+    majority = problem.majority_errors
     return 1.0 if 1.0 <= majority <= 1e6 else 2.0 ** math.floor(math.log2(majority))
 
 

@@ -15,7 +15,6 @@ from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.tree import topology
-from octcore.tree.tree import Tree, tree_from_planes
 
 EPSILON = FloatRange(
     "epsilon",
@@ -84,7 +83,7 @@ class TwoClassTrees:
     @cached_property
     def spread(self) -> float:
         """Farthest that two rows can be apart, in the norm dual to that of the weights."""
-        raise NotImplementedError
+        return float(np.linalg.norm(np.ptp(self.X, axis=0)))
 
     def weight_box(self, reach: float) -> float:
         """Largest weight of a plane whose scores are within a reach, some of them within 1."""
@@ -94,12 +93,6 @@ class TwoClassTrees:
         """Whether no row lies between the sides of an upper plane."""
         inside = (scores > STRIP_TOLERANCE - self.price("epsilon")) & (scores < -STRIP_TOLERANCE)
         return not inside.any()
-
-    def with_margins(
-        self, planes: Mapping[int, tuple[np.ndarray, float]], labels: Mapping[int, int]
-    ) -> Tree:
-        """Make the tree of planes with unit margins."""
-        return tree_from_planes(planes, labels, self.X, 2, True, STRIP_TOLERANCE)
 
     def node_plane(
         self,

@@ -179,7 +179,6 @@ def build(problem: Problem) -> Program:
     judge.refuse_free_rows()
     model = SVM1Model(judge)
     least = metrics.conflict_errors(problem.X, problem.y, problem.weights)
-    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes).astype(float)
     task = judge.task
     exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
     return Program(
@@ -195,7 +194,7 @@ def build(problem: Problem) -> Program:
         feasibility=judge.feasibility,
         starts=judge.starts,
         improve=judge.improve,
-        bound=max(least, oblique.unnamed_classes(shares, 2**problem.depth)),
+        bound=max(least, oblique.unnamed_classes(problem.class_weights, 2**problem.depth)),
         claims=judge.claims,
         findings=judge.findings,
     )
