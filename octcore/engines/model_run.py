@@ -171,18 +171,13 @@ class ModelRun(Attempt):
     def outcome(self, reason: StopReason) -> Outcome:
         """Say why the solve ended, with what was counted so far."""
         counted = (self.root_bound, self.size, dict(self.seconds))
-        claims = (*self.claims, *self._big_m_claims())
+        claims = self.claims
+        if self.constant is not None:
+            effect = "forbids no tree that is at least as good"
+            if self.is_restricted:
+                effect = "may forbid trees as good as this one, so the model proves nothing"
+            claims = (*claims, f"the big-M {self.constant:.6g} {effect}")
         return Outcome(reason, self.program.method, *counted, claims, self.values)
-
-    def _big_m_claims(self) -> tuple[str, ...]:
-        if self.constant is None:
-            return ()
-        if self.is_restricted:
-            return (
-                f"the big-M {self.constant:.6g} may forbid trees as good as this one, so the model "
-                "proves nothing",
-            )
-        return (f"the big-M {self.constant:.6g} forbids no tree that is at least as good",)
 
     def infeasible(self) -> Outcome:
         """Believe that no tree is feasible only while none is known."""

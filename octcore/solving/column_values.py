@@ -94,8 +94,10 @@ def column_values(
         interval = None
         if best.tree is not None:
             root = best.tree.splits[1]
-            j = root.features[0]
-            interval = _interval(run, problem, j, problem.X[:, j] > root.threshold, here)
+            right = problem.X[:, root.features[0]] > root.threshold
+            values = _raw_values(run, problem, root.features[0])
+            if values is not None:  # between which its threshold lies
+                interval = float(values[~right & here].max()), float(values[right & here].min())
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
         tree = None if best.tree is None else best.tree.named(answers, encoding.names)
@@ -274,20 +276,6 @@ def refuse_other_questions(run: "Run", refusal: str, beside: frozenset[str] = fr
         message += f"{info.title} has another objective. Solve with threshold-search."
         raise SettingsError("NO_VALUES", message, "formulation")
     refuse_coupled(set(run.constraints) - beside, refusal)
-
-
-def _interval(
-    run: "Run", problem: Problem, j: int, right: np.ndarray, here: np.ndarray
-) -> tuple[float, float] | None:
-    """Raw values between which the threshold of a split lies; None where it tests no order.
-
-    `right`: which rows of the problem the split on column `j` sends to the right; `here`: which
-    arrive at it.
-    """
-    values = _raw_values(run, problem, j)
-    if values is None:
-        return None
-    return float(values[~right & here].max()), float(values[right & here].min())
 
 
 def _raw_values(run: "Run", problem: Problem, j: int) -> np.ndarray | None:

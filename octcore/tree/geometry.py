@@ -114,11 +114,6 @@ class PlaneView:
         """0 or 1 for a column on an axis, None for one that is held fixed."""
         return {self.x: 0, self.y: 1}.get(column.raw)
 
-    def fixed_value(self, column: EncodedColumn) -> float:
-        """Encoded value of a column that is held fixed."""
-        value = self.fixed[column.raw]
-        return float(column.encode(np.array([value], dtype=object))[0])
-
     def is_stepwise(self, column: EncodedColumn) -> bool:
         """Whether a column is constant between its cuts."""
         return column.is_binary or column.raw in self.levels
@@ -161,7 +156,8 @@ class PlaneView:
             column = self.encoding.columns[j]
             axis = self.axis_of(column)
             if axis is None:
-                level -= weight * self.fixed_value(column)
+                held = np.array([self.fixed[column.raw]], dtype=object)
+                level -= weight * float(column.encode(held)[0])
             elif self.is_stepwise(column):
                 level -= weight * self._value_at(column, inside[axis])
             else:
