@@ -146,18 +146,12 @@ def _points(given: Any) -> Points | None:
     try:
         points = tuple((int(x), int(y), int(k)) for x, y, k in given)
     except (TypeError, ValueError, OverflowError):
-        raise SettingsError(
-            "BAD_POINTS",
-            "The points of a lesson are x-y-class, joined by _, with x and y in thousandths; "
-            f"{str(given)[:40]!r} is not.",
-            "points",
-        ) from None
+        message = "The points of a lesson are x-y-class, joined by _, with x and y in thousandths; "
+        message += f"{str(given)[:40]!r} is not."
+        raise SettingsError("BAD_POINTS", message, "points") from None
     if len(points) > MOST_POINTS:
-        raise SettingsError(
-            "TOO_MANY_POINTS",
-            f"A lesson takes at most {MOST_POINTS} drawn points, but {len(points)} came.",
-            "points",
-        )
+        message = f"A lesson takes at most {MOST_POINTS} drawn points, but {len(points)} came."
+        raise SettingsError("TOO_MANY_POINTS", message, "points")
     for x, y, k in points:
         if not (0 <= x <= GRID and 0 <= y <= GRID and 0 <= k < len(CLASSES)):
             raise SettingsError(

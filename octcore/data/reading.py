@@ -203,12 +203,9 @@ def _refuse_contradiction(chosen: Choices) -> None:
     if chosen.target is None:
         return
     if chosen.target in chosen.drop:
-        raise SettingsError(
-            "TARGET_DROPPED",
-            f"Column {quote(chosen.target)} is the target and cannot be left out; choose another "
-            "target, or keep it.",
-            "drop",
-        )
+        message = f"Column {quote(chosen.target)} is the target and cannot be left out; choose "
+        message += "another target, or keep it."
+        raise SettingsError("TARGET_DROPPED", message, "drop")
     if split_kind(chosen.kinds.get(chosen.target, "categorical"), chosen.target)[0] == "numeric":
         raise _no_class(chosen.target, "numeric")
 

@@ -46,12 +46,9 @@ def _solve(
         options[nodes] = attempt.node_limit
     solver.config.solver_options = options
     if not solver.available():
-        raise SettingsError(
-            "ENGINE_NOT_INSTALLED",
-            f"The engine {key!r} needs the package {package} (and its licence, if it has one); "
-            f"run pip install 'octcore[{key}]' or choose engine 'highs'.",
-            "engine",
-        )
+        message = f"The engine {key!r} needs the package {package} (and its licence, if it has "
+        message += f"one); run pip install 'octcore[{key}]' or choose engine 'highs'."
+        raise SettingsError("ENGINE_NOT_INSTALLED", message, "engine")
     return _Run(**vars(attempt), solver=solver).supervise()
 
 

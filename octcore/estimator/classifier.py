@@ -356,12 +356,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         labels = np.ravel(y).tolist()
         unknown = set(labels) - set(place)
         if unknown:
-            raise SettingsError(
-                "UNKNOWN_CLASS",
-                f"y has the class {min(map(str, unknown))!r}, whose costs the fit did not know; "
-                "fit on all classes.",
-                "costs",
-            )
+            message = f"y has the class {min(map(str, unknown))!r}, whose costs the fit did not "
+            message += "know; fit on all classes."
+            raise SettingsError("UNKNOWN_CLASS", message, "costs")
         codes = np.array([place[label] for label in labels])
         of_rows = task.matrix[codes, self.tree_.predict_codes(self._encoded(X))]
         return float(1.0 - np.average(of_rows, weights=sample_weight))
@@ -536,12 +533,9 @@ def warn_unproven(run: Run) -> None:
 def require_depth(max_depth: Any) -> None:
     """Refuse what is no depth, and a tree of any depth, which scikit-learn's own trees allow."""
     if max_depth is None:
-        raise SettingsError(
-            "NO_DEPTH",
-            "max_depth=None is a tree of any depth, for which there is no proof; say how deep the "
-            "tree may be, such as max_depth=3.",
-            "max_depth",
-        )
+        message = "max_depth=None is a tree of any depth, for which there is no proof; say how "
+        message += "deep the tree may be, such as max_depth=3."
+        raise SettingsError("NO_DEPTH", message, "max_depth")
     replace(DEPTH, name="max_depth").check(max_depth)
 
 

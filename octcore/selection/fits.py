@@ -227,12 +227,9 @@ def repetitions(plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], 
     """
     repeats, checked = IntRange("repeats", 1, low=1).check(repeats), check_settings(**plan)
     if repeats > 1 and not checked.test_size:
-        raise SettingsError(
-            "NOTHING_HELD_OUT",
-            "Repeating needs rows that are held out, which differ from split to split; give a "
-            "test_size, such as 0.25.",
-            "test_size",
-        )
+        message = "Repeating needs rows that are held out, which differ from split to split; give "
+        message += "a test_size, such as 0.25."
+        raise SettingsError("NOTHING_HELD_OUT", message, "test_size")
     return tuple({**plan, "seed": checked.seed + position} for position in range(repeats))
 
 

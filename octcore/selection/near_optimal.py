@@ -365,12 +365,9 @@ class NearOptimalTrees:
             problem = self.prepared.problem
             margin = in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
-                raise SettingsError(
-                    "TOLERANCE_TOO_LARGE",
-                    f"These trees lie within {self.tolerance:g} of the optimum; search again for "
-                    f"those within {tolerance:g}.",
-                    "tolerance",
-                )
+                message = f"These trees lie within {self.tolerance:g} of the optimum; search again "
+                message += f"for those within {tolerance:g}."
+                raise SettingsError("TOLERANCE_TOO_LARGE", message, "tolerance")
         required = tuple(sorted({*old.required, *map(self._feature, with_features)}))
         banned = tuple(sorted({*old.banned, *map(self._feature, without_features)}))
         if len(required) > MOST_REQUIRED:

@@ -39,12 +39,9 @@ def folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Row
     """Pairs of training and validation rows, every row once in the second part."""
     smallest = int(np.bincount(y[rows])[np.unique(y[rows])].min())
     if smallest < k:
-        raise SettingsError(
-            "CLASS_TOO_SMALL",
-            f"The smallest class has {count(smallest, 'row')}, too few for {k} stratified folds; "
-            "group classes or take another protocol.",
-            "protocol",
-        )
+        message = f"The smallest class has {count(smallest, 'row')}, too few for {k} stratified "
+        message += "folds; group classes or take another protocol."
+        raise SettingsError("CLASS_TOO_SMALL", message, "protocol")
     pairs = StratifiedKFold(k, shuffle=True, random_state=seed).split(rows, y[rows])
     return tuple((ordered(rows[a]), ordered(rows[b])) for a, b in pairs)
 

@@ -87,12 +87,9 @@ def with_engine(prepared: Prepared, program: Program) -> Prepared:
     engine = fitting[0] if settings.engine == AUTO else settings.engine
     if engine not in fitting:
         needs = " or ".join(capability.value for capability in capabilities)
-        raise SettingsError(
-            "ENGINE_DOES_NOT_FIT",
-            f"With these settings {prepared.info.named} needs an engine for {needs} programs; "
-            f"{engine} is none, use {' or '.join(fitting)}.",
-            "engine",
-        )
+        message = f"With these settings {prepared.info.named} needs an engine for {needs} "
+        message += f"programs; {engine} is none, use {' or '.join(fitting)}."
+        raise SettingsError("ENGINE_DOES_NOT_FIT", message, "engine")
     return replace(prepared, settings=replace(settings, engine=engine))
 
 
@@ -111,12 +108,9 @@ def make_problem(
     if sample_weight is not None:
         weights = weights * sample_weight
     if weights.max() < LEAST_WEIGHT:
-        raise SettingsError(
-            "BAD_WEIGHTS",
-            f"The heaviest row weighs {weights.max():.3g}, which solvers do not tell from nothing; "
-            "multiply all weights by the same large number.",
-            "sample_weight",
-        )
+        message = f"The heaviest row weighs {weights.max():.3g}, which solvers do not tell from "
+        message += "nothing; multiply all weights by the same large number."
+        raise SettingsError("BAD_WEIGHTS", message, "sample_weight")
     task = task_of(settings.costs, settings.refer, train.classes)
     if not settings.constraints.active & {"min_recall", *FAIRNESS}:
         _refuse_dear(task)
@@ -198,12 +192,9 @@ def _refuse_dear(task: Task) -> None:
 
     refer, most = task.matrix[0, -1], game_value(task.matrix[:, :-1])
     if refer > most + NEAR_COSTS:
-        raise SettingsError(
-            "OUT_OF_RANGE",
-            f"refer is {refer:g}, but no group of rows costs more than {most:.6g} a row where it "
-            "gets its best class, so nobody would be asked; give less.",
-            "refer",
-        )
+        message = f"refer is {refer:g}, but no group of rows costs more than {most:.6g} a row "
+        message += "where it gets its best class, so nobody would be asked; give less."
+        raise SettingsError("OUT_OF_RANGE", message, "refer")
 
 
 def split_rows(

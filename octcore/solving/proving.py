@@ -285,12 +285,9 @@ def case_of(run: "Run") -> tuple[Case, Nested]:
     whole, _ = common_unit(problem.weights)
     price = in_copies(problem, leaf_share(objective)) * int(whole.sum())
     if price.denominator * (int(whole.sum()) + price * 2**problem.depth) > LARGEST_COST:
-        raise SettingsError(
-            "TOO_MANY_DIGITS",
-            f"The price of a leaf, {price}, has too many digits for a proof in whole numbers; "
-            "round it to a few digits.",
-            "leaf_penalty",
-        )
+        message = f"The price of a leaf, {price}, has too many digits for a proof in whole "
+        message += "numbers; round it to a few digits."
+        raise SettingsError("TOO_MANY_DIGITS", message, "leaf_penalty")
     weight = np.zeros((patterns.shape[1], problem.n_classes), np.int64)
     np.add.at(weight, (pattern.ravel(), problem.y), whole * price.denominator)
     size = np.bincount(pattern.ravel(), problem.counts, patterns.shape[1]).astype(np.int64)

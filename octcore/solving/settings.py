@@ -211,12 +211,9 @@ def check_settings(
         checked["encoding"] = info.default_encoding
     parse_encoding_key(checked["encoding"])
     if params and params.get("leaf_penalty") is not None and params.get("split_weight") is not None:
-        raise SettingsError(
-            "TWO_REGULARISERS",
-            f"leaf_penalty = {params['leaf_penalty']} and split_weight = {params['split_weight']} "
-            "were both given; give one of them.",
-            "split_weight",
-        )
+        message = f"leaf_penalty = {params['leaf_penalty']} and split_weight = "
+        message += f"{params['split_weight']} were both given; give one of them."
+        raise SettingsError("TWO_REGULARISERS", message, "split_weight")
     parsed = Constraints.parse(constraints)
     for name in sorted(parsed.active - info.constraints):
         able = _able(lambda other, name=name: name in other.constraints)
@@ -294,12 +291,9 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
         raise SettingsError("NO_FEATURES", message, "features")
     if info.max_classes is not None and data.n_classes > info.max_classes:
         able = _able(lambda other: (other.max_classes or math.inf) >= data.n_classes)
-        raise SettingsError(
-            "TOO_MANY_CLASSES",
-            f"{info.named} separates {info.max_classes} classes, the data have {data.n_classes}; "
-            f"use {able}, or group the classes as one against the rest.",
-            "formulation",
-        )
+        message = f"{info.named} separates {info.max_classes} classes, the data have "
+        message += f"{data.n_classes}; use {able}, or group the classes as one against the rest."
+        raise SettingsError("TOO_MANY_CLASSES", message, "formulation")
     smallest = settings.constraints.min_samples_leaf
     n_train = data.n_samples - math.ceil(settings.test_size * data.n_samples)
     if smallest is not None and smallest > n_train:

@@ -157,10 +157,9 @@ def _check_bound(stated: Stated) -> None:
         apart = stated.excess(claim.bound, claim.objective)
         slack = known.slack(claim, claim.objective)
         if apart < -slack:
-            raise WrongError(
-                f"the bound {claim.bound:.9g} is claimed, a tree of objective "
-                f"{claim.objective:.9g} exists"
-            )
+            message = f"the bound {claim.bound:.9g} is claimed, a tree of objective "
+            message += f"{claim.objective:.9g} exists"
+            raise WrongError(message)
         if claim.status == "optimal" and apart > max(slack, known.closed * abs(claim.objective)):
             raise WrongError(
                 f"an optimum of {claim.objective:.9g} is claimed beside the bound {claim.bound:.9g}"
@@ -205,10 +204,9 @@ def _judged(stated: Stated, proven: Proven) -> Verification:
         return Verification(status, statement, proven.method, best if is_reached else None)
 
     if short is not None and short < -slack:
-        raise NotProvenError(
-            f"the tree is worth {worth:.9g}, better than the optimum {best:.9g} as derived{by}; "
-            "please report this"
-        )
+        message = f"the tree is worth {worth:.9g}, better than the optimum {best:.9g} as "
+        message += f"derived{by}; please report this"
+        raise NotProvenError(message)
     if claim.bound is None:  # the claim is that there is no tree
         if not is_reached:
             raise NotProvenError("that there is no tree is not proven")
@@ -220,20 +218,18 @@ def _judged(stated: Stated, proven: Proven) -> Verification:
             raise NotProvenError(f"{what}, {best:.9g} is proven{by}")
         is_of_solver = known.slack is value.slack and stated.run.settings["engine"] == "highs"
         if is_of_solver and beyond <= value.OF_A_SOLVER / value.TOLERANCE * slack:
-            raise NotProvenError(
-                f"{best:.12g} is proven{by}, by {beyond:.1g} better than the claimed bound, which "
-                "is within the tolerance of the solver"
-            )
+            message = f"{best:.12g} is proven{by}, by {beyond:.1g} better than the claimed bound, "
+            message += "which is within the tolerance of the solver"
+            raise NotProvenError(message)
         return verdict(Verdict.REFUTED, f"refuted: {what}, the optimum is {best:.9g}{by}")
     if claim.status != "optimal":
         what = f"the optimum is {best:.9g}" if is_reached else f"{best:.9g} is proven"
         both = f"objective and bound verified independently in {SECONDS}"
         return verdict(Verdict.CONFIRMED, f"{both}: {what}{by}")
     if short is not None and short > max(known.rounding(claim, best), known.closed * abs(best)):
-        raise NotProvenError(
-            f"{best:.12g} is proven{by}, by {short:.1g} better than this tree, which is within the "
-            "tolerance of the search"
-        )
+        message = f"{best:.12g} is proven{by}, by {short:.1g} better than this tree, which is "
+        message += "within the tolerance of the search"
+        raise NotProvenError(message)
     return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
 
 

@@ -378,10 +378,9 @@ def found_again(
                         f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
                         "exists"
                     )
-                raise NotProvenError(
-                    "its search finds no proof: what it reaches is worth "
-                    f"{value:.9g} as a tree, and the bound {claim.bound:.9g} is claimed"
-                )
+                message = f"its search finds no proof: what it reaches is worth {value:.9g} as a "
+                message += f"tree, and the bound {claim.bound:.9g} is claimed"
+                raise NotProvenError(message)
             yield step
     except OctError as error:
         raise NotProvenError(f"its search cannot be repeated: {error}") from error
@@ -398,8 +397,7 @@ def _value_of(claim: Claim, worth: Callable[[Claim, Routed], float], guard: Guar
     except WrongError as error:
         value, broken = np.nan, [str(error)]
     if broken:
-        raise NotProvenError(
-            f"its search meets a cheaper tree that does not count, as {broken[0]}; trees without "
-            "that limit are all that it proves something about"
-        )
+        message = f"its search meets a cheaper tree that does not count, as {broken[0]}; trees "
+        message += "without that limit are all that it proves something about"
+        raise NotProvenError(message)
     return value

@@ -245,10 +245,9 @@ def worth(claim: Claim, routed: Routed) -> float:
         raise WrongError("a split lacks the margins of its formulation")
     found = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
     if not np.isfinite(found):
-        raise WrongError(
-            "a row stands in the strip of an upper plane, a label is on the wrong side, or a plane "
-            "uses too many features"
-        )
+        message = "a row stands in the strip of an upper plane, a label is on the wrong side, or a "
+        message += "plane uses too many features"
+        raise WrongError(message)
     return float(found)
 
 

@@ -149,12 +149,9 @@ class _Assembly:
             by_raw = wanted.max_features is not None or bool(wanted.forbidden_pairs)
             return make_table(*asked, by_raw=by_raw, most=MOST_COLUMNS, guard=guard)
         except TooManyColumnsError as error:
-            raise TooLargeError(
-                "TOO_LARGE",
-                f"More than {MOST_COLUMNS:,} columns could be part of an optimal tree; choose a "
-                "smaller depth, a coarser encoding or a larger leaf penalty.",
-                {"columns": float(MOST_COLUMNS)},
-            ) from error
+            message = f"More than {MOST_COLUMNS:,} columns could be part of an optimal tree; "
+            message += "choose a smaller depth, a coarser encoding or a larger leaf penalty."
+            raise TooLargeError("TOO_LARGE", message, {"columns": float(MOST_COLUMNS)}) from error
 
     def describe(self, tree: Tree) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Price of the side constraints: what the objective loses against the free optimum."""

@@ -170,13 +170,10 @@ class SVM1Trees:
         than an error.
         """
         if not self.prices.right and self._margin_price < 1:
-            raise SettingsError(
-                "STRICT_NEEDED",
-                f"Without strict mode rows on a plane go either way for alpha1 x epsilon = "
-                f"{self._margin_price:g} errors each, which no tree can do; make alpha1 x epsilon "
-                "at least 1, or keep strict mode on.",
-                "strict",
-            )
+            message = "Without strict mode rows on a plane go either way for alpha1 x epsilon = "
+            message += f"{self._margin_price:g} errors each, which no tree can do; make alpha1 x "
+            message += "epsilon at least 1, or keep strict mode on."
+            raise SettingsError("STRICT_NEEDED", message, "strict")
 
     def evaluate(self, tree: Tree) -> float | None:
         """Routed errors plus the alpha terms; None for a tree outside the model."""

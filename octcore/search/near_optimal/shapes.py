@@ -175,12 +175,9 @@ class Shapes(Listing):
         below = self.known[0] if self.known else None
         base = self.n_columns + 1 if below is None else max(1, len(below.codes))
         if self.n_columns * base**2 * self.n_errors > LARGEST_KEY:
-            raise TooLargeError(
-                "TOO_MANY_SHAPES",
-                f"The good trees have too many shapes ({base:,} at depth {level.depth - 1}); take "
-                "a smaller tolerance or depth.",
-                {},
-            )
+            message = f"The good trees have too many shapes ({base:,} at depth {level.depth - 1}); "
+            message += "take a smaller tolerance or depth."
+            raise TooLargeError("TOO_MANY_SHAPES", message, {})
         raw = [(np.zeros(0, np.int64), np.zeros(0))]
         raw += [self._count_node(graph, level, v, gain, base) for v in range(len(level.nodes))]
         sizes = [len(keys) for keys, _ in raw[1:]]
