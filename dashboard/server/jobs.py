@@ -27,6 +27,7 @@ from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
+from octcore.store.proofs import bounded, proof_of
 from octcore.store.runs import RunInfo
 
 KEEP = 32  # tables and runs of all sessions; the oldest goes
@@ -101,21 +102,19 @@ def view(run_id: str | None) -> JobView | None:
 
 def _bounded(view: JobView) -> JobView:
     """A run that is not proven, with what the proof of another run says about it."""
-    if view.run is None or view.run.is_optimal or view.run.certificate.method == "heuristic":
-        return view
-    found = proof(view.id)
-    if found is None:
-        return view
-    bound = float(found.summary["bound"])
-    return replace(view, run=view.run.bounded_by(bound, f"“{found.name}”"))
+    store = supervisor().store
+    with contextlib.suppress(OctError):  # a run that is not in the history has no other beside it
+        if store is not None and view.run is not None:
+            return replace(view, run=bounded(store, view.id, view.run))
+    return view
 
 
 def proof(run_id: str) -> RunInfo | None:
     """A run of the same browser, rows and question that is proven optimal; None without one."""
-    try:
-        return history.proof(supervisor(), run_id)
-    except OctError:
-        return None  # a run that is not in the history has no other beside it
+    store = supervisor().store
+    with contextlib.suppress(OctError):  # as above
+        return None if store is None else proof_of(store, run_id)
+    return None
 
 
 def _from_history(run_id: str) -> JobView | None:

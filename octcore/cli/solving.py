@@ -13,7 +13,7 @@ from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
 from octcore.data.findings import percent
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import CancelledError, SettingsError
+from octcore.errors import CancelledError, OctError, SettingsError
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.one_vs_rest import solve_one_vs_rest
@@ -184,10 +184,11 @@ def run_compare(arguments: argparse.Namespace) -> int:
     try:
         with connected(arguments.scheduler, arguments.jobs) as workers:
             _compare(data, plans, arguments.repeats, workers, runs)
-    except (CancelledError, KeyboardInterrupt) as ending:
+    except (OctError, KeyboardInterrupt) as ending:
         if runs:
             _write_table(arguments, runs)
-        raise KeyboardInterrupt from ending
+        stopped = isinstance(ending, CancelledError | KeyboardInterrupt)
+        raise KeyboardInterrupt if stopped else ending from None
     _write_table(arguments, runs)
     return 0 if any(run.tree is not None for run in runs) else output.NO_TREE
 
@@ -216,7 +217,7 @@ def _compare(
     # Not above: it needs the libraries of a search over settings.
     from octcore.selection.fits import compare, repetitions
 
-    wanted = [settings for plan in plans for settings in repetitions(plan, repeats)]
+    wanted = [settings for plan in plans for settings in repetitions(data, plan, repeats)]
     if len(wanted) > 1:
         workers.announce(len(wanted), max(check_settings(**p).time_limit for p in plans))
     if workers.backend is None and workers.at_once == 1:

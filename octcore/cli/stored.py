@@ -34,6 +34,7 @@ from octcore.solving.run import Run
 from octcore.solving.verified import verified, verified_record
 from octcore.store.models import FORMAT as MODEL_FORMAT
 from octcore.store.models import load_model
+from octcore.store.proofs import as_known, bounded
 from octcore.store.runs import RunInfo, RunStore
 from octcore.store.scoring import score
 
@@ -150,7 +151,8 @@ def _whole_run(arguments: argparse.Namespace) -> Run:
     if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
         return _run_of_file(arguments)[0]
     with history(arguments) as store:
-        return store.load(find_run(store, arguments.of).id)
+        run_id = find_run(store, arguments.of).id
+        return bounded(store, run_id, store.load(run_id))
 
 
 def run_model(arguments: argparse.Namespace) -> None:
@@ -246,7 +248,7 @@ def run_list(arguments: argparse.Namespace) -> None:
     infos: tuple[RunInfo, ...] = ()
     if arguments.store or default_path().exists():
         with history(arguments) as store:
-            infos = store.list()
+            infos = as_known(store, store.list())
     lines = "\n".join(_line(info) for info in infos) or "There are no runs yet."
     write_result(arguments.json, lambda: jsonable(infos), lines)
 
@@ -255,7 +257,7 @@ def run_show(arguments: argparse.Namespace) -> None:
     """Print one run as `octcore solve` would."""
     with history(arguments) as store:
         info = find_run(store, arguments.id)
-        run = store.load(info.id)
+        run = bounded(store, info.id, store.load(info.id))
     print(f"{_line(info)}\n\n{run_report(run)}")
 
 

@@ -220,12 +220,13 @@ def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
     return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
 
 
-def repetitions(plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], ...]:
+def repetitions(data: Dataset, plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], ...]:
     """Settings of every repetition of one training: its seed, and the seeds that follow.
 
-    `SettingsError` if there is nothing to repeat: no rows are held out.
+    `SettingsError` if they do not fit the rows, or there is nothing to repeat: none are held out.
     """
-    repeats, checked = IntRange("repeats", 1, low=1).check(repeats), check_settings(**plan)
+    repeats = IntRange("repeats", 1, low=1).check(repeats)
+    checked = check_against_data(check_settings(**plan), data)
     if repeats > 1 and not checked.test_size:
         message = "Repeating needs rows that are held out, which differ from split to split; give "
         message += "a test_size, such as 0.25."
@@ -267,10 +268,8 @@ def compare(
     SettingsError, DataError
         Before the first training, for settings that cannot work.
     """
-    each = [repetitions(plan, repeats) for plan in plans]
+    each = [repetitions(data, plan, repeats) for plan in plans]
     wanted = [settings for own in each for settings in own]
-    for settings in wanted:
-        check_against_data(check_settings(**settings), data)
     calls = numbered(delayed(_solve)(data, settings) for settings in wanted)
     found: dict[int, Run] = {}
     for position, run in in_parallel(calls, n_jobs, backend):

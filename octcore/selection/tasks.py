@@ -132,7 +132,7 @@ def run_splits(data: Dataset, settings: Settings, tell: Tell, cancel: Cancelled)
     from octcore.selection.fits import repetitions
     from octcore.solving.solve import solve
 
-    for plan in repetitions(settings["plan"], settings["repeats"]):
+    for plan in repetitions(data, settings["plan"], settings["repeats"]):
         run = solve(data, cancel=cancel, **plan)
         if cancel():
             break  # such a run says nothing of the plan

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event, relative_gap
 from octcore.formulations.base import get_formulation
@@ -15,6 +17,7 @@ from octcore.solving.finish import REACHED, run_from_incumbent
 from octcore.solving.prepare import prepare
 from octcore.solving.settings import check_settings, question
 from octcore.solving.solve import solve
+from octcore.store.runs import RunStore, StoreState
 from octcore.tree.tree import Tree
 
 MANY = Dataset.from_arrays(np.arange(40.0)[:, None], np.arange(40) // 2)
@@ -106,6 +109,31 @@ def test_a_bound_that_says_less_or_contradicts_the_tree_is_not_taken():
     assert run.bounded_by(run.objective - 0.01, "x") is run
     proven = solve(MANY, depth=2)
     assert proven.bounded_by(proven.objective, "x") is proven
+
+
+def test_the_command_line_tells_the_bound_of_a_later_proof(tmp_path, capsys):
+    """Of one run, `runs show`, `runs list`, `report` and the app say one bound."""
+    path, run, proven = str(tmp_path / "runs.db"), unproven(), solve(MANY, depth=2)
+    store = RunStore(path)
+    ids = [store.begin(MANY, r.settings, name) for r, name in ((run, "short"), (proven, "long"))]
+    for run_id, finished in zip(ids, (run, proven), strict=True):
+        store.finish(run_id, StoreState.DONE, finished)
+    elsewhere = store.begin(MANY, run.settings, "of another browser", "other")
+    store.finish(elsewhere, StoreState.DONE, run)
+    store.close()
+    known = run.bounded_by(proven.objective, "“long”")
+    assert known.bound == proven.objective != run.bound
+    assert main(["runs", "--store", path, "show", ids[0]]) == 0
+    out = capsys.readouterr().out
+    assert f"bound {known.bound:.6g}" in out
+    assert known.certificate.sentences[-1] in out
+    assert main(["runs", "--store", path, "list", "--json", "-"]) == 0
+    lines = {line["id"]: line["summary"] for line in json.loads(capsys.readouterr().out)}
+    assert (lines[ids[0]]["bound"], lines[ids[0]]["badge"]) == (known.bound, known.badge)
+    assert lines[elsewhere]["bound"] == run.bound
+    page = tmp_path / "report.html"
+    assert main(["report", ids[0], "--store", path, "--output", str(page)]) == 0
+    assert known.badge in page.read_text()
 
 
 def test_the_same_question_is_known_whoever_answers_it():
