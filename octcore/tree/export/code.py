@@ -414,7 +414,11 @@ class Writer:
             levels = self._levels(name) - {None, MISSING_LEVEL}
             if level in self.dialect.truth and levels == {"True", "False"}:
                 return self.dialect.truth[level].format(self._value(name))
-            return self.dialect.equal_text.format(self._value(name), self.dialect.text(level))
+            # Files have 1.0 for a whole number beside gaps; databases and sheets compare numbers.
+            twice = not self.dialect.truth and level.isdecimal() and f"{level}.0" not in levels
+            texts, equal = map(self.dialect.text, (level, f"{level}.0")), self.dialect.equal_text
+            parts = [equal.format(self._value(name), text) for text in texts]
+            return self._group(self.dialect.either, parts) if twice else parts[0]
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
 
     def _number(self, column: EncodedColumn) -> str:

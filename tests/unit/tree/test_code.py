@@ -372,6 +372,8 @@ def bare(data: Dataset, encoding: Encoding, tree: Tree) -> Any:
 LOOSE = {name: RUNNERS[name] for name in ("py", "js", "sql", "r")}
 """Where a value may be of another type than the file had."""
 
+TEXTS = ("py", "js", "c", "java", "r")  # where a category is a text, whatever the file had
+
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", LOOSE.values(), ids=LOOSE)
@@ -388,6 +390,18 @@ def test_values_that_are_no_texts(
     said = runner(bare(data, encoding, tree), [{"x": value} for value in values], tmp_path)
     assert list(said) == expected
     assert len(set(expected)) == 2
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("runner", [RUNNERS[name] for name in TEXTS], ids=TEXTS)
+def test_numbers_that_are_names_are_known_as_a_file_has_them(
+    runner: Runner, tmp_path: Path
+) -> None:
+    """Whole numbers of a column with gaps, as pandas writes them; silently another class before."""
+    data, encoding, tree = stump([2, 1, 3], place=0, kind="categorical")
+    texts = ["1.0", "2.0", "3.0", "1", "2", "10"]
+    said = runner(bare(data, encoding, tree), [{"x": text} for text in texts], tmp_path)
+    assert list(said) == ["right", "left", "left", "right", "left", "left"]
 
 
 @pytest.mark.sampled(3)
