@@ -221,14 +221,14 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
         numbers = parse([as_text(cell) for cell in cells], number_format)
         mixed = [c if np.isnan(n) else n for c, n in zip(cells, numbers.tolist(), strict=True)]
         frame = frame.assign(**{str(frame.columns[position]): mixed})
-    concerned = [c for c in columns if c.aliases or c.source != c.name]
+    concerned = [c for c in columns if c.meant or c.source != c.name]
     names = [normal(str(name)) for name in frame.columns] if concerned else []
     made: dict[str, list[Any]] = {}
     for column in concerned:
         found = next((n for n in (column.name, column.source) if normal(n) in names), None)
         if found is None:
             continue
-        place, meant = names.index(normal(found)), {spelling(a): b for a, b in column.aliases}
+        place, meant = names.index(normal(found)), {spelling(a): b for a, b in column.meant.items()}
         values = frame.iloc[:, place].tolist()
         came = [as_text(value) for value in values]
         texts = [meant.get(spelling(text), text) for text in came]

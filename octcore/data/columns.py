@@ -34,6 +34,18 @@ class Column:
         )
 
     @property
+    def meant(self) -> dict[str, str]:
+        """What texts of new rows are taken for: `aliases`, and other spellings of truth values.
+
+        Programs that read a file take its TRUE or T for such a value, and spell it True.
+        """
+        told = {str(v).casefold(): str(v) for v in self.levels if v != MISSING_LEVEL}
+        for words in ({"true": "True", "false": "False"}, {"t": "True", "f": "False"}):
+            if told.keys() == words.keys():
+                return {words[k]: v for k, v in told.items() if v != words[k]} | dict(self.aliases)
+        return dict(self.aliases)
+
+    @property
     def source(self) -> str:
         """Name of the column of the file that it is read from: itself, or one of dates."""
         return source_of_part(self.number_format) or self.name

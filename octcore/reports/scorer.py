@@ -62,4 +62,4 @@ def _reading(column: Column) -> dict[str, object]:
     dates = {} if not about else {"first": about[0], "order": about[1]}
     if column.source != column.name:
         dates = {"order": about[0]}
-    return {"source": column.source, "aliases": column.aliases, "kind": kind, **dates}
+    return {"source": column.source, "aliases": [*column.meant.items()], "kind": kind, **dates}

@@ -19,6 +19,7 @@ import numpy as np
 from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.export import guard_cell
 from octcore.data.findings import quote
+from octcore.data.numbers import PLAIN
 from octcore.data.text import clean_text
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
@@ -308,6 +309,8 @@ class Writer:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
         self.asked = asked_columns(tree, encoding, columns)
         self.columns = {column.name: column.is_text for column in self.asked}
+        plain = (column for column in columns if column.number_format == "plain")
+        self.meant = {column.name: column.meant for column in plain}
         self.longest = 0  # terms of the longest sum; Python reads about 3,000, a level for each
 
     def text(self) -> str:
@@ -348,7 +351,23 @@ class Writer:
 
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
-        return form.format(self._value(name))
+        texts = [t for t in self._texts(name, "") if self.columns[name] or PLAIN.fullmatch(t)]
+        return self._either([form.format(self._value(name)), *(self._is(name, t) for t in texts)])
+
+    def _texts(self, name: str, meant: str) -> list[str]:
+        """Texts of a file that were taken for another, or for a gap, and so are in new rows."""
+        return [text for text, m in self.meant.get(name, {}).items() if m == meant]
+
+    def _is(self, name: str, text: str) -> str:
+        """Whether a column holds a text, or the number that it is."""
+        if self.columns[name]:
+            few = len(self._levels(name) - {None, MISSING_LEVEL}) <= 2
+            form = (few and self.dialect.truth.get(text)) or self.dialect.equal_text
+            return form.format(self._value(name), self.dialect.text(text))
+        return self.dialect.equal.format(self._value(name), self.dialect.number(float(text)))
+
+    def _either(self, parts: Sequence[str]) -> str:
+        return parts[0] if len(parts) == 1 else self._group(self.dialect.either, parts)
 
     def _unknown(self, name: str) -> str:
         """Whether a column holds none of its ordered categories."""
@@ -411,14 +430,12 @@ class Writer:
         if level == MISSING_LEVEL:
             return self._gap(name)
         if isinstance(level, str):
-            levels = self._levels(name) - {None, MISSING_LEVEL}
-            if level in self.dialect.truth and levels == {"True", "False"}:
-                return self.dialect.truth[level].format(self._value(name))
+            also = [text for text in self._texts(name, level) if text not in self._levels(name)]
             # Files have 1.0 for a whole number beside gaps; databases and sheets compare numbers.
-            twice = not self.dialect.truth and level.isdecimal() and f"{level}.0" not in levels
-            texts, equal = map(self.dialect.text, (level, f"{level}.0")), self.dialect.equal_text
-            parts = [equal.format(self._value(name), text) for text in texts]
-            return self._group(self.dialect.either, parts) if twice else parts[0]
+            whole = f"{level}.0"
+            if level.isdecimal() and whole not in self._levels(name) and not self.dialect.truth:
+                also.append(whole)
+            return self._either([self._is(name, text) for text in (level, *also)])
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
 
     def _number(self, column: EncodedColumn) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import math
 import re
@@ -21,6 +22,7 @@ import pandas as pd
 import pytest
 
 import octcore
+from octcore.data.arrays import prepare_rows
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -72,9 +74,13 @@ def run(request: pytest.FixtureRequest) -> octcore.Run:
     return found
 
 
+def code_of(run: octcore.Run, kind: str) -> str:
+    return to_code(run.needed.tree, run.encoding, kind, run.needed.train.columns)
+
+
 def by_python(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[Any]:
     space: dict[str, Any] = {}
-    exec(to_code(run.needed.tree, run.encoding, "py"), space)
+    exec(code_of(run, "py"), space)
     return [space["predict"](row) for row in rows]
 
 
@@ -85,7 +91,7 @@ def ran(folder: Path, *command: str) -> str:
 
 
 def by_javascript(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
-    script = to_code(run.needed.tree, run.encoding, "js")
+    script = code_of(run, "js")
     script += f"console.log(JSON.stringify({json.dumps(rows)}.map(predict)));\n"
     (folder / "tree.js").write_text(script)
     return json.loads(ran(folder, "node", "tree.js"))
@@ -94,7 +100,7 @@ def by_javascript(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) ->
 def by_sql(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[Any]:
     with sqlite3.connect(":memory:") as database:
         pd.DataFrame(rows).to_sql("rows", database, index=False)
-        found = database.execute(to_code(run.needed.tree, run.encoding, "sql")).fetchall()
+        found = database.execute(code_of(run, "sql")).fetchall()
     return [row[-1] for row in found]
 
 
@@ -117,7 +123,7 @@ def calls(code: str, rows: list[dict[str, Any]], call: str, gap: dict[bool, str]
 
 
 def by_c(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
-    code = to_code(run.needed.tree, run.encoding, "c")
+    code = code_of(run, "c")
     call = '{ const char *said = predict(ROW); puts(said ? said : "none"); }\n'
     body = calls(code, rows, call, {True: "NULL", False: "NAN"})
     (folder / "tree.c").write_text(f"#include <stdio.h>\n{code}int main(void) {{\n{body}}}\n")
@@ -126,7 +132,7 @@ def by_c(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence
 
 
 def by_java(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
-    code = to_code(run.needed.tree, run.encoding, "java")
+    code = code_of(run, "java")
     call = "System.out.println(DecisionTree.predict(ROW));\n"
     body = calls(code, rows, call, {True: "null", False: "null"})
     main = f"class Main {{ public static void main(String[] a) {{\n{body}}} }}\n"
@@ -138,7 +144,7 @@ def by_java(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Seque
 def by_r(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
     pd.DataFrame(rows).to_csv(folder / "rows.csv", index=False, na_rep="")
     (folder / "tree.R").write_text(
-        to_code(run.needed.tree, run.encoding, "r")
+        code_of(run, "r")
         + 'rows <- read.csv("rows.csv", check.names = FALSE, encoding = "UTF-8", na.strings = "", '
         + "blank.lines.skip = FALSE)\n"
         + 'said <- predict_rows(rows)\nsaid[is.na(said)] <- "none"\n'
@@ -150,7 +156,7 @@ def by_r(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence
 
 def by_spreadsheet(run: octcore.Run, rows: list[dict[str, Any]], folder: Path) -> Sequence[Any]:
     """LibreOffice works out the formula, copied down beside the rows."""
-    names, formula = to_code(run.needed.tree, run.encoding, "tsv").splitlines()
+    names, formula = code_of(run, "tsv").splitlines()
     asked = names.split("\t")[:-1]
     assert formula.startswith("\t" * len(asked) + "=")
     parts = re.split('("[^"]*")', formula.strip("\t"))
@@ -378,18 +384,45 @@ TEXTS = ("py", "js", "c", "java", "r")  # where a category is a text, whatever t
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", LOOSE.values(), ids=LOOSE)
 @pytest.mark.parametrize(
-    ("values", "place", "kind"),
-    [([True, False, True], 0, None), ([10115, 20095, 80331], 1, "categorical")],
-    ids=["truth values", "numbers that are names"],
+    ("values", "place", "kind", "came"),
+    [
+        ([True, False, True], 0, None, None),
+        ([10115, 20095, 80331], 1, "categorical", None),
+        (["TRUE", "FALSE", "TRUE"], 0, None, [True, False, True]),
+        (["f", "t", "f"], 0, None, [False, True, False]),
+    ],
+    ids=["truth values", "numbers that are names", "TRUE", "t"],
 )
 def test_values_that_are_no_texts(
-    values: list[Any], place: int, kind: str | None, runner: Runner, tmp_path: Path
+    values: list[Any], place: int, kind: str | None, came: Any, runner: Runner, tmp_path: Path
 ) -> None:
+    """Programs that read a file take its TRUE or T for a truth value; so do new rows here."""
     data, encoding, tree = stump(values, place=place, kind=kind)
+    rows = pd.DataFrame({"x": came or values})
     expected = tree.predict(encoding.transform(data.frame)).tolist()
-    said = runner(bare(data, encoding, tree), [{"x": value} for value in values], tmp_path)
+    assert tree.predict(encoding.transform(prepare_rows(rows, data.columns))).tolist() == expected
+    said = runner(bare(data, encoding, tree), rows.to_dict("records"), tmp_path)
     assert list(said) == expected
     assert len(set(expected)) == 2
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("runner", LOOSE.values(), ids=LOOSE)
+def test_texts_that_were_taken_for_others_are_so_in_code(runner: Runner, tmp_path: Path) -> None:
+    file = b"n,x,y\n1,Red,a\n2,red,a\n-9,blue,b\n4,blue,b\n5,k.A.,b\n6,blue,b\n"
+    meant: Any = {"na_values": {"n": ["-9"], "x": ["k.A."]}, "merge": ["x"], "missing": "category"}
+    data = octcore.read_csv(io.BytesIO(file), target="y", **meant)
+    rows = [{"n": n, "x": x} for n in (1.0, -9.0, 7.0) for x in ("Red", "red", "blue", "k.A.")]
+    for column in ("n", "x"):
+        run = octcore.solve(data, depth=1, constraints={"root_feature": column}, verify=False)
+        expected: list[str | None] = []
+        for row in rows:
+            try:
+                expected.append(str(run.predict(pd.DataFrame([row]))[0]))
+            except octcore.DataError:
+                expected.append(None)
+        assert list(runner(run, rows, tmp_path)) == expected
+        assert set(expected) == ({"a", "b", None} if column == "n" else {"a", "b"})
 
 
 @pytest.mark.sampled(3)
