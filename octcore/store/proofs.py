@@ -11,8 +11,7 @@ from octcore.solving.run import BEST_FOUND, Run, best_found, tightened
 from octcore.solving.settings import Asked, question
 from octcore.store.runs import RunInfo, RunStore
 
-Proofs = Sequence[tuple[RunInfo, Mapping[str, Any]]]
-"""Proven runs, each with what it asks."""
+Proofs = Sequence[tuple[RunInfo, Mapping[str, Any]]]  # proven runs, each with what it asks
 
 
 def as_known(store: RunStore, infos: Iterable[RunInfo]) -> tuple[RunInfo, ...]:

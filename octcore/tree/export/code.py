@@ -309,8 +309,8 @@ class Writer:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
         self.asked = asked_columns(tree, encoding, columns)
         self.columns = {column.name: column.is_text for column in self.asked}
-        plain = (column for column in columns if column.number_format == "plain")
-        self.meant = {column.name: column.meant for column in plain}
+        # Texts of a file that were taken for another, or for a gap, and so are in new rows.
+        self.meant = {c.name: c.meant.items() for c in columns if c.number_format == "plain"}
         self.longest = 0  # terms of the longest sum; Python reads about 3,000, a level for each
 
     def text(self) -> str:
@@ -351,12 +351,9 @@ class Writer:
 
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
-        texts = [t for t in self._texts(name, "") if self.columns[name] or PLAIN.fullmatch(t)]
-        return self._either([form.format(self._value(name)), *(self._is(name, t) for t in texts)])
-
-    def _texts(self, name: str, meant: str) -> list[str]:
-        """Texts of a file that were taken for another, or for a gap, and so are in new rows."""
-        return [text for text, m in self.meant.get(name, {}).items() if m == meant]
+        gaps = [t for t, meant in self.meant.get(name, ()) if not meant]
+        words = [self._is(name, t) for t in gaps if self.columns[name] or PLAIN.fullmatch(t)]
+        return self._either([form.format(self._value(name)), *words])
 
     def _is(self, name: str, text: str) -> str:
         """Whether a column holds a text, or the number that it is."""
@@ -430,12 +427,12 @@ class Writer:
         if level == MISSING_LEVEL:
             return self._gap(name)
         if isinstance(level, str):
-            also = [text for text in self._texts(name, level) if text not in self._levels(name)]
+            also = [text for text, meant in self.meant.get(name, ()) if meant == level]
             # Files have 1.0 for a whole number beside gaps; databases and sheets compare numbers.
-            whole = f"{level}.0"
-            if level.isdecimal() and whole not in self._levels(name) and not self.dialect.truth:
-                also.append(whole)
-            return self._either([self._is(name, text) for text in (level, *also)])
+            if level.isdecimal() and not self.dialect.truth:
+                also.append(f"{level}.0")
+            others = self._levels(name) - {level}
+            return self._either([self._is(name, t) for t in (level, *also) if t not in others])
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
 
     def _number(self, column: EncodedColumn) -> str:
