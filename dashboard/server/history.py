@@ -28,7 +28,8 @@ def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     job = None if job is not None and job.task else job
     try:
         if store is not None:
-            return _stored(*as_known(store, (store.info(run_id),)), job)
+            (info,) = as_known(store, (store.info(run_id),))
+            return _stored(info, job)
     except OctError:
         pass  # not in the history, or not to be read
     return None if job is None else _live(job)

@@ -62,6 +62,6 @@ def _tightened(info: RunInfo, proofs: Proofs) -> RunInfo:
         return info
     asked, objective = Asked.of(info.settings), info.summary["objective"]
     bound = tightened(asked, objective, info.summary["bound"], proof.summary["bound"])
-    known = {"bound": bound, "gap": relative_gap(objective, bound)}
-    known["badge"] = best_found(asked, objective, bound)
-    return replace(info, summary={**info.summary, **known})
+    told = {"bound": bound, "gap": relative_gap(objective, bound)}
+    badge = best_found(asked, objective, bound)
+    return replace(info, summary={**info.summary, **told, "badge": badge})

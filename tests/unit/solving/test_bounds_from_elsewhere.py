@@ -121,6 +121,7 @@ def test_the_command_line_tells_the_bound_of_a_later_proof(tmp_path, capsys):
     elsewhere = store.begin(MANY, run.settings, "of another browser", "other")
     store.finish(elsewhere, StoreState.DONE, run)
     store.close()
+    assert proven.objective is not None
     known = run.bounded_by(proven.objective, "“long”")
     assert known.bound == proven.objective != run.bound
     assert main(["runs", "--store", path, "show", ids[0]]) == 0
