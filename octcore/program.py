@@ -412,6 +412,8 @@ class Program:
     starts: Callable[[Patience], Iterator[tuple[str, Tree]]] = lambda _: iter(())
     """``starts(patience)`` yields ``(source, tree)`` from quick to slow, and what may take long
     asks how long; the engine evaluates them."""
+    fallback: Callable[[Patience], Iterator[tuple[str, Tree]]] = lambda _: iter(())
+    """As `starts`, for a search that begins without any and has ended before its proof."""
     improve: Callable[[Tree, Patience], Tree] | None = None
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None  # typed search problem for the search capabilities

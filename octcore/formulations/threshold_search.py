@@ -5,11 +5,14 @@ into bins first.  What bounds a threshold from its solved neighbours, and how th
 are solved for sixteen thresholds at once, stands in `octcore.search.univariate`.
 """
 
+from functools import partial
+
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_ORDER
 from octcore.formulations.shared.question import EXACT_ROOT_VALUES, listing_of, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
+from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
     key="threshold-search",
@@ -67,11 +70,12 @@ def build(problem: Problem) -> Program:
     """Make the program: one question to the search.
 
     There are no starts: the tree depends on the rows alone, not on which of several equally good
-    starts came first.
+    starts came first.  Of a search that ends before its proof the greedy tree may be better.
     """
     objective = UnivariateObjective(problem)
     return objective.program(
         scale=objective.scale * objective.weight_right,
+        fallback=partial(greedy_starts, problem, objective.penalty),
         search=question_of(problem, objective),
         listing=listing_of(problem, objective),
         method="threshold-search",

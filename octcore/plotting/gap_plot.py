@@ -16,7 +16,7 @@ from octcore.plotting.layout import curve, framed, mark
 from octcore.plotting.palette import Palette, translucent
 
 SOLVE_PHASES = frozenset({"solve", "search"})
-SEARCHED = frozenset({"solver", "search", "polish"})  # sources of trees that are no warm starts
+SEARCHED = frozenset({"solver", "search", "polish", "greedy"})  # sources that are no warm starts
 LINES = ("incumbent", "bound", "gap")
 GAP_FLOOR = 1e-4  # a closed gap has no place on a log axis; it is drawn at this height and labelled
 LEAST_OPEN = 2 * GAP_FLOOR

@@ -25,6 +25,7 @@ SOURCES = {
     "rounding": "found by the solver (a fractional solution rounded)",
     "polish": "polished: a better subtree put in place of one of the solver's",
     "search": "found by the exact search",
+    "greedy": "grown greedily, split by split",
 }
 FAMILIES = {
     "benders": "Benders cuts",

@@ -22,7 +22,7 @@ from octcore.engines.trace import Trace
 from octcore.errors import CancelledError
 from octcore.formulations.base import get_formulation
 from octcore.numerics import kernels
-from octcore.program import ENGINES, Capability, Program
+from octcore.program import ENDLESS, ENGINES, Capability, Program
 from octcore.solving.finish import REACHED, finish, limited, named
 from octcore.solving.prepare import Prepared, prepare, with_engine
 from octcore.solving.run import INTERRUPTED, Run
@@ -37,6 +37,8 @@ BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.C
 CONFLICT_CLAIM = (
     "proven without search: identical rows with different classes allow no better objective"
 )
+EARLY = frozenset({StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.CANCELLED})
+FALLBACK_SECONDS = 1.0  # after the end; who asks a worker to stop waits for two
 AGAIN_SECONDS = 3.0
 """An interrupt so soon after another one means the whole program, such as a loop of solves."""
 
@@ -194,11 +196,14 @@ def _solve_prepared(
         outcome = _run_engine(attempt, settings.engine)
         outcome.seconds.setdefault("solve", clock.elapsed - start)
         outcome.seconds["compile_kernels"] = clock.preparing
-    outcome = _closed(outcome, recorder, settings.gap > program.tolerance)
+    if outcome.stop_reason in EARLY and settings.warm_start != "none":
+        for _, tree in program.fallback(ENDLESS.capped(FALLBACK_SECONDS)):
+            attempt.offer(tree, "greedy")
     known = recorder.best_bound  # what the run ends with, its trace ends with as well
     if (bound := limited(program, known, recorder.objective)) != known:
         recorder.bound(bound)
         outcome = replace(outcome, claims=(*outcome.claims, REACHED))
+    outcome = _closed(outcome, recorder, settings.gap > program.tolerance)
     recorder.finished(outcome.stop_reason.value)
     run = finish(prepared, tuple(events), outcome, clock.elapsed, program)
     return _verified(run, emit, cancel) if verify else run

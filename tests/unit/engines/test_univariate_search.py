@@ -58,3 +58,27 @@ def test_a_tree_better_than_the_bound_of_the_search_is_no_optimum(
     assert run.tree.n_leaves == 2
     assert (run.status, run.bound) == ("feasible", None)
     assert any("contradict each other" in finding for finding in run.findings)
+
+
+def test_a_search_that_ends_early_is_no_worse_than_the_greedy_tree() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 60, (300, 8)).astype(float)
+    data = Dataset.from_arrays(X, (X[:, 0] > 20).astype(int) + (X[:, 1] > 30) + (X[:, 2] > 40))
+    asked: dict[str, Any] = {"depth": 4, "encoding": "raw", "params": {"leaf_penalty": 0.01}}
+    greedy = octcore.solve(data, "cart", **asked)
+    run = octcore.solve(data, "threshold-search", cancel=lambda: True, **asked)
+    assert run.stop_reason == "cancelled"
+    assert run.trace.incumbents[-1].source == "greedy"
+    assert run.objective == greedy.objective
+    asked |= {"warm_start": "none", "time_limit": 1e-6}
+    bare = octcore.solve(data, "threshold-search", **asked)
+    assert bare.tree is not None
+    assert bare.tree.n_leaves == 1
+
+
+def test_a_greedy_tree_that_reaches_what_its_leaves_can_is_proven() -> None:
+    X = np.repeat(np.arange(4.0), 20)[:, None]
+    data = Dataset.from_arrays(X, X[:, 0].astype(int))
+    run = octcore.solve(data, depth=3, time_limit=1e-6)
+    assert (run.status, run.accuracy, run.gap) == ("optimal", 1.0, 0.0)
+    assert run.objective == pytest.approx(1 - 4 * 0.01)
