@@ -237,7 +237,7 @@ def disagreement_figure(
             y=upwards[rows],
             mode="markers",
             name=text.plotly(label),
-            customdata=np.column_stack([rows, record.disagreement[rows]]),
+            customdata=np.column_stack([data.row_lines[rows], record.disagreement[rows]]),
             marker={
                 "symbol": palette.class_marker(k),
                 "size": 9,
@@ -254,7 +254,7 @@ def disagreement_figure(
                     "thickness": 12,
                 },
             },
-            hovertemplate="row %{customdata[0]:.0f}: %{customdata[1]:.1%} of the trees say "
+            hovertemplate="line %{customdata[0]:.0f}: %{customdata[1]:.1%} of the trees say "
             "another class<extra>%{fullData.name}</extra>",
         )
     lay_out_axes(figure, places, palette)

@@ -27,6 +27,7 @@ class Dots:
     """Rows as dots; arrays of one length."""
 
     row: np.ndarray
+    line: np.ndarray  # of the table
     x: np.ndarray
     y: np.ndarray  # `x`, `y`: places in the picture
     code: np.ndarray
@@ -156,6 +157,7 @@ def _dots_of(
         in_slice = tree.apply(encoding.transform(moved))
     return Dots(
         rows,
+        data.row_lines[rows],
         places.across.dots(frame, 0),
         places.up.dots(frame, 1),
         data.codes[rows],
@@ -267,12 +269,12 @@ def _dots(
             figure,
             zip(dots.x[here], dots.y[here], strict=True),
             name,
-            f"{name}, row %{{customdata[1]}}<br>%{{customdata[2]}}, %{{customdata[3]}}"
+            f"{name}, line %{{customdata[1]}}<br>%{{customdata[2]}}, %{{customdata[3]}}"
             "<br>in leaf %{customdata[0]}",
             showlegend=False,
             # Lists: rows of a binary array come back from the browser as mappings.
             customdata=[
-                [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]
+                [int(dots.leaf[i]), int(dots.line[i]), dots.x_words[i], dots.y_words[i]]
                 for i in here
             ],
             marker=look | {"size": sizes[here].tolist(), "opacity": opacity[here].tolist()},

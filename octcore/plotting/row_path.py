@@ -29,11 +29,12 @@ class ChosenRow:
     source: str  # ``"training"``, ``"held-out"`` or ``"typed"``
     position: int  # place in its part, from 0; -1 for a typed row
     frame: pd.DataFrame  # the one row, raw columns typed as at training
+    line: int = 0  # of the table; 0 for a typed row
 
     @property
     def title(self) -> str:
         """Name of the row."""
-        return "The typed row" if self.position < 0 else f"{self.source} row {self.position + 1}"
+        return f"Line {self.line:,}, a {self.source} row," if self.line else "The typed row"
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,8 @@ def node_counts(tree: Tree, encoding: Encoding, data: Dataset | None) -> dict[in
 
 def row_of(data: Dataset, position: int, source: str) -> ChosenRow:
     """Take one row out of a data set."""
-    position = min(max(position, 0), data.n_samples - 1)
-    return ChosenRow(source, position, data.frame.iloc[[position]].reset_index(drop=True))
+    frame = data.frame.iloc[[position]].reset_index(drop=True)
+    return ChosenRow(source, position, frame, int(data.row_lines[position]))
 
 
 def typed_row(data: Dataset, values: Mapping[str, Any]) -> ChosenRow:
@@ -147,9 +148,8 @@ def typed_row(data: Dataset, values: Mapping[str, Any]) -> ChosenRow:
     return ChosenRow("typed", -1, frame.astype(data.frame.dtypes.to_dict()))
 
 
-def sentence(path: RowPath, shares: tuple[ClassShare, ...], title: str) -> str:
-    """Say where the row ends and how sure that is, in Markdown."""
-    start = title[0].upper() + title[1:]
+def sentence(path: RowPath, shares: tuple[ClassShare, ...], start: str) -> str:
+    """Say where the row ends and how sure that is, in Markdown, after its title."""
     total = sum(s.train for s in shares)
     if path.label >= len(shares):
         came = text.count(total, "training row")

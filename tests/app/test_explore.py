@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -36,17 +38,21 @@ def number(app, label):
 
 
 @pytest.mark.long
-def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(finches):
-    app = open_row(finches)
-    assert "Training row 1 ends in **leaf" in shown(app)
-    number(app, "Number, 1 to").set_value(7).run()
-    assert "Training row 7 ends in **leaf" in shown(app)
-    leaf = app.session_state["state"].nodes[finches]
-    assert f"leaf {leaf}: predicts" in shown(app)
-    source = next(b for b in app.button_group if "Held-out row" in b.options)
-    source.set_value("held-out").run()
-    assert "Held-out row 1 ends in" in shown(app)
-    assert not app.exception
+def test_a_row_is_picked_by_its_line_wherever_it_is_and_its_leaf_becomes_the_selected_node(server):
+    data = load_sample("finches")
+    data = data.subset(np.delete(np.arange(data.n_samples), 3))  # line 5 is left out
+    run = server.submit("me", data, {"depth": 3, "test_size": 0.25, "encoding": "QT-5"})
+    app = open_row(run)
+    parts = set()
+    for asked, line in ((4, 4), (5, 6), (5, 4), *((k, k) for k in range(6, 16))):
+        number(app, "Line, 2 to").set_value(asked).run()
+        assert not app.exception
+        found = re.search(r"Line (\d+), a (.+) row, ends in \*\*leaf (\d+)", shown(app))
+        assert found is not None
+        assert int(found[1]) == line
+        assert int(found[3]) == app.session_state["state"].nodes[run]
+        parts.add(found[2])
+    assert parts == {"training", "held-out"}
 
 
 def test_counts_of_rows_have_separators(finches):

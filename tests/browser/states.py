@@ -141,7 +141,7 @@ def _how_far(page) -> None:
 
 def _row(page) -> None:
     page.get_by_text("Path of one row").click()
-    page.get_by_text(re.compile("Training row 1 ends in")).wait_for()
+    page.get_by_text(re.compile("Line .*, a training row, ends in")).wait_for()
 
 
 def _grown(then: str) -> Callable[[Any], None]:

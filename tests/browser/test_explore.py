@@ -41,18 +41,18 @@ def marked_edges(page) -> int:
 def test_a_picked_row_is_followed_through_the_tree(explore):
     watched, page = explore()
     page.get_by_text("Path of one row").click()
-    page.get_by_text(re.compile("Training row 1 ends in")).wait_for()
+    page.get_by_text(re.compile("Line .*, a training row, ends in")).wait_for()
     assert marked_edges(page) == 2
-    number = page.get_by_role("spinbutton", name=re.compile("Number, 1 to"))
-    number.fill("101")
+    number = page.get_by_role("spinbutton", name=re.compile("Line, 2 to"))
+    number.fill("102")
     number.press("Enter")
-    page.get_by_text(re.compile("Training row 101 ends in.*virginica")).wait_for()
+    page.get_by_text(re.compile("Line 102, a training row, ends in.*virginica")).wait_for()
     assert page.locator('g.node[data-node="7"]').first.get_attribute("aria-selected") == "true"
     page.get_by_role("radio", name="Rows of the node").click()
     page.get_by_text("Tick a row").wait_for()
     watched.settle()
     page.locator("[data-testid=stDataFrame]").nth(1).click(position={"x": 20, "y": 50})
-    page.get_by_text(re.compile(r"Training row \d+ ends in.*Wrong")).wait_for()
+    page.get_by_text(re.compile(r"Line \d+, a training row, ends in.*Wrong")).wait_for()
     watched.assert_clean()
 
 

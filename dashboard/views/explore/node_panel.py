@@ -1,5 +1,6 @@
 """Under the tree: the selected node with its classes and rows, or the path of one row."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
     node = session.selected_node(run_id)
     if node not in run.tree.nodes:
         node = 1
-    train = run.train
-    frame = cached.once_per_run(run_id, f"rows {node}", lambda: node_rows(run, train, node))
+    frame = cached.once_per_run(run_id, f"rows {node}", lambda: node_rows(run, run.train, node))
     st.markdown(f"**{_title(run, node)}** · {text.count(len(frame), 'row')}")
     conditions = path_words(run.tree, run.encoding, node, max_name=40)
     if conditions:
@@ -43,8 +43,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
 
     def ticked() -> None:
         if places := st.session_state[key]["selection"]["rows"]:
-            row = int(np.flatnonzero(train.row_lines == frame.iloc[places[0], 0])[0])
-            _choose(run_id, run, row_path.row_of(train, row, "training"))
+            choose_line(run_id, run, int(frame.iloc[places[0], 0]))
 
     st.caption("Errors first. Tick a row to see its path.")
     ticks: dict[str, Any] = {"on_select": ticked, "selection_mode": "single-row"}
@@ -109,6 +108,8 @@ def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
 
 
 INPUTS_ACROSS = 3
+PARTS = ("training", "held-out")
+OF_TABLE, TYPED = "Row of the table", "Typed row"
 
 
 def path_nodes(run_id: str, run: SolvedRun) -> tuple[int, ...]:
@@ -152,7 +153,7 @@ def _truth(run: Run, row: ChosenRow, path: RowPath) -> str:
 
 
 def _part(run: Run, source: str) -> Dataset | None:
-    return {"training": run.train, "held-out": run.test}.get(source)
+    return dict(zip(PARTS, (run.train, run.test), strict=True)).get(source)
 
 
 def _path(run: SolvedRun, row: ChosenRow) -> RowPath:
@@ -163,56 +164,67 @@ def _choose(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     session.choose_row(run_id, row, _path(run, row).leaf)
 
 
+def choose_line(run_id: str, run: SolvedRun, line: int) -> None:
+    """Show the path of the row at a line of the table."""
+    for source in PARTS:
+        part = _part(run, source)
+        if part is not None and len(rows := np.flatnonzero(part.row_lines == line)):
+            _choose(run_id, run, row_path.row_of(part, int(rows[0]), source))
+
+
 def _choice(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     """Draw where the row comes from, and which one it is."""
     source_key = session.widget_key("row_source", run_id)
-    st.session_state[source_key] = row.source
+    st.session_state[source_key] = OF_TABLE if row.line else TYPED
 
     def changed() -> None:
-        source = st.session_state[source_key]
-        part = _part(run, source)
-        if part is not None:
-            _choose(run_id, run, row_path.row_of(part, 0, source))
+        if st.session_state[source_key] == OF_TABLE:
+            _choose(run_id, run, row_path.row_of(run.train, 0, PARTS[0]))
         else:
             values = {name: row.frame[name].iloc[0] for name in run.train.feature_names}
             for name in run.train.feature_names:
                 st.session_state.pop(_typed_key(run_id, name), None)
             _choose(run_id, run, row_path.typed_row(run.train, values))
 
-    sources = ["training", "typed"] if run.test is None else ["training", "held-out", "typed"]
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     left.segmented_control(
         "Row",
-        sources,
+        [OF_TABLE, TYPED],
         required=True,
         key=source_key,
         on_change=changed,
         width="stretch",
         wrap=True,
-        format_func=lambda source: f"{source.capitalize()} row",
+        help="A typed row begins with the values of the row before: change what the tree asks for "
+        "and see what would be answered.",
     )
-    part = _part(run, row.source)
-    if part is None:
-        _typed(run_id, run, row)
-    else:
+    if row.line:
         with right:
-            _number(run_id, run, row, part)
+            _line(run_id, run, row)
+    else:
+        _typed(run_id, run, row)
 
 
-def _number(run_id: str, run: SolvedRun, row: ChosenRow, part: Dataset) -> None:
-    key = session.widget_key("row_number", run_id, row.source)
-    st.session_state[key] = row.position + 1
+def _line(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
+    key = session.widget_key("row_line", run_id)
+    st.session_state[key] = row.line
+    parts = [part.row_lines for part in map(partial(_part, run), PARTS) if part is not None]
+    lines = np.sort(np.concatenate(parts))
 
     def changed() -> None:
-        _choose(run_id, run, row_path.row_of(part, int(st.session_state[key]) - 1, row.source))
+        wanted = int(st.session_state[key])
+        ahead = lines[lines >= wanted] if wanted > row.line else lines[lines <= wanted][::-1]
+        choose_line(run_id, run, int(ahead[0]))
 
+    low, high = int(lines[0]), int(lines[-1])
     st.number_input(
-        f"Number, 1 to {part.n_samples:,}",
-        min_value=1,
-        max_value=part.n_samples,
+        f"Line, {low:,} to {high:,}",
+        min_value=low,
+        max_value=high,
         key=key,
         on_change=changed,
-        help="Or tick a row of a node, or click one in the plane.",
+        help="Line of the file, names in the first; those that are left out are skipped. Or tick a "
+        "row of a node, or click one in the plane.",
     )
 
 

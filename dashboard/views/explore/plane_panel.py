@@ -6,11 +6,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.explore import node_panel
 from dashboard.widgets import chart, inputs
 from octcore.plotting import text
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import PlaneRecord, plane_data, plane_figure, typical_values
-from octcore.plotting.row_path import row_of, value_text
+from octcore.plotting.row_path import value_text
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.tree import Tree
 
@@ -46,8 +47,7 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | No
     def clicked() -> None:
         points = st.session_state[key]["selection"]["points"]
         if points and points[0].get("customdata"):
-            leaf, number = points[0]["customdata"][:2]
-            session.choose_row(run_id, row_of(train, int(number) - 1, "training"), int(leaf))
+            node_panel.choose_line(run_id, run, int(points[0]["customdata"][1]))
 
     chart.show(figure, key=key, on_select=clicked, alt=plane_words(record))
     hidden = band_words(record, selected)

@@ -130,6 +130,10 @@ def test_many_rows_are_thinned():
     record = plane_data(Tree.leaf(0, 2, 2), encoding, data, "a", "b")
     assert len(record.dots.row) == MOST_POINTS
     assert record.n_rows == n
+    told = [trace for trace in plane_figure(record, LIGHT).data if trace.customdata is not None]
+    lines = sorted(int(row[1]) for trace in told for row in trace.customdata)
+    assert lines == data.row_lines[record.dots.row].tolist()
+    assert all(", line %{customdata[1]}<br>" in trace.hovertemplate for trace in told)
 
 
 def test_band_of_the_selected_node_is_drawn_or_said_to_be_wider(oblique):

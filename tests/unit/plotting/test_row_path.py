@@ -68,7 +68,8 @@ def test_typed_row_keeps_types_and_fills_what_is_not_typed(univariate):
     assert row.frame[HOSTILE].iloc[0] == np.median(data.frame[HOSTILE])
     assert dict(row.frame.dtypes) == dict(data.frame.dtypes)
     assert row.title == "The typed row"
-    assert row_of(data, 999, "training").position == data.n_samples - 1
+    last = row_of(data, data.n_samples - 1, "training")
+    assert last.title == f"Line {data.row_lines[-1]}, a training row,"
 
 
 def test_shares_count_both_parts(univariate):
@@ -89,7 +90,7 @@ def test_sentence_escapes_the_class_and_says_when_there_is_no_confidence(univari
     row = row_of(data, 3, "training")
     path = path_of(univariate, row.frame)
     words = sentence(path, class_shares(tree, encoding, data, None)[path.leaf], row.title)
-    assert words.startswith("Training row 4 ends in **leaf")
+    assert words.startswith("Line 5, a training row, ends in **leaf")
     assert "3 of the 3 training rows" in words
     assert "<img" not in words.replace("\\<", "")
     nobody = class_shares(tree, encoding, data.subset(np.arange(3)), None)
