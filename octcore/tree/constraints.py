@@ -106,8 +106,8 @@ SIDE_CONSTRAINTS: tuple[Parameter, ...] = (
     Directions("monotone", label="One way only",
                help="Columns along which the prediction may only rise, or only fall: towards the "
                "positive class of two, or along the order of the classes."),
-    ByClass("min_recall", label="Smallest share of a class that must be right", high=1.0,
-            help="Smallest share of the rows of a class that must be classified correctly."),
+    ByClass("min_recall", label="Least recall of a class on the training rows", high=1.0,
+            help="Smallest share of the training rows of a class that must get their class."),
     ParityLimit("statistical_parity", help="Groups are predicted positive equally often."),
     ParityLimit("equal_opportunity",
                 help="Rows that are positive are found equally often in all groups."),

@@ -195,11 +195,8 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
         notes.append(
             f"Your tree may have depth {run.depth}; counted are those of {search['depth']}."
         )
-    missing = sorted(questions.left_out(run))
-    if missing:
-        notes.append(
-            f"Constraints that cannot be counted under are left out: {', '.join(missing)}."
-        )
+    if missing := questions.left_out(run):
+        notes.append(f"Trees are counted that need not keep to {condition_words(missing)}.")
     for name, others in record.same_columns.items():
         notes.append(f"{name} stands for {', '.join(others)}, which part the rows alike.")
     for note in notes[:3]:

@@ -15,7 +15,15 @@ from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.reports.summary import rows_of
-from octcore.selection.repeated_splits import N_SPLITS, Size, Split, Tally, recommended, sizes_of
+from octcore.selection.repeated_splits import (
+    N_SPLITS,
+    Size,
+    Split,
+    Tally,
+    recommended,
+    sizes_of,
+    tally,
+)
 from octcore.solving.run import SolvedRun
 
 TASK, TIME_LIMIT = "repeats", 60.0  # for all splits
@@ -184,12 +192,12 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     if isinstance(numbers, str):
         st.caption(text.markdown(numbers, 300))
         return
-    names = [*FACTS, COST] if run.asked.has_task else list(FACTS)
-    columns = {"": names, "this tree": facts(run, run), "CART": facts(numbers, run)}
+    columns = {"this tree": facts(run, run), "CART": facts(numbers, run)}
     if advice.is_binary(run):
         same = cached.greedy_baseline(run_id, run)
         if not isinstance(same, str):
             columns["CART on the same 0/1 features"] = facts(same, run)
+    columns = {"": list(columns["CART"])} | {tree: list(f.values()) for tree, f in columns.items()}
     words = advice.gain_words(run, numbers)
     unseen = [tree.accuracy_on(run.test) for tree in (run, numbers)]
     if unseen[0] is not None and unseen[1] is not None and not run.asked.has_task:
@@ -202,13 +210,22 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     )
 
 
-COST = "mean cost, training"
-FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
+def facts(run: SolvedRun, own: SolvedRun) -> dict[str, str]:
+    """What is told of a tree by name, on the rows of another run: accuracy, errors, leaves.
 
-
-def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
-    """Held-out and training accuracy, errors and leaves, on the rows of another run."""
+    Of the class that matters and of those with a floor on their recall also how many rows it finds.
+    """
     errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
-    shares = [text.percent(share) for share in (run.accuracy_on(rows_of.test), run.accuracy)]
-    known = [*shares, errors, str(run.tree.n_leaves)]
-    return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known
+    shares = [text.percent(share) for share in (run.accuracy_on(own.test), run.accuracy)]
+    told = {"accuracy, held out": shares[0], "accuracy, training": shares[1]}
+    told |= {"errors, training": errors, "leaves": str(run.tree.n_leaves)}
+    floors = set(own.constraints.get("min_recall", ()))
+    for label in own.train.classes:
+        for part, rows in (("held out", own.test), ("training", own.train)):
+            if rows is not None and (label == own.train.focus or str(label) in floors):
+                found = tally(run.tree, run.encoding.transform(rows.frame), rows, label)
+                share = text.percent(found.found / found.named if found.named else None)
+                of = f"{share} ({found.found:,} of {found.named:,})"
+                told[f"{rows_of(label)} found, {part}"] = of
+    cost = {"mean cost, training": text.number(run.mean_cost)}
+    return told | cost if own.asked.has_task else told

@@ -10,7 +10,7 @@ import pytest
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import new_rows
-from dashboard.views.solve.new_rows import asked, comparison_words, right_size_words
+from dashboard.views.solve.new_rows import asked, comparison_words, facts, right_size_words
 from octcore.data.samples import load_sample
 from octcore.selection.repeated_splits import Size, Split, Tally
 from octcore.solving.solve import solve
@@ -65,3 +65,22 @@ def test_trees_on_other_splits_are_made_like_the_run_or_not_made(monkeypatch):
     view = JobView("a", "", run.settings, "done", data=data, run=run)
     assert asked(view, run) is not None
     assert asked(view, replace(run, settings={**run.settings, "depth": 6})) is None
+
+
+def test_a_floor_is_told_on_the_rows_where_it_holds_beside_held_out_rows():
+    run = solve(
+        load_sample("wdbc"),
+        depth=2,
+        encoding="QT-5",
+        formulation="path-columns",
+        constraints={"min_recall": {"malignant": 0.97}},
+        test_size=0.25,
+    ).needed
+    told = facts(run, run)
+    for part, rows in (("training", run.train), ("held out", run.test)):
+        ill = rows.codes == rows.classes.index("malignant")
+        found = int((run.predict(rows.frame) == "malignant")[ill].sum())
+        share = f"{100 * found / ill.sum():.1f} %"
+        assert told[f"malignant found, {part}"] == f"{share} ({found} of {ill.sum()})"
+        assert part != "training" or found >= 0.97 * ill.sum()
+    assert not any("benign" in name for name in told)
