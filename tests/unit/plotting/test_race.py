@@ -179,6 +179,13 @@ def test_hyperplanes_are_held_against_all_thresholds():
     assert not any(run.encoding.is_binary for run in runs)
 
 
+def test_the_greedy_tree_pays_for_a_leaf_what_the_other_one_pays():
+    greedy = [p for p in presets() if p.entrants[0]["formulation"] == "cart"]
+    paid = [[check_settings(**s).params.get("leaf_penalty") for s in p.entrants] for p in greedy]
+    assert [0.01, 0.01] in paid
+    assert all(other in (None, own) for own, other in paid)
+
+
 def test_exact_search_starts_first():
     assert start_order([{"formulation": "s-oct"}, {"formulation": "threshold-search"}]) == [1, 0]
     entrants = [{"formulation": key} for key in ("flow-oct", "bend-oct", "path-search")]
