@@ -20,7 +20,7 @@ with left:
         settings, place, rows = solve_form.draw(data)
         with place:
             pressed = solve_form.solve_button(rows.data, settings)
-        solve_form.remember(settings, rows)
+            solve_form.remember(settings, rows)
         if pressed and solve_form.start(rows, settings):
             st.rerun()
         solve_form.copy_as(settings, rows)

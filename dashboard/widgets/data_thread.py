@@ -1,10 +1,12 @@
 """The thread between a run and its data: restored by the link, said where they differ."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from pandas.util import hash_pandas_object
 
 from dashboard import cached, session
 from dashboard.server import jobs
@@ -91,19 +93,38 @@ def strip(view: JobView, what: str = "This run") -> None:
     if data is None or not is_other(view):
         return
     left, right = st.columns([3, 2], vertical_alignment="center")
+    loaded = session.dataset()
+    other = f"are other data, **{text.markdown(loaded.name, 40)}**"
+    if loaded.name == data.name:
+        other = f"is another version of it ({_changes(data, loaded)})"
     left.caption(
         f":material/call_split: {what} is about **{text.markdown(data.name, 40)}** "
-        f"({text.count(data.n_samples, 'row')}); loaded are other data, "
-        f"**{text.markdown(session.dataset().name, 40)}**."
+        f"({text.count(data.n_samples, 'row')}); loaded {other}."
     )
     with right:
         button(view)
 
 
+def _changes(old: Dataset, new: Dataset) -> str:
+    """Say how many rows came and went; a row that was changed does both."""
+    if old.feature_names != new.feature_names:
+        return "other columns"
+    before, after = map(_counted, (old, new))
+    if before == after:
+        return "columns or classes are meant otherwise"
+    came, went = ((a - b).total() for a, b in ((after, before), (before, after)))
+    return f"{text.count(came, 'row')} new, {went:,} gone"
+
+
+def _counted(data: Dataset) -> Counter[tuple[int, str]]:
+    labels = [""] * data.n_samples if data.y is None else [str(data.classes[k]) for k in data.y]
+    return Counter(zip(hash_pandas_object(data.frame, index=False), labels, strict=True))
+
+
 def button(view: JobView) -> None:
     """Draw the button that loads the data and settings of a run."""
     key = session.widget_key("continue", view.id)
-    if not inputs.wide_button("Continue with these data", "database", key, is_first=False):
+    if not inputs.wide_button("Load its data", "database", key, is_first=False):
         return
     data = jobs.rows(view)
     if data is None:

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.views.solve.solve_form import untaken_words
+from octcore.data.samples import load_sample
 from tests.app.history_case import APP, PATIENCE, open_page, shown
 
 ROWS = "".join(f"{i % 7},{i}.5,{'' if i % 9 == 0 else 'uv'[i % 2]},{'pq'[i % 3 == 0]}\n"
@@ -87,6 +88,19 @@ def test_what_a_link_asks_for_and_the_form_cannot_hold_is_said_until_something_i
     assert "could not take" not in shown(app)
     assert "time_limit=100000" in app.code[0].value
     assert "test_size=0.33" in app.code[0].value
+
+
+def test_a_form_that_asks_for_something_else_than_its_tree_says_so(server):
+    asked = {"depth": 3, "time_limit": 60.0, "test_size": 0.25}
+    app = open_page("solve", run=server.submit("me", load_sample("iris"), asked))
+    said = "The tree beside this form was made with other settings: "
+    assert f"{said}CART (greedy baseline)." in shown(app)
+    next(s for s in app.selectbox if s.label == "Formulation").set_value("cart").run()
+    assert said not in shown(app)
+    next(n for n in app.number_input if n.label.startswith("Depth")).set_value(2).run()
+    assert f"{said}depth 3." in shown(app)
+    next(n for n in app.number_input if n.label == "Smallest leaf (rows)").set_value(5).run()
+    assert f"{said}depth 3, not asking for 5 rows in every leaf." in shown(app)
 
 
 def test_settings_that_are_written_otherwise_are_held():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -238,6 +239,15 @@ def test_a_run_that_was_checked_later_is_read_again(server):
     assert after is not None
     assert after.run is not None
     assert after.run.certificate.verified is False
+
+
+def test_another_version_of_the_rows_of_a_run_is_told_by_what_changed(server, iris):
+    app = open_page("data")
+    app.query_params["run"] = own(app, server, iris.subset(np.arange(1, 150)))
+    app.switch_page("screens/explore.py").run()
+    assert not app.exception
+    words = "This run is about **iris** (149 rows); loaded is another version of it"
+    assert f"{words} (1 row new, 0 gone)." in shown(app)
 
 
 @pytest.mark.slow

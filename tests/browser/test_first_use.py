@@ -223,7 +223,7 @@ def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
     again.locator('g.node[data-node="2"][aria-selected="true"]').first.wait_for(timeout=60_000)
     again.get_by_text("plants", exact=True).first.wait_for()
     other.settle()
-    assert again.get_by_role("button", name="Continue with these data").count() == 0
+    assert again.get_by_role("button", name="Load its data").count() == 0
     other.assert_clean()
 
 

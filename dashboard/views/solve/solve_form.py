@@ -242,20 +242,34 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
 
 def untaken_words(offered: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """Name in a sentence what the inputs of a form do not hold; empty where they hold it all."""
-    try:
-        asked, held = _flat(offered), _flat(settings)
-    except OctError:
-        return ""  # the button says why these cannot be solved
-    missing = [n for n, value in asked.items() if value is not None and value != held.get(n)]
-    words = ", ".join(setting_phrase(name, asked[name]) for name in missing)
+    words = ", ".join(_differing(offered, settings).values())
     return words and f"This form could not take {words}; what it shows is what it solves."
+
+
+def _differing(asked: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, str]:
+    """Say by name what settings ask for and others do not; nothing where they cannot be solved."""
+    try:
+        wanted, held = _flat(asked), _flat(others)
+    except OctError:
+        return {}  # the button says why
+    missing = [n for n, value in wanted.items() if value is not None and value != held.get(n)]
+    return {name: setting_phrase(name, wanted[name]) for name in missing}
+
+
+def _otherwise(made: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Say how a tree was made that settings do not ask for; empty where they do."""
+    info = Asked.of(made).info
+    if info is not Asked.of(settings).info:
+        return info.title
+    had, more = _differing(made, settings), _differing(settings, made)
+    return ", ".join([*had.values(), *(f"not {more[name]}" for name in more if name not in had)])
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """All settings by name as they mean the same, whatever they are checked and written as."""
     known = {p.name for p in GENERAL} | {"params", "constraints"}
     given = {name: value for name, value in settings.items() if name in known}
-    record = check_settings(**given).to_dict()
+    record = check_settings(**given).to_dict() | {"encoding": Asked.of(given).chosen_encoding}
     record |= record.pop("params") | record.pop("constraints")
     if isinstance(costs := record[COSTS.name], Mapping):
         dear = {c: {a: n for a, n in row.items() if n != 1 and a != c} for c, row in costs.items()}
@@ -345,8 +359,12 @@ def size_words(size: ModelSize) -> str:
 
 
 def remember(settings: Mapping[str, Any], rows: Rows) -> None:
-    """Put settings that the run of the link has not into the link, so that a reload has them."""
+    """Say what the run of the link has not, and put it into the link, so that a reload has it."""
     view = jobs.view(session.run_id())
+    if view is not None and (words := text.markdown(_otherwise(view.settings, settings), 300)):
+        st.caption(
+            f":material/edit: The tree beside this form was made with other settings: {words}."
+        )
     usual = first_settings(rows.whole) if view is None else dict(view.settings)
     usual.pop("data", None)
     try:
