@@ -223,9 +223,10 @@ def _steps(start: Point, end: Point) -> list[Point]:
 
 def lay_out_axes(figure: go.Figure, places: Places, palette: Palette) -> None:
     """Give a figure both axes, and lines between the categories."""
-    figure.update_xaxes(_layout(places.across))
-    # With equal units in a narrow place the plot stays below its legend.
-    figure.update_yaxes(_layout(places.up), constraintoward="top")
+    # What fits beside a plot below a long legend; with equal units it stays right below that.
+    across, up = text.unique_labels([places.across.title, places.up.title], 40)
+    figure.update_xaxes(_layout(places.across, across))
+    figure.update_yaxes(_layout(places.up, up), constraintoward="top")
     line = {"color": palette.muted, "width": 1, "dash": "dot"}
     for place in places.across.borders:
         figure.add_vline(place, line=line, layer="below")
@@ -233,9 +234,9 @@ def lay_out_axes(figure: go.Figure, places: Places, palette: Palette) -> None:
         figure.add_hline(place, line=line, layer="below")
 
 
-def _layout(axis: Axis) -> dict[str, Any]:
+def _layout(axis: Axis, title: str) -> dict[str, Any]:
     layout: dict[str, Any] = {
-        "title_text": text.plotly(axis.title, 60),
+        "title_text": title,
         "range": axis.range,
         "showgrid": False,
         "constrain": "domain",

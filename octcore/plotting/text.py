@@ -44,12 +44,18 @@ def plotly(text: object, at_most: int = 40) -> str:
     return html.escape(printable(text, at_most), quote=False)
 
 
+def apart(texts: Sequence[object], at_most: int = 40) -> dict[object, str]:
+    """Show user texts as `printable` does, shortened so that they show where they differ."""
+    whole = {text: printable(text, len(str(text))) for text in texts}
+    short = short_names(tuple(whole.values()), at_most)
+    return {text: short[shown] for text, shown in whole.items()}
+
+
 def unique_labels(texts: Sequence[object], at_most: int = 40) -> list[str]:
     """Plotly labels that stay apart: shortened so that they show where they differ."""
-    whole = [printable(text, len(str(text))) for text in texts]
-    short = short_names(tuple(whole), at_most)
+    short = apart(texts, at_most)
     labels: list[str] = []
-    for text in whole:
+    for text in texts:
         label = html.escape(short[text], quote=False)
         while label in labels:  # the same text twice: apart for plotly, the same for readers
             label += "\N{ZERO WIDTH SPACE}"

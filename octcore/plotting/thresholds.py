@@ -202,6 +202,7 @@ def open_data(
 ) -> tuple[OpenColumn, ...]:
     """Collect what is open of some columns at a moment."""
     found = []
+    short = text.apart([encoding.columns[j].raw for j in columns], 28)
     for j in columns:
         spans, root, raw = moment["open"].get(str(j), ()), moment["root"], encoding.columns[j].raw
         values = data.frame[raw].to_numpy(dtype=float)
@@ -210,7 +211,7 @@ def open_data(
         start = (root[1] - low) / width if root is not None and root[0] == j else None
         words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans]
         named = text.minus(text.few(words, 3))
-        found.append(OpenColumn(text.printable(raw, 28), shares, start, named))
+        found.append(OpenColumn(short[raw], shares, start, named))
     return tuple(found)
 
 

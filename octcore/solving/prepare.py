@@ -229,7 +229,7 @@ def rows_to_hold_out(data: Dataset, test_size: float) -> tuple[np.ndarray, int]:
     movable = np.flatnonzero(np.bincount(data.codes, minlength=data.n_classes)[data.codes] > 1)
     n_test = min(n_test, len(movable) - 1)
     if n_test < 1:
-        message = "Every class has one row only; no row can be held out."
+        message = "Every class has one row only; no row can be held out: set that share to 0."
         raise SettingsError("NO_TEST_ROWS", message, "test_size")
     return movable, n_test
 

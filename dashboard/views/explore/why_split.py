@@ -66,7 +66,7 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
     if others:
         words += price_words(run, node, max(others, key=lambda value: value.value or 0.0))
     else:
-        words.append("No other column may be tested here.")
+        words.append("No other column parts these rows, or may be tested here.")
     st.markdown("**Why this split?** " + text.markdown(" ".join(words), 1500))
     record = node_values_data(values, run.encoding)
     if len(record) > 1:
@@ -174,7 +174,8 @@ def actions(run_id: str, run: SolvedRun, node: int) -> None:
     names = sorted({run.encoding.columns[j].raw for j in split.features})
     with st.container(horizontal=True):
         if len(names) == 1 and st.button(
-            f"Without {text.markdown(names[0], 30)}: what does it cost?",
+            f"Without {text.markdown(text.apart(run.train.feature_names, 30)[names[0]])}: "
+            "what does it cost?",
             icon=":material/block:",
             key=session.widget_key("without", run_id, node),
         ):

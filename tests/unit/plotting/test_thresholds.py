@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import octcore
+from octcore.data.dataset import Dataset
+from octcore.encoding.fit import fit_encoding
 from octcore.engines import univariate_search as engine
 from octcore.engines.events import Event, Recorder
 from octcore.numerics import kernels
@@ -81,6 +83,15 @@ def test_a_column_is_drawn_from_a_stored_run() -> None:
     assert record[0].column in open_words(first, record)
     assert not any(column.shares for column in open_data(last, columns, run.encoding, train))
     assert "any more" in open_words(last, ())
+
+
+def test_columns_of_long_names_show_where_they_differ() -> None:
+    names = [f"measurement_{k:02d}_of_the_laboratory_in_the_northern_wing" for k in range(4)]
+    X, y = np.random.default_rng(0).random((40, 4)), np.arange(40) % 2
+    data = Dataset.from_arrays(X, y, feature_names=names)
+    moment = {"open": {str(j): [[0.2, 0.8]] for j in range(4)}, "root": None}
+    record = open_data(moment, range(4), fit_encoding("raw", data), data)
+    assert all(f"{k:02d}" in column.column for k, column in enumerate(record))
 
 
 def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
