@@ -1,4 +1,4 @@
-"""A plotly figure as static SVG, for reports and for what is redrawn every second.
+"""A plotly figure of lines, marks and areas as static SVG, for reports and what is redrawn often.
 
 No script and no network; Streamlit makes every plotly chart anew that changes, which flickers.
 """
