@@ -1,18 +1,19 @@
 // Interactive decision tree as inline SVG. All texts of users go through textContent only.
 const pen = document.createElement("canvas").getContext("2d");
-const LINE = 17, PAD = 10, BAR = 8, HISTOGRAM = 26;
+const LINE = 17, PAD = 10, BAR = 8, HISTOGRAM = 26, ENDING = 4;
 
 function textWidth(text, bold) {
   pen.font = (bold ? "600 " : "") + "13px 'Source Sans', 'Source Sans Pro', sans-serif";
   return pen.measureText(text).width;
 }
 
-// Cut a text, of a question not its value.
+// Cut a text before its last letters, which tell alike names apart, and of a question not its value.
 function shorten(text, width, bold) {
   if (textWidth(text, bold) <= width) return text;
   const value = (text.match(/ [≤≥<>=] \S+$/) || [""])[0];
   const letters = Array.from(text.slice(0, text.length - value.length));
-  const cut = () => letters.join("").replace(/[… ]+$/, "") + "…" + value;
+  const end = letters.splice(-ENDING).join("").trimStart() + value;
+  const cut = () => letters.join("").replace(/[… ]+$/, "") + "…" + end;
   while (letters.length > 1 && textWidth(cut(), bold) > width) letters.pop();
   return cut();
 }

@@ -12,8 +12,8 @@ from octcore.data.findings import count as count
 from octcore.data.findings import few as few
 from octcore.data.findings import percent as percent
 from octcore.data.text import free_name as free  # noqa: F401
+from octcore.tree.wording import cut, short_names
 from octcore.tree.wording import minus as minus
-from octcore.tree.wording import short_names, shorten
 from octcore.tree.wording import with_signs as words  # noqa: F401
 
 _LINKS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])|(?<=\S)@(?=\S)")
@@ -23,7 +23,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
 def printable(text: object, at_most: int = 60) -> str:
     """Show user text in one line: no control or direction characters, cut in the middle."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    return shorten(shown, at_most)
+    return cut(shown.strip(), at_most)
 
 
 def markdown(text: object, at_most: int = 60) -> str:

@@ -258,7 +258,11 @@ def shorten(name: object, max_name: Most = None) -> str:
 
     Names of one table often share their beginning or their end; the middle tells least.
     """
-    text = clean_text(str(name))
+    return cut(clean_text(str(name)), max_name)
+
+
+def cut(text: str, max_name: Most = None) -> str:
+    """Cut a text in the middle to at most `max_name` characters."""
     if max_name is None or len(text) <= max_name:
         return text
     end = max(0, (max_name - 1) // 2)
