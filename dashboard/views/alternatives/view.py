@@ -196,7 +196,7 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
             f"Your tree may have depth {run.depth}; counted are those of {search['depth']}."
         )
     if missing := questions.left_out(run):
-        notes.append(f"Trees are counted that need not keep to {condition_words(missing)}.")
+        notes.append(f"Your tree keeps to this, and these need not: {condition_words(missing)}.")
     for name, others in record.same_columns.items():
         notes.append(f"{name} stands for {', '.join(others)}, which part the rows alike.")
     for note in notes[:3]:

@@ -252,7 +252,7 @@ def test_markdown_makes_no_links_by_itself(given):
 def test_plotly_text_is_escaped_and_cut():
     assert text.plotly("<b>&") == "&lt;b&gt;&amp;"
     assert text.plotly("x" * 50, 10) == "xxxxx…xxxx"
-    assert text.plotly("\N{MINUS SIGN}2.5 x1 ≥ 1") == "\N{MINUS SIGN}2.5 x1 ≥ 1"  # as in its picture
+    assert text.plotly("\N{MINUS SIGN}2.5 x1 ≥ 1") == "\N{MINUS SIGN}2.5 x1 ≥ 1"
 
 
 def test_numbers_are_short():
