@@ -26,6 +26,7 @@ SOURCES = {
     "polish": "polished: a better subtree put in place of one of the solver's",
     "search": "found by the exact search",
     "greedy": "grown greedily, split by split",
+    "warm start": "warm start",
 }
 FAMILIES = {
     "benders": "Benders cuts",
@@ -58,8 +59,6 @@ def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]
         if event.tree is None or (frames and frames[-1].tree == event.tree):
             continue
         source = SOURCES.get(event.source) or f"warm start ({event.source})"
-        if event.source == "warm start":
-            source = "warm start"
         accuracy = metrics.accuracy(event.tree, X, y)
         known = (event.seconds, event.incumbent, event.bound, event.gap)
         frames.append(Frame(*known, source, event.tree, accuracy))
@@ -131,16 +130,16 @@ class CutPicture:
 
 
 def cut_pictures(
-    trace: Trace, encoding: Encoding, X: np.ndarray, classes: tuple[Any, ...]
+    trace: Trace, encoding: Encoding, X: np.ndarray, data: Dataset
 ) -> tuple[CutPicture, ...]:
-    """Collect the cuts of a trace that came with a picture."""
+    """Collect the cuts of a trace that came with a picture; `X` are the encoded training rows."""
     distinct = np.flatnonzero(~pd.DataFrame(X).duplicated().to_numpy())
     found = []
     for event in trace:
         if event.kind != "cuts":
             continue
         for raw in event.details.get("pictures", ()):
-            found.append(_picture({**raw, "seconds": event.seconds}, encoding, distinct, classes))
+            found.append(_picture({**raw, "seconds": event.seconds}, encoding, distinct, data))
     return tuple(picture for picture in found if picture is not None)
 
 
@@ -155,8 +154,8 @@ def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
     table = frame[order].rename(
         columns={name: f"≠ {name}" for name in picture.columns} | {n: f"= {n}" for n in same}
     )
-    table.insert(0, "row", [i + 1 for i in rows])
-    table.insert(1, "class of the row", labels)
+    for name, values in (("class of the row", labels), ("line", data.row_lines[rows])):
+        table.insert(0, text.free(name, table.columns), values)
     return table
 
 
@@ -168,7 +167,7 @@ def points_only(record: PlaneRecord) -> PlaneRecord:
 
 
 def _picture(
-    raw: dict[str, Any], encoding: Encoding, distinct: np.ndarray, classes: tuple[Any, ...]
+    raw: dict[str, Any], encoding: Encoding, distinct: np.ndarray, data: Dataset
 ) -> CutPicture | None:
     seconds, family = raw["seconds"], str(raw.get("kind", ""))
     if "left" in raw and "right" in raw:
@@ -185,19 +184,20 @@ def _picture(
         rows = tuple(int(i) for i in raw["rows"])
         raws = tuple(dict.fromkeys(encoding.columns[int(j)].raw for j in raw["split_set"]))
         differ = " or ".join(text.printable(name, 40) for name in names[:3])
-        shown = text.few([i + 1 for i in rows], MOST_ROWS_NAMED)
+        shown = text.few(data.row_lines[list(rows)].tolist(), MOST_ROWS_NAMED)
         but = f", but for {differ}" if names else ""
         unless = "Unless the tree tests that, they" if names else "They"
         words = (
-            f"Rows {shown} look the same to every split{but}, and they have different "
+            f"Lines {shown} look the same to every split{but}, and they have different "
             f"classes. {unless} go the same way and only one class among them can be right."
         )
         return CutPicture(seconds, family, words, left=rows, columns=raws)
     if "cut_arcs" in raw:
         arcs = tuple((int(a), int(b)) for a, b in raw["cut_arcs"])
         nodes = tuple(int(m) for m in raw["nodes"])
-        label = text.printable(classes[int(raw["class"])], 24)
-        return CutPicture(seconds, family, _benders_words(int(raw["row"]), label), nodes, arcs)
+        label = text.printable(data.classes[int(raw["class"])], 24)
+        words = _benders_words(int(data.row_lines[int(raw["row"])]), label)
+        return CutPicture(seconds, family, words, nodes, arcs)
     if "path" in raw:
         path = tuple(
             (int(m), int(side), _column_words(encoding, int(j))) for m, j, side in raw["path"]
@@ -214,9 +214,9 @@ def _column_words(encoding: Encoding, column: int) -> str:
     return text.words(words.left)
 
 
-def _benders_words(row: int, label: str) -> str:
+def _benders_words(line: int, label: str) -> str:
     return (
-        f"Row {row + 1} (class {label}) counts as right only if it gets from the root to a leaf of "
+        f"Line {line} (class {label}) counts as right only if it gets from the root to a leaf of "
         "its class. It can leave the marked nodes only along the dashed arcs, or end there; the "
         "solution so far counted it without leaving it a way. From now on the arcs and leaves have "
         "to add up to at least what the row counts."

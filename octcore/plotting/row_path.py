@@ -34,7 +34,7 @@ class ChosenRow:
     @property
     def title(self) -> str:
         """Name of the row."""
-        return f"Line {self.line:,}, a {self.source} row," if self.line else "The typed row"
+        return f"Line {self.line}, a {self.source} row," if self.line else "The typed row"
 
 
 @dataclass(frozen=True)

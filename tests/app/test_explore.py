@@ -193,6 +193,20 @@ def test_the_replay_shows_which_thresholds_were_still_open(server):
     assert "can begin a better tree any more" in shown(app)
 
 
+@pytest.mark.long
+def test_cuts_of_a_tree_that_may_ask_a_person_are_told_without_rows_that_are_none(server):
+    data = load_sample("iris")
+    settings = {"formulation": "bend-oct", "depth": 2, "encoding": "QT-5", "refer": 0.2}
+    run = solve(data, **settings, time_limit=20)
+    run_id = server.store.begin(data, settings, "asks", "me")
+    server.store.append(run_id, run.trace.events)
+    server.store.finish(run_id, StoreState.DONE, run)
+    app = open_page("explore", run=run_id)
+    app.session_state["explore_tabs"] = "Inside the search"
+    assert not app.run().exception
+    assert "no pictures of these cuts" in shown(app)
+
+
 @pytest.mark.slow
 def test_a_tree_of_selected_rows_is_none_of_all_rows(server):
     data = load_sample("iris")

@@ -199,9 +199,11 @@ def inside(run_id: str, run: SolvedRun) -> None:
     if replay.cut_counts(run.trace):
         train = run.train
         X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
-        pictures = cached.once_per_run(
-            run_id, "cuts", lambda: replay.cut_pictures(run.trace, run.encoding, X, train.classes)
-        )
+        pictures = ()
+        if not run.asked.has_task:  # else cuts speak of copies of the rows by answer
+            pictures = cached.once_per_run(
+                run_id, "cuts", lambda: replay.cut_pictures(run.trace, run.encoding, X, train)
+            )
         st.header("The cuts", anchor=False)
         st.fragment(_cuts)(run_id, run, pictures)
     elif not has_moments:
@@ -231,7 +233,7 @@ def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None
         )
     with left:
         if chosen is None:
-            st.caption("This run kept no pictures of its cuts, only their numbers.")
+            st.caption("There are no pictures of these cuts, only their numbers.")
             return
         family = replay.family_words(chosen.family)
         family = family[0].upper() + family[1:]

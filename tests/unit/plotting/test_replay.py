@@ -78,13 +78,13 @@ def test_cuts_are_counted_by_family():
 def test_pictures_say_what_the_cut_says(univariate):
     _, encoding, data = univariate
     X = encoding.transform(data.frame)
-    benders, bound, equal, shattered = cut_pictures(cuts_trace(), encoding, X, data.classes)
+    benders, bound, equal, shattered = cut_pictures(cuts_trace(), encoding, X, data)
     assert benders.arcs == ((2, 4), (1, 3))
-    assert "Row 5" in benders.words
+    assert "Line 6 (class" in benders.words
     assert bound.path[0][:2] == (1, 1)
     assert "7.5" in bound.words
     assert equal.left == (0, 5)
-    assert "Rows 1, 6" in equal.words
+    assert "Lines 2, 7" in equal.words
     assert shattered.words.startswith("No line has the 2 circled points")
     # Points of a shattering inequality are distinct rows; here the first row of each.
     first = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in np.unique(X, axis=0)]
@@ -119,8 +119,8 @@ def test_alike_rows_show_the_split_set_first(univariate):
     data = univariate[2]
     picture = CutPicture(0.0, "equivalent-points", "", left=(0, 2), columns=(HOSTILE,))
     table = alike_rows(picture, data)
-    assert list(table.columns) == ["row", "class of the row", f"≠ {HOSTILE}", "= width"]
-    assert table["row"].tolist() == [1, 3]
+    assert list(table.columns) == ["line", "class of the row", f"≠ {HOSTILE}", "= width"]
+    assert table["line"].tolist() == [2, 4]
     assert table[f"≠ {HOSTILE}"].nunique() == 2
 
 
