@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-from pandas.util import hash_pandas_object
+from pandas.core.util.hashing import hash_pandas_object
 
 from dashboard import cached, session
 from dashboard.server import jobs
@@ -107,13 +107,10 @@ def strip(view: JobView, what: str = "This run") -> None:
 
 def _changes(old: Dataset, new: Dataset) -> str:
     """Say how many rows came and went; a row that was changed does both."""
-    if old.feature_names != new.feature_names:
-        return "other columns"
-    before, after = map(_counted, (old, new))
+    before, after = _counted(old), _counted(new)
     if before == after:
         return "columns or classes are meant otherwise"
-    came, went = ((a - b).total() for a, b in ((after, before), (before, after)))
-    return f"{text.count(came, 'row')} new, {went:,} gone"
+    return f"{text.count((after - before).total(), 'row')} new, {(before - after).total():,} gone"
 
 
 def _counted(data: Dataset) -> Counter[tuple[int, str]]:

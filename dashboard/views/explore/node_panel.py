@@ -153,7 +153,7 @@ def _truth(run: Run, row: ChosenRow, path: RowPath) -> str:
 
 
 def _part(run: Run, source: str) -> Dataset | None:
-    return dict(zip(PARTS, (run.train, run.test), strict=True)).get(source)
+    return {"training": run.train, "held-out": run.test}.get(source)
 
 
 def _path(run: SolvedRun, row: ChosenRow) -> RowPath:

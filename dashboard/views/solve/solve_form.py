@@ -269,7 +269,7 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """All settings by name as they mean the same, whatever they are checked and written as."""
     known = {p.name for p in GENERAL} | {"params", "constraints"}
     given = {name: value for name, value in settings.items() if name in known}
-    record = check_settings(**given).to_dict() | {"encoding": Asked.of(given).chosen_encoding}
+    record = {**check_settings(**given).to_dict(), "encoding": Asked.of(given).chosen_encoding}
     record |= record.pop("params") | record.pop("constraints")
     if isinstance(costs := record[COSTS.name], Mapping):
         dear = {c: {a: n for a, n in row.items() if n != 1 and a != c} for c, row in costs.items()}
@@ -361,10 +361,10 @@ def size_words(size: ModelSize) -> str:
 def remember(settings: Mapping[str, Any], rows: Rows) -> None:
     """Say what the run of the link has not, and put it into the link, so that a reload has it."""
     view = jobs.view(session.run_id())
-    if view is not None and (words := text.markdown(_otherwise(view.settings, settings), 300)):
-        st.caption(
-            f":material/edit: The tree beside this form was made with other settings: {words}."
-        )
+    if view is not None and jobs.supervisor().family(view.id) is None:
+        if words := text.markdown(_otherwise(view.settings, settings), 300):
+            told = "The tree beside this form was made with other settings"
+            st.caption(f":material/edit: {told}: {words}.")
     usual = first_settings(rows.whole) if view is None else dict(view.settings)
     usual.pop("data", None)
     try:
