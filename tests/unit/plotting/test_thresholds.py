@@ -86,7 +86,7 @@ def test_a_column_is_drawn_from_a_stored_run() -> None:
 
 
 def test_columns_of_long_names_show_where_they_differ() -> None:
-    names = [f"measurement_{k:02d}_of_the_laboratory_in_the_northern_wing" for k in range(4)]
+    names = [f"measurement_number_{k:02d}_of_the_laboratory_in_the_northern_wing" for k in range(4)]
     X, y = np.random.default_rng(0).random((40, 4)), np.arange(40) % 2
     data = Dataset.from_arrays(X, y, feature_names=names)
     moment = {"open": {str(j): [[0.2, 0.8]] for j in range(4)}, "root": None}
