@@ -18,7 +18,7 @@ from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 @dataclass(frozen=True)
 class FirstTree:
-    """Finds the first of the best trees by the kernels of the search."""
+    """Finds the first of the best trees, and the tree of a plan, by the kernels of the search."""
 
     terms: Terms
     smallest: int  # rows that every leaf must have
@@ -34,42 +34,39 @@ class FirstTree:
         `is_free`: whether a single leaf will do.
         `node`, `cost`: a finished search of three levels, and what it found.
         """
-        terms, n_columns = self.terms, len(rows.sequence)
         if cost == INFINITE:
             cost = self._two(rows, min(4, 2**depth), roots, is_free)[0]
         for leaves in (1, 2, 3, 4)[: 2**depth]:
-            found, plan, score = self._two(rows, leaves, roots, is_free, cost + 3 * terms.slack)
-            if found > cost + terms.slack:
-                continue
-            if leaves < 3:
-                return planned(rows, terms, leaves, self.smallest, plan, self.first)
-            fresh, depth = open_node(rows, terms.price, 2, leaves, self.smallest), 2
-            root = self._root(rows, fresh, depth, score, cost, leaves)
-            break
+            found, plan, score = self._two(rows, leaves, roots, is_free, cost)
+            if found <= cost + self.terms.slack:
+                break
         else:
-            if node is None:  # two levels suffice, but it was stopped
-                return None
-            score = np.full(n_columns, INFINITE)
+            leaves = 2**depth
+        if leaves < 3:
+            return self.planned(rows, leaves, plan)
+        if leaves < 5:
+            node, depth = open_node(rows, self.terms.price, 2, leaves, self.smallest), 2
+        else:
+            assert node is not None
             np.minimum.at(score, node.column, node.bound)
             root = self._root(rows, node, depth, score, cost)
         if root is None:
             return None
-        column, rank = root
-        is_left, sides, every = rows.rank[column] <= rank, [], np.ones(n_columns, np.uint8)
+        (column, rank), sides, every = root, [], np.ones(len(score), np.uint8)
+        is_left = rows.rank[column] <= rank
         for keep in (is_left, ~is_left):
             part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
             sides.append(self.tree(part, depth - 1, every, True))
         return None if None in sides else Branch(int(self.first[column]) + rank, *sides)
 
     def _two(
-        self, rows: Rows, leaves: int, roots: np.ndarray, is_free: bool, cutoff: float = INFINITE
+        self, rows: Rows, leaves: int, roots: np.ndarray, is_free: bool, cost: float = INFINITE
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Least cost of two levels at most, the plan, and lower bounds by column at the root."""
+        """Two levels at most, of a cost at most: least cost, plan, lower bounds by root column."""
         plan, score = np.full((4, 4), NO_ROOT, np.int32), np.empty(len(rows.sequence))
-        cost, _ = depth_two(
-            rows, self.terms, leaves, self.smallest, cutoff, roots, int(is_free), score, plan
-        )
-        return cost, plan, score
+        asked = self.terms, leaves, self.smallest, cost + 3 * self.terms.slack, roots
+        least, _ = depth_two(rows, *asked, int(is_free), score, plan)
+        return least, plan, score
 
     def _root(
         self, rows: Rows, node: Node, depth: int, score: np.ndarray, cost: float, leaves: int = 0
@@ -79,13 +76,10 @@ class FirstTree:
         `score`: (n_columns,) lower bound with every column at the root.
         `leaves`: most leaves, of trees of two levels.
         """
-        slack = self.terms.slack
-        for column in np.flatnonzero(score <= cost + slack).tolist():
+        most = cost + self.terms.slack
+        for column in np.flatnonzero(score <= most).tolist():
             only = (np.arange(len(score)) == column).astype(np.uint8)
-            if (
-                depth == 2
-                and self._two(rows, leaves, only, False, cost + 3 * slack)[0] > cost + slack
-            ):
+            if depth == 2 and self._two(rows, leaves, only, False, cost)[0] > most:
                 continue
             ways = np.flatnonzero(node.column == column).tolist()
             ranks = [self._rank(rows, node, depth, way, cost) for way in ways]
@@ -115,33 +109,25 @@ class FirstTree:
             start[way + 1] = start[way] + int(np.searchsorted(here, found))
         return found
 
+    def planned(self, rows: Rows, leaves: int, plan: np.ndarray, node: int = 1) -> PathTree:
+        """The tree of a plan; the last splits, which no plan tells, are found again.
 
-def planned(
-    rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray, first: np.ndarray,
-    node: int = 1,
-) -> PathTree:  # fmt: skip
-    """The tree of a plan; the last splits, which no plan tells, are found again.
-
-    `rows`: those of the node.
-    `leaves`, `smallest`: most leaves of the tree, and rows that every leaf must have.
-    `plan`: (2^depth, 4) column, rank, leaves left, leaves right by node, numbered as a heap; column
-        -1 stands for a leaf or a single split, whichever is better.
-    `first`: (n_columns + 1,) number of the first threshold of every column.
-    """
-    split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
-    if split[0] < 0 and leaves > 1:
-        n_columns, last = len(rows.sequence), np.full((4, 4), NO_ROOT, np.int32)
-        every = np.ones(n_columns, np.uint8)
-        depth_two(rows, terms, 2, smallest, INFINITE, every, 1, np.empty(n_columns), last)
-        split = last[1].tolist()
-    if split[0] < 0:
-        return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
-    column, rank, *shares = split
-    is_left, sides = rows.rank[column] <= rank, []
-    for side, keep in enumerate((is_left, ~is_left)):
-        if shares[side] == 1:  # for a leaf, a million rows need not be renumbered
-            sides.append(Leaf(int(np.bincount(rows.y[keep], rows.weight[keep]).argmax())))
-            continue
-        part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
-        sides.append(planned(part, terms, shares[side], smallest, plan, first, 2 * node + side))
-    return Branch(int(first[column]) + rank, *sides)
+        `rows`, `leaves`: of the node, and most leaves of its tree.
+        `plan`: (2^depth, 4) column, rank, leaves left, leaves right by node, numbered as a heap;
+            column -1 stands for a leaf or a single split, whichever is better.
+        """
+        split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
+        if split[0] < 0 and leaves > 1:
+            every = np.ones(len(rows.sequence), np.uint8)
+            split = self._two(rows, 2, every, True)[1][1].tolist()
+        if split[0] < 0:
+            return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
+        column, rank, *shares = split
+        is_left, sides = rows.rank[column] <= rank, []
+        for side, keep in enumerate((is_left, ~is_left)):
+            if shares[side] == 1:  # for a leaf, a million rows need not be renumbered
+                sides.append(Leaf(int(np.bincount(rows.y[keep], rows.weight[keep]).argmax())))
+                continue
+            part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
+            sides.append(self.planned(part, shares[side], plan, 2 * node + side))
+        return Branch(int(self.first[column]) + rank, *sides)

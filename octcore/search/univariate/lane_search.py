@@ -10,13 +10,14 @@ some moments is kept for pictures, and thinned out as the search goes on.
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
-from octcore.search.univariate.first_tree import FirstTree, planned
+from octcore.search.univariate.first_tree import FirstTree
 from octcore.search.univariate.lane_rows import Rows
 from octcore.search.univariate.node import Node, open_node, search
 from octcore.search.univariate.question import Moment, State
@@ -74,7 +75,10 @@ class LaneSearch:
         self.known.by_column[:] = 2 * inquiry.price
         n_classes, self.work = max(2, table.n_classes), self.known.work
         self.terms = Terms(n_classes, inquiry.price, inquiry.slack, inquiry.stop, self.work)
-        self.is_root = inquiry.roots
+        # What it counts is no work of the search.
+        own = self.terms._replace(work=np.zeros(2, np.int64))
+        self.first_tree = FirstTree(own, self.smallest, table.first)
+        self.roots, self.is_free = inquiry.roots.astype(np.uint8), not inquiry.is_forced
         self.plan = np.full((max(4, 2**self.depth), 4), NO_ROOT, np.int32)
         self.best = INFINITE
         self.score = np.empty(table.n_columns)
@@ -103,24 +107,16 @@ class LaneSearch:
         if not self.inquiry.stop[0]:
             yield self._now(finished=True)
             if self.names_first:
-                self._name_first()
+                asked = self.rows, self.depth, self.roots, self.is_free, self.node, self.best
+                self.known.tree = self.first_tree.tree(*asked) or self.known.tree
                 yield self.known
-
-    def _name_first(self) -> None:
-        """Take the first tree that costs as little as the best one."""
-        terms = self.terms._replace(work=np.zeros(2, np.int64))
-        kernels = FirstTree(terms, self.smallest, self.inquiry.table.first)
-        roots, is_free = self.is_root.astype(np.uint8), not self.inquiry.is_forced
-        tree = kernels.tree(self.rows, self.depth, roots, is_free, self.node, self.best)
-        if tree is not None:
-            self.known.tree = tree
 
     def _shallow(self, leaves: int) -> State:
         """The best tree of one split at most, or of two levels where it may have more leaves."""
-        known, is_free = self.known, int(not self.inquiry.is_forced)
+        known, is_free = self.known, int(self.is_free)
         self.best, _ = depth_two(
-            self.rows, self.terms, leaves, self.smallest, self.best, self.is_root.astype(np.uint8),
-            is_free, self.score, self.plan[:4],
+            self.rows, self.terms, leaves, self.smallest, self.best, self.roots, is_free,
+            self.score, self.plan[:4],
         )  # fmt: skip
         is_last = leaves == self.leaves and min(self.depth, leaves - 1) <= 2
         if is_last and not self.inquiry.stop[0]:
@@ -136,7 +132,7 @@ class LaneSearch:
         """Search the root of full depth."""
         inquiry, known = self.inquiry, self.known
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
-        node.bound[~self.is_root[node.column]] = INFINITE  # no tree has them at its root
+        node.bound[~inquiry.roots[node.column]] = INFINITE  # no tree has them at its root
         self.node, self.moments = node, Moments(inquiry, node)
         self._remember(node)
         alone = FIRST_STEPS if self.work[1] >= LARGE_WORK[min(4, self.depth)] else np.inf
@@ -194,7 +190,7 @@ class LaneSearch:
     def _close_roots(self) -> Iterator[State]:
         """Find the best tree with every column at the root."""
         known, slack = self.known, self.inquiry.slack
-        for g in np.flatnonzero(self.is_root & (known.by_column < INFINITE)).tolist():
+        for g in np.flatnonzero(self.roots & (known.by_column < INFINITE)).tolist():
             plan = np.full_like(self.plan, NO_ROOT)
             while known.reached[g] > known.by_column[g] + slack and not self.inquiry.stop[0]:
                 self._close_root(g, plan)
@@ -227,8 +223,7 @@ class LaneSearch:
         """Keep what is open now for the pictures."""
         assert self.moments is not None
         lower = min(self.best, float(node.bound.min(initial=INFINITE)))
-        seconds = time.perf_counter() - self.begin
-        self.moments.add(seconds, self.best, lower, self.inquiry.slack, self.plan)
+        self.moments.add(time.perf_counter() - self.begin, self.best, lower, self.plan)
 
     def recorded(self) -> tuple[Moment, ...]:
         """What was open at some moments."""
@@ -239,26 +234,12 @@ class LaneSearch:
         known, slack = self.known, self.inquiry.slack
         if self.best < known.best - slack:
             known.best = self.best
-            terms = self.terms._replace(work=np.zeros(2, np.int64))
-            first = self.inquiry.table.first
-            known.tree = planned(self.rows, terms, self.leaves, self.smallest, self.plan, first)
+            known.tree = self.first_tree.planned(self.rows, self.leaves, self.plan)
         known.lower = min(self.best, float(known.by_column.min(initial=INFINITE)))
         # As for one column; a bound that stays further below is told as it is.
         if finished and known.lower >= self.best - 4 * slack:
             known.lower = self.best
         return known
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A moment as it is kept: spans as positions among the thresholds of the node."""
-
-    seconds: float
-    cost: float
-    lower: float
-    root: tuple[int, int]
-    first: np.ndarray
-    last: np.ndarray
 
 
 class Moments:
@@ -270,21 +251,22 @@ class Moments:
     def __init__(self, inquiry: Inquiry, node: Node) -> None:
         self.inquiry, self.node = inquiry, node
         self._way = np.repeat(np.arange(len(node.column)), np.diff(node.start))
-        self._kept: list[_Kept] = []
+        self._kept: list[tuple[Moment, np.ndarray, np.ndarray]] = []
+        """Nothing open, then the first and last thresholds of the spans as places in the node."""
         self._every, self._seen = 1, 0
 
-    def add(
-        self, seconds: float, cost: float, lower: float, slack: float, plan: np.ndarray
-    ) -> None:
+    def add(self, seconds: float, cost: float, lower: float, plan: np.ndarray) -> None:
         """Keep this moment, unless there are enough near it."""
+        table, value, target = self.inquiry.table, self.inquiry.value, cost - self.inquiry.slack
         self._seen += 1
-        if self._seen % self._every and lower < cost - slack:
+        if self._seen % self._every and lower < target:
             return
         if len(self._kept) == MOST_MOMENTS:
             self._kept, self._every = self._kept[::2], 2 * self._every
-        first, last = self._spans(cost - slack)
-        root = int(plan[1, 0]), int(plan[1, 1])
-        self._kept.append(_Kept(seconds, cost, lower, root, first, last))
+        column, rank = plan[1, :2].tolist()
+        root = None if column < 0 else (int(table.original[column]), table.threshold(column, rank))
+        moment = Moment(seconds, value(cost), value(lower), root, {})
+        self._kept.append((moment, *self._spans(target)))
 
     def _spans(self, target: float) -> tuple[np.ndarray, np.ndarray]:
         """First and last thresholds of all runs of open ones; a run lies within one way."""
@@ -298,43 +280,31 @@ class Moments:
     def of_columns(self) -> tuple[Moment, ...]:
         """The moments, with the columns that were open longest."""
         longest: dict[int, int] = {}
-        for kept in self._kept:
-            for column in np.unique(self.node.column[self._way[kept.first]]).tolist():
+        for _, first, _ in self._kept:
+            for column in np.unique(self.node.column[self._way[first]]).tolist():
                 longest[column] = longest.get(column, 0) + 1
         chosen = sorted(longest, key=lambda g: (-longest[g], g))[:MOST_COLUMNS]
-        return tuple(self._moment(kept, chosen) for kept in self._kept)
-
-    def _moment(self, kept: _Kept, chosen: list[int]) -> Moment:
-        table, value = self.inquiry.table, self.inquiry.value
-        column, rank = kept.root
-        root = None
-        if column >= 0:
-            root = int(table.original[column]), table.threshold(column, rank)
-        spans = {int(table.original[g]): tuple(self._span_values(kept, g)) for g in chosen}
-        return Moment(
-            kept.seconds,
-            value(kept.cost),
-            value(kept.lower),
-            root,
-            {j: runs for j, runs in spans.items() if runs},
+        number = self.inquiry.table.original
+        return tuple(
+            replace(moment, open={int(number[g]): runs for g in chosen if (runs := spans(g))})
+            for moment, first, last in self._kept
+            for spans in [partial(self._values, first, last)]
         )
 
-    def _span_values(self, kept: _Kept, column: int) -> Iterator[tuple[float, float]]:
+    def _values(
+        self, first: np.ndarray, last: np.ndarray, column: int
+    ) -> tuple[tuple[float, float], ...]:
         """Thresholds between which one column is open; its ways have the same thresholds."""
-        way = self._way[kept.first]
-        inside = self.node.column[way] == column
-        start = self.node.start[way[inside]]
-        runs: list[list[int]] = []
-        for a, z in sorted(zip(kept.first[inside] - start, kept.last[inside] - start, strict=True)):
-            if runs and a <= runs[-1][1] + 1:
-                runs[-1][1] = max(runs[-1][1], int(z))
-            else:
-                runs.append([int(a), int(z)])
-        gaps = sorted(range(1, len(runs)), key=lambda i: runs[i - 1][1] - runs[i][0])
-        begins = [0, *sorted(gaps[: MOST_SPANS - 1])] if runs else []
-        begin = self.node.start[np.flatnonzero(self.node.column == column)[0]]
-        for i, k in enumerate(begins):
-            end = begins[i + 1] - 1 if i + 1 < len(begins) else len(runs) - 1
-            low, high = (int(self.node.rank[begin + j]) for j in (runs[k][0], runs[end][1]))
-            table = self.inquiry.table
-            yield table.threshold(column, low), table.threshold(column, high)
+        node, table, way = self.node, self.inquiry.table, self._way[first]
+        mine = node.column[way] == column
+        if not mine.any():
+            return ()
+        start = node.start[way[mine]]
+        low, high = np.sort(first[mine] - start), np.sort(last[mine] - start)
+        gap = low[1:] - high[:-1]  # of spans that overlap or touch none is above 1
+        widest = np.argsort(-gap, kind="stable")[: MOST_SPANS - 1]
+        cuts = np.sort(widest[gap[widest] > 1])
+        rank = node.rank[start[0] :]
+        ends = rank[low[np.append(0, cuts + 1)]].tolist(), rank[high[np.append(cuts, -1)]].tolist()
+        values = ((table.threshold(column, end) for end in some) for some in ends)
+        return tuple(zip(*values, strict=True))

@@ -368,24 +368,14 @@ class LiteralNode:
     def _spread(self, literal: int) -> None:
         """Similarity bounds from one literal to all others."""
         weight, ones = self.literals.weight[literal], self.literals.ones[literal]
-        missing = np.empty((2 * self.n_features, 1))
-        missing[1::2, 0], missing[0::2, 0] = weight - ones, ones
+        missing = np.column_stack([ones, weight - ones]).reshape(-1, 1)
         learned = similar_cost(self.lower[literal], missing)
-        if self.state.rows.shape[1] > 1:  # `similar_cost` then asks for rows inside
-            learned[~self._inside(literal)] = 0.0
+        if self.state.rows.shape[1] > 1:  # `similar_cost` then asks for rows inside: none outside
+            outside = self.literal_rows(literal ^ 1)
+            ones = self.state.rows.columns[:, outside].sum(axis=1, dtype=np.int64)
+            learned[np.column_stack([ones < len(outside), ones > 0]).ravel()] = 0.0
         np.minimum(learned, self.upper, out=learned)
         np.maximum(self.lower, learned, out=self.lower)
-
-    def _inside(self, literal: int) -> np.ndarray:
-        """Tell which literals hold no other rows than this one; rows of weight zero count."""
-        columns = self.state.rows.columns
-        shared_ones = columns[:, self.literal_rows(literal)].sum(axis=1, dtype=np.int64)
-        ones = columns[:, self.subset].sum(axis=1, dtype=np.int64)
-        inside = np.empty(2 * self.n_features, bool)
-        inside[1::2] = shared_ones == ones
-        n_shared = np.count_nonzero(columns[literal >> 1, self.subset] == (literal & 1))
-        inside[0::2] = n_shared - shared_ones == len(self.subset) - ones
-        return inside
 
     def literal_rows(self, literal: int) -> np.ndarray:
         """Return the rows of the node that satisfy a literal."""
