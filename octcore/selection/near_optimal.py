@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from random import Random
 from typing import Any
@@ -25,7 +25,7 @@ from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, IntRange, at_the_door, fraction_in_words, unknown_name
 from octcore.search.near_optimal.counting import TreeGraph
 from octcore.search.near_optimal.instance import BORDER, Instance
-from octcore.search.near_optimal.shapes import Group, Shape, Shapes
+from octcore.search.near_optimal.shapes import Group, Shapes
 from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
@@ -247,8 +247,7 @@ class NearOptimalTrees:
 
     def walk(self) -> Iterator[Tree]:
         """All trees, in the order of `trees`."""
-        for tree in self._query.in_order():
-            yield self._tree(tree)
+        return map(self._tree, self._query.in_order())
 
     @at_the_door
     def first(self, test: Callable[[Tree], bool], most: int = 100_000) -> First:
@@ -278,37 +277,34 @@ class NearOptimalTrees:
         TooLargeError
             If there are more trees, or shapes, than can be told apart.
         """
-        chosen, table, known = self._asked, self._instance.table, self._instance.thresholds
+        chosen, table, shapes = self._asked, self._instance.table, self._shapes
         names = [self.encoding.names[j] for j in table.original]
         group_of = self.encoding.groups[table.original]
         found = []
-        for shape, group in self._shapes.groups(self._query.admits).items():
+        for shape, group in shapes.groups(self._query.admits).items():
             used = {int(group_of[column]) for column in shape.columns}
             if not set(chosen.required) <= used or used & set(chosen.banned):
                 continue
-
-            def tree(group: Group = group) -> Tree:
-                return self._tree(self._shapes.tree(group))
-
-            def ranges(shape: Shape = shape, group: Group = group) -> tuple[ThresholdRange, ...]:
-                counted = self._shapes.by_threshold(group, self._query.admits)
-                parts = []
-                for place in shape.places():
-                    numbers = np.array(sorted(counted[place]))
-                    column, where = int(table.original[place[-1]]), ", ".join(place[:-1])
-                    counts = np.array([counted[place][n] for n in numbers.tolist()], object)
-                    name = self.encoding.names[column]
-                    values = known.value[numbers]
-                    parts.append(ThresholdRange(where, column, name, values, counts))
-                return tuple(parts)
-
             columns = tuple(names[column] for column in sorted(shape.columns))
             errors, leaves, _ = group.best
             cost = self._instance.cost(errors, leaves)
             objective = self.optimum - float(self._in_rows(cost - self.graph.optimum))
-            words = shape_words(shape, names)
+            words, ranges = shape_words(shape, names), partial(self._ranges, group)
+            tree = lambda best=group.best: self._tree(next(shapes.trees(best)))  # noqa: E731
             found.append(TreeShape(words, columns, group.count, objective, leaves, tree, ranges))
         return tuple(sorted(found, key=lambda shape: (-shape.objective, -shape.count)))
+
+    def _ranges(self, group: Group) -> tuple[ThresholdRange, ...]:
+        """Thresholds of a shape by column and place."""
+        parts = []
+        for place, counted in self._shapes.by_threshold(group, self._query.admits).items():
+            numbers, where = sorted(counted), ", ".join(place[:-1])
+            column = int(self._instance.table.original[place[-1]])
+            values = self._instance.thresholds.value[numbers]
+            counts = np.array([counted[n] for n in numbers], object)
+            name = self.encoding.names[column]
+            parts.append(ThresholdRange(where, column, name, values, counts))
+        return tuple(parts)
 
     @cached_property
     def _shapes(self) -> Shapes:

@@ -5,7 +5,7 @@ trees by threshold, from the root down.  Splits one after the other, each but th
 beside it, ask for a conjunction: in whatever order they are asked, they are one shape.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from octcore.search.near_optimal.combining import SHAPES, Cells, combine, make_t
 from octcore.search.near_optimal.counting import EXACT, NO_OUTSIDE, Counted, Level, TreeGraph
 from octcore.search.near_optimal.ground import BOTTOM, NO_GRID
 from octcore.search.near_optimal.listing import ROOT, At, Cell, Listing, Side, Sizes, Split, Spot
-from octcore.search.univariate.tree import PathTree
 
 Nested = tuple  # ``(column, left, right)`` with a column of the table, or ``()`` for a leaf
 Place = tuple  # where splits stand: turns on the way ("left", "right"), then the column
@@ -36,12 +35,6 @@ class Shape:
     def columns(self) -> frozenset[int]:
         """All columns."""
         return frozenset(self.chain).union(*(part.columns for part in self.below))
-
-    def places(self, way: tuple[str, ...] = ()) -> Iterator[Place]:
-        """Where its splits stand, from the root down; equal columns of a chain are one place."""
-        yield from ((*way, column) for column in sorted(set(self.chain)))
-        for turn, part in zip(("left", "right"), self.below, strict=False):
-            yield from part.places((*way, turn))
 
 
 class Group(NamedTuple):
@@ -95,14 +88,10 @@ class Shapes(Listing):
             found[shapes[number]] = Group(members, old.count + int(count), old.best)
         return found
 
-    def tree(self, group: Group) -> PathTree:
-        """The best tree of a shape; of equal ones the first."""
-        return next(self.trees(group.best))
-
     def by_threshold(
         self, group: Group, admits: Callable[[int, int], bool]
     ) -> dict[Place, dict[int, int]]:
-        """Trees of a shape by place and threshold."""
+        """Trees of a shape by place, from the root down, and threshold."""
         found: dict[Place, dict[int, int]] = {}
         for number in group.members:
             ways = _ways(self._nested(0, number))
@@ -113,7 +102,7 @@ class Shapes(Listing):
                 for (spot, at), outside in waiting.items():
                     self._push(spot, at, outside, ways, found, following)
                 waiting = following
-        return found
+        return {place: found[place] for place in sorted(found, key=lambda p: (p[:-1], p[-1]))}
 
     def _push(self, spot, at, outside, ways, found, following) -> None:
         """Add the trees around some cells of a node by place and threshold; what is below follows.
@@ -233,37 +222,27 @@ def _add(
         by_threshold[threshold] = by_threshold.get(threshold, 0) + each
 
 
-def _chain(nested: Nested) -> tuple[list[tuple[int, int]], Nested, int]:
-    """Columns of a chain with the steps to them (heap numbers), its last split and that's step."""
-    found, at = [], 1
-    while True:
-        found.append((nested[0], at))
-        left, right = nested[1:]
-        if bool(left) == bool(right):
-            return found, nested, at
-        nested, at = (left, 2 * at) if left else (right, 2 * at + 1)
-
-
 def _shape_of(nested: Nested) -> Shape:
     """The shape of nested columns, in whatever order chains are asked."""
-    if not nested:
-        return Shape()
-    chain, last, _ = _chain(nested)
-    below = tuple(_shape_of(part) for part in last[1:]) if last[1] else ()
-    return Shape(tuple(sorted(column for column, _ in chain)), below)
+    chain, below = [], ()
+    while nested:
+        column, left, right = nested
+        chain.append(column)
+        if left and right:
+            below = (_shape_of(left), _shape_of(right))
+            break
+        nested = left or right
+    return Shape(tuple(sorted(chain)), below)
 
 
-def _ways(nested: Nested, way: tuple[str, ...] = (), root: int = 1) -> dict[int, Place]:
-    """Place of every split of nested columns, by its number in a heap."""
-    if not nested:
-        return {}
-    chain, last, end = _chain(nested)
-
-    def under(step: int) -> int:
-        levels = step.bit_length() - 1
-        return (root << levels) + step - (1 << levels)
-
-    found: dict[int, Place] = {under(step): (*way, column) for column, step in chain}
-    for k, turn in enumerate(("left", "right") if last[1] else ()):
-        found |= _ways(last[1 + k], (*way, turn), under(2 * end + k))
+def _ways(nested: Nested, way: tuple[str, ...] = (), at: int = 1) -> dict[int, Place]:
+    """Place of every split of nested columns, by its number in a heap; `at`: of the first one."""
+    found: dict[int, Place] = {}
+    while nested:
+        column, left, right = nested
+        found[at] = (*way, column)
+        if left and right:
+            found |= _ways(left, (*way, "left"), 2 * at)
+            return found | _ways(right, (*way, "right"), 2 * at + 1)
+        nested, at = (left, 2 * at) if left else (right, 2 * at + 1)
     return found
