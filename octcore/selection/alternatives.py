@@ -12,7 +12,7 @@ import numpy as np
 from octcore.data.serial import Record
 from octcore.encoding.base import Encoding
 from octcore.selection.near_optimal import NearOptimalTrees
-from octcore.tree import metrics
+from octcore.tree import metrics, topology
 from octcore.tree.tree import Tree
 
 LISTED = 300  # best trees that a record holds one by one
@@ -61,15 +61,9 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
         permuted = 0.0
         for leaf, label in tree.labels.items():
             stays, passes = np.ones(len(y), bool), np.ones(len(y), bool)
-            node = leaf
-            while node > 1:
-                parent = node // 2
-                here = right[parent] if node % 2 else ~right[parent]
-                if feature[parent] == chosen:
-                    passes = passes & here
-                else:
-                    stays = stays & here
-                node = parent
+            for node, child in topology.path(leaf):
+                rows = passes if feature[node] == chosen else stays
+                rows &= right[node] if child % 2 else ~right[node]
             wrong_here = stays & (y != label) & (tree.class_of(label) >= 0)
             permuted += float(passes.mean()) * float(wrong_here.mean())
         losses[chosen] = permuted - wrong

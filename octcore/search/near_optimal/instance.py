@@ -70,6 +70,7 @@ class Instance:
     penalty: Fraction  # per leaf, in integer weight units
     tolerance: Fraction  # beyond the optimum, in integer weight units
     weight_unit: Fraction  # weight of one integer unit
+    whole: Fraction  # weight of all rows in units, nothing rounded
     unit: int  # scaled cost of one error unit
     price: int  # scaled cost of a leaf
     lost: np.ndarray | None  # (n_samples,) parts of a unit that weights were rounded by, if any
@@ -78,11 +79,6 @@ class Instance:
     def question(self) -> Question:
         """What was asked."""
         return self.inquiry.question
-
-    @property
-    def whole(self) -> Fraction:
-        """Weight of all rows in units, nothing rounded."""
-        return self.total + (Fraction(0) if self.lost is None else Fraction(self.lost.sum()))
 
     def rounding(self, tree: Tree) -> Fraction:
         """What a tree on the columns of the question costs more than `cost_of` says."""
@@ -155,22 +151,22 @@ def make_instance(
     in_units = np.rint(inquiry.table.weight * inquiry.table.unit).astype(np.int64)
     table = replace(inquiry.table, weight=in_units, unit=1.0)
     thresholds = find_thresholds(table, inquiry.roots)
-    instance = Instance(
+    everything = table.total + (Fraction(0) if lost is None else Fraction(lost.sum()))
+    return Instance(
         inquiry=inquiry,
         table=table,
         thresholds=thresholds,
         by_bits=len(thresholds.place) > 0 and suits_bits(table),
         least=inquiry.smallest,
         roots=inquiry.roots[thresholds.place],
-        penalty=Fraction(0),
+        penalty=leaf_penalty * everything,
         tolerance=Fraction(0),
         weight_unit=weight_unit,
+        whole=everything,
         unit=1,
         price=0,
         lost=lost,
-    )
-    instance = replace(instance, penalty=leaf_penalty * instance.whole)
-    return instance.within(tolerance * instance.whole)
+    ).within(tolerance * everything)
 
 
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:

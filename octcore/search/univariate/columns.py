@@ -39,11 +39,11 @@ class Channel:
         kind = np.float32 if whole else np.float64
         return cls(distinct.astype(kind), merged.astype(kind))
 
-    def pairs(self, feature: int | None, value: int = 1) -> np.ndarray:
-        """Weight of rows where two features are 1; of those with ``feature == value``, if given."""
+    def pairs(self, feature: int | None) -> np.ndarray:
+        """Weight of rows where two features are 1; where a third one is too, if it is given."""
         X, weights = self.X, self.weights
         if feature is not None:
-            here = X[:, feature] == value
+            here = X[:, feature] == 1
             X, weights = X[here], weights[here]
         return ((X * weights[:, None]).T @ X).astype(np.float64)
 

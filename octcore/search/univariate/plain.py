@@ -183,10 +183,11 @@ class PlainSearch:
         """Solve thresholds in the order of their bounds, until none can beat the best tree."""
         here = self._splitting(rows, self.roots)
         column = self.column[here]
-        bounds = _Bounds(self.left[np.ix_(rows, here)], self.weight[rows], column, self.price)
+        passed = (self.left[np.ix_(rows, here)].T @ self.weight[rows].sum(axis=1)).astype(float)
+        bounds = _Bounds(column, passed, np.full((2, len(here)), self.price))
         root = 0
         while True:
-            lower = bounds.left + bounds.right
+            lower = bounds.sides.sum(axis=0)
             self.known.by_column = by_column = np.full(self.table.n_columns, INFINITE)
             np.minimum.at(by_column, column, lower)
             open_ones = np.flatnonzero(lower < best.cost - self.slack)
@@ -195,42 +196,36 @@ class PlainSearch:
             if not len(open_ones):
                 break
             j = bounds.middle_of_run(int(open_ones[np.argmin(lower[open_ones])]), open_ones)
-            if self._beats(rows, here[j], bounds, j, best.cost - self.slack):
+            if self._beats(here[j], bounds, j, best.cost - self.slack):
                 best, root = self._joined(rows, int(here[j]), self.depth), j
         # Proven; an earlier root may cost no more.
         for j in range(root):
-            if self._beats(rows, here[j], bounds, j, best.cost + 2 * self.slack):
+            if self._beats(here[j], bounds, j, best.cost + 2 * self.slack):
                 yield self._now(self._joined(rows, int(here[j]), self.depth), best.cost)
                 return
 
-    def _beats(
-        self, rows: np.ndarray, threshold: int, bounds: "_Bounds", j: int, target: float
-    ) -> bool:
+    def _beats(self, threshold: int, bounds: "_Bounds", j: int, target: float) -> bool:
         """Whether the best tree with a threshold at the root costs less than a target.
 
         `j`: its place among those of the bounds, which rise.
         """
-        inside = self.left[rows, threshold] > 0
-        sides = [rows[inside], rows[~inside]]
+        sides = [np.flatnonzero(self.left[:, threshold] == is_left) for is_left in (1, 0)]
         # The larger side first: it costs more, and so alone may close the threshold.
         first = int(len(sides[1]) > len(sides[0]))
         for side in (first, 1 - first):
-            if bounds.left[j] + bounds.right[j] < target:
+            if bounds.sides[:, j].sum() < target:
                 cost = self.solve(sides[side], self.depth - 1, grown=False).cost
                 bounds.solved(j, side, cost)
-        return bool(bounds.left[j] + bounds.right[j] < target)
+        return bool(bounds.sides[:, j].sum() < target)
 
 
+@dataclass(frozen=True, eq=False)
 class _Bounds:
-    """Lower bounds left and right of every threshold of the varying columns on some rows."""
+    """Lower bounds on both sides of every threshold of the varying columns."""
 
-    def __init__(
-        self, left: np.ndarray, weight: np.ndarray, column: np.ndarray, price: float
-    ) -> None:
-        self.left = np.full(len(column), price)
-        self.right = np.full(len(column), price)
-        self.column = column
-        self.passed = (left.T @ weight.sum(axis=1)).astype(float)
+    column: np.ndarray  # (n_thresholds,)
+    passed: np.ndarray  # (n_thresholds,) weight on the left
+    sides: np.ndarray  # (2, n_thresholds), left and right
 
     def middle_of_run(self, j: int, open_ones: np.ndarray) -> int:
         """Threshold in the middle, by weight, of the open ones around j."""
@@ -242,8 +237,7 @@ class _Bounds:
 
     def solved(self, j: int, side: int, cost: float) -> None:
         """Take over the exact cost of a side of a threshold, and bound the others of its column."""
-        bound = self.right if side else self.left
-        same = self.column == self.column[j]
+        bound, same = self.sides[side], self.column == self.column[j]
         after = np.arange(len(bound)) >= j
         step = np.abs(self.passed - self.passed[j])
         # A side with more rows costs no less, one with fewer lacks at most their weight.
