@@ -25,8 +25,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.data.distinct import grouped
-from octcore.errors import TooLargeError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared import constraint_kinds
@@ -34,7 +32,7 @@ from octcore.formulations.shared.side_constraints import limit_features, structu
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode
 from octcore.program import Capability, Patience, Point, Problem, Program, PyomoModel
-from octcore.search.univariate.columns import ColumnTable, TooManyColumnsError, make_table
+from octcore.search.univariate.columns import ColumnTable, make_table
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import drop_idle_splits
 
@@ -142,16 +140,11 @@ class _Assembly:
 
     def _table(self, guard: Callable[[], None]) -> ColumnTable:
         search, wanted = self.search, self.problem.constraints
-        try:
-            least = search.incumbent - search.slack  # columns of trees that are as good stay
-            roots = np.flatnonzero(search.root_bounds >= least)
-            asked = search.columns.space, search.multipliers, least, roots
-            by_raw = wanted.max_features is not None or bool(wanted.forbidden_pairs)
-            return make_table(*asked, by_raw=by_raw, most=MOST_COLUMNS, guard=guard)
-        except TooManyColumnsError as error:
-            message = f"More than {MOST_COLUMNS:,} columns could be part of an optimal tree; "
-            message += "choose a smaller depth, a coarser encoding or a larger leaf penalty."
-            raise TooLargeError("TOO_LARGE", message, {"columns": float(MOST_COLUMNS)}) from error
+        least = search.incumbent - search.slack  # columns of trees that are as good stay
+        roots = np.flatnonzero(search.root_bounds >= least)
+        asked = search.columns.space, search.multipliers, least, roots
+        by_raw = wanted.max_features is not None or bool(wanted.forbidden_pairs)
+        return make_table(*asked, by_raw=by_raw, most=MOST_COLUMNS, guard=guard)
 
     def describe(self, tree: Tree) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Price of the side constraints: what the objective loses against the free optimum."""
@@ -280,32 +273,24 @@ class ColumnsModel:
 
     def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of the columns of a tree; none if a column of it was replaced by a better one."""
-        chosen = self._columns_of(tree, 1, 0)
-        if chosen is None:
+        try:
+            chosen = self._columns_of(tree, 1, 0)
+        except KeyError:
             return []
         y = np.zeros(len(self.table))
         y[chosen] = 1.0
         return [(self.model.y, y), *structural_start_values(self.model, self.columns.problem, tree)]
 
-    def _columns_of(self, tree: Tree, node: int, row: int) -> list[int] | None:
+    def _columns_of(self, tree: Tree, node: int, row: int) -> list[int]:
         """Columns of the subtree at `node`, which stands at flow row `row`."""
+        position = self.table.position
         if node in tree.labels:
-            found = self.table.position.get((row, -1, (tree.labels[node], -1)))
-            return None if found is None else [found]
+            return [position[row, -1, (tree.labels[node], -1)]]
         feature, flipped = self.columns.column_of(tree.splits[node].features[0])
         below = (2 * node + flipped, 2 * node + 1 - flipped)
-        ends = tuple(tree.labels.get(child, -1) for child in below)
-        if min(ends) >= 0:
-            stump = self.table.position.get((row, feature, (ends[0], ends[1])))
-            if stump is not None:
-                return [stump]
-        split = self.table.position.get((row, feature, (-1, -1)))
-        if split is None:
-            return None
-        found = [split]
-        for child, place in zip(below, self.table.columns[split].below, strict=True):
-            part = self._columns_of(tree, child, place)
-            if part is None:
-                return None
-            found += part
-        return found
+        ends = (tree.labels.get(below[0], -1), tree.labels.get(below[1], -1))
+        if min(ends) >= 0 and (row, feature, ends) in position:
+            return [position[row, feature, ends]]
+        split = position[row, feature, (-1, -1)]
+        places = zip(below, self.table.columns[split].below, strict=True)
+        return [split, *(c for place in places for c in self._columns_of(tree, *place))]

@@ -1,5 +1,6 @@
 """The search for all near-optimal trees, and the questions its graph answers."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -108,10 +109,9 @@ class TreeQuery:
 
     def roots(self) -> dict[int, int]:
         """Number of trees by column of the table at the root; -1 is the single leaf."""
-        numbers = ((spot - 1, used_exactly(v)[-1]) for spot, v in self._at_root(self.counted))
-        found: dict[int, int] = {}
-        for column, n in numbers:
-            found[column] = found.get(column, 0) + n
+        found = Counter[int]()
+        for spot, vector in self._at_root(self.counted):
+            found[spot - 1] += used_exactly(vector)[-1]
         return found
 
     def features(self, features: list[int]) -> dict[int, int]:

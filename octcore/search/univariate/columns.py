@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from octcore.errors import TooLargeError
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 EXACT_IN_SINGLE = 2.0**24  # whole numbers below it are exact in single precision
@@ -260,10 +261,6 @@ MOST_COMPARED = 600
 SAME = 1e-9  # gains are counts and weights of rows; anything below this is rounding
 
 
-class TooManyColumnsError(Exception):
-    """More columns than a model can hold; the argument is the number reached."""
-
-
 class Column(NamedTuple):
     """A split, a leaf with its label, or a stump with two labels, at one place of the tree."""
 
@@ -330,7 +327,12 @@ class ColumnTable:
 
     def _add(self, column: Column) -> None:
         if len(self.columns) >= self.most:
-            raise TooManyColumnsError(len(self.columns))
+            raise TooLargeError(
+                "TOO_LARGE",
+                f"More than {self.most:,} columns could be part of an optimal tree; choose a "
+                "smaller depth, a coarser encoding or a larger leaf penalty.",
+                {"columns": float(self.most)},
+            )
         self.columns.append(column)
 
     def _add_pair(self, node: int, row: int, part: PairScores, offset: float) -> None:
@@ -412,7 +414,7 @@ def make_table(
         one.
     `threshold`: what some feasible tree is known to reach, less a little slack, or -inf.
     `roots`: columns that may be roots of such a tree.
-    Raises `TooManyColumnsError` if there are more than `most`.
+    Raises `TooLargeError` if there are more than `most`.
     """
     payoff = space.payoff(multipliers)
     table = ColumnTable(space, payoff, threshold + float(multipliers @ space.rhs), by_raw, most)

@@ -85,7 +85,8 @@ class _Search:
         self.tree: Tree | None = None
         self.nested: PathTree | None = None  # the same in numbers of thresholds
         self.cost = INFINITE
-        self.lower = self.table.conflicts + self.price
+        conflicts = int(self.table.weight[self.table.outvoted].sum())  # no tree avoids them
+        self.lower = conflicts + self.price
         self.by_column = np.full(self.table.n_columns, self.lower)
         self.exact = np.zeros(self.table.n_columns, bool)
         self.subtrees = 0

@@ -58,11 +58,6 @@ class Table:
         return int(self.weight.sum())
 
     @property
-    def conflicts(self) -> int:
-        """Weight that every tree misclassifies, as equal rows differ in their classes."""
-        return int(self.weight[self.outvoted].sum())
-
-    @property
     def n_columns(self) -> int:
         """Number of distinct columns."""
         return len(self.values)
@@ -139,7 +134,7 @@ class Inquiry:
 
 def make_inquiry(question: Question) -> Inquiry:
     """Put a question into units of weight."""
-    table, smallest = make_table(question), question.smallest_leaf
+    table, smallest = make_table(question), max(1, question.min_samples_leaf)
     uncounted = table.count == 0
     if uncounted.any():  # to kernels every row counts, all of these less than a counted one
         share = int(uncounted.sum()) + 1
