@@ -1,5 +1,6 @@
 """Engine of the exact univariate search: its reports become events of the trace."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -186,7 +187,7 @@ def _list(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason
             # Of rounded weights the heaviest class may be another one than of the weights.
             listing.by_labels or instance.lost is not None, listing.by_columns,
             guard, lambda phase, done: None,
-            None if best is None else best + instance.cost_of(recorder.tree),
+            math.inf if best is None else best + instance.cost_of(recorder.tree),
         )  # fmt: skip
         for stage in stages:
             if stage.tree is not None:

@@ -173,9 +173,8 @@ class ColumnsModel:
     @cached_property
     def gains(self) -> np.ndarray:
         """Value and left sides of the linear rows, shape ``(n_columns, 1 + n_rows)``."""
-        return np.array([c.gains for c in self.table.columns]).reshape(
-            len(self.table), 1 + len(self.columns.rows.rhs)
-        )
+        gains = [column.gains for column in self.table.columns]
+        return np.reshape(gains, (-1, 1 + len(self.columns.rows.rhs)))
 
     @cached_property
     def model(self) -> Any:

@@ -79,8 +79,7 @@ class LinearRows:
             most = math.floor((gap + TOLERANCE) * sizes[0] * sizes[1] / unit)
             coefficients += [row, -row]
             rhs += [-float(most)] * 2
-        shape = (0, problem.n_classes, len(kinds))
-        stacked = np.stack(coefficients) if coefficients else np.zeros(shape)
+        stacked = np.reshape(coefficients, (-1, problem.n_classes, len(kinds)))
         return cls(kind_of.ravel(), kinds[:, 0], stacked, np.array(rhs))
 
     def excess(self, predicted: np.ndarray) -> np.ndarray:
@@ -292,12 +291,14 @@ class ColumnsSearch:
 
         first = itertools.islice(self._first_subsets(ranked, size), MOST_SUBSETS // 3)
         for subset in itertools.chain(first, exchanged()):
-            if len(tried) < MOST_SUBSETS and subset not in tried:
+            if subset and len(tried) < MOST_SUBSETS and subset not in tried:
                 tried.add(subset)
-                value, tree = self._optimum_on(subset)
+                chosen = np.flatnonzero(np.isin(groups, sorted(subset)))
+                space = restrict(self.columns.space, chosen)
+                value, trees, _ = _optimum(space, self.multipliers, np.arange(len(chosen)))
                 best = max(best, (value, subset), key=lambda pair: pair[0])
-                if tree is not None:
-                    yield tree
+                if trees:
+                    yield self.columns.tree(trees[-1], chosen)
 
     def _first_subsets(self, ranked: list[int], size: int) -> Iterator[frozenset[int]]:
         used: list[int] = []
@@ -323,14 +324,6 @@ class ColumnsSearch:
                 yield from self._without_pairs(subset - {b})
                 return
         yield subset
-
-    def _optimum_on(self, subset: frozenset[int]) -> tuple[float, Tree | None]:
-        chosen = np.flatnonzero(np.isin(self.columns.space.groups, sorted(subset)))
-        if not len(chosen):
-            return -np.inf, None
-        space = restrict(self.columns.space, chosen)
-        value, trees, _ = _optimum(space, self.multipliers, np.arange(len(chosen)))
-        return value, self.columns.tree(trees[-1], chosen) if trees else None
 
     def _priced(self) -> Iterator[Tree]:
         """Price the linear rows by Kelley's cutting planes, then bound every root at those prices.

@@ -9,6 +9,7 @@ An accepted tree may cost more than it is listed at, where what the constraint a
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,7 +47,7 @@ def first_accepted(
     by_columns: bool,
     guard: Callable[[int], None],
     report: Phase,
-    best: Fraction | None = None,
+    best: Fraction | float = math.inf,
 ) -> Iterator[Stage]:
     """Find the cheapest tree that is accepted.
 
@@ -67,30 +68,28 @@ def first_accepted(
             cost = instance.cost(*cell)
             if cost <= seen:  # within the tolerance before
                 continue
-            if best is not None and cost >= best:  # and accepted trees cost no less than listed
+            if cost >= best:  # and accepted trees cost no less than listed
                 break
             yield Stage(cost)
             for nested in query.trees(*cell):
-                room = None if best is None else best - cost
-                for tree, extra in variants.of(nested, room):
+                for tree, extra in variants.of(nested, best - cost):
                     guard(0)
                     more = surplus(tree)
-                    if more is not None and (best is None or cost + extra + more < best):
+                    if more is not None and cost + extra + more < best:
                         best = cost + extra + more
                         yield Stage(cost, tree)
-                    if best is not None and best <= cost + extra:
+                    if best <= cost + extra:
                         break
                 if best == cost:  # all ways that cost less were looked at
                     yield Stage(cost, is_complete=True)
                     return
         seen = graph.optimum + instance.tolerance  # every way up to here was looked at
-        if best is not None and best <= seen:
-            yield Stage(best, is_complete=True)
-            return
-        yield Stage(seen)
+        if best > seen:
+            yield Stage(seen)
         # No tree costs more than all rows and leaves.
-        if seen >= instance.total + instance.penalty * 2**instance.question.depth:
-            yield Stage(seen if best is None else best, is_complete=True)
+        most = instance.total + instance.penalty * 2**instance.question.depth
+        if best <= seen or seen >= most:
+            yield Stage(best if isinstance(best, Fraction) else seen, is_complete=True)
             return
         instance = instance.within(2 * instance.tolerance)
 
@@ -106,8 +105,8 @@ class _Variants:
         # Columns and values that part the rows as every threshold does, see `_same_thresholds`.
         self.same = _same_thresholds(instance) if by_columns else [[(*it, False)] for it in own]
 
-    def of(self, nested: PathTree, room: Fraction | None) -> Iterator[tuple[Tree, int]]:
-        """Trees and what they cost more; less than `room`, if there is one."""
+    def of(self, nested: PathTree, room: Fraction | float) -> Iterator[tuple[Tree, int]]:
+        """Trees and what they cost more, less than `room`."""
         plain = self._trees(nested)
         if not self.by_labels:
             yield from ((tree, 0) for tree in plain)
@@ -122,7 +121,7 @@ class _Variants:
                 return
             self.met.add(parts)
         for extra, labels in self._labels(plain[0], leaf):
-            if room is not None and extra >= room:
+            if extra >= room:
                 return
             for tree in plain:
                 places = sorted(tree.labels)

@@ -226,11 +226,9 @@ def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:
     Raises `TooManyDigitsError` if they have none that is large enough.
     """
     distinct, which = np.unique(np.asarray(weights, float), return_inverse=True)
-    simple = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in distinct]
-    simple = [
-        s if float(s) == float(w) else Fraction(float(w))
-        for s, w in zip(simple, distinct, strict=True)
-    ]
+    exact = [Fraction(w) for w in distinct.tolist()]
+    simple = [w.limit_denominator(LARGEST_DENOMINATOR) for w in exact]
+    simple = [s if float(s) == float(w) else w for s, w in zip(simple, exact, strict=True)]
     denominator = lcm(*(s.denominator for s in simple))
     whole = [int(s * denominator) for s in simple]
     shared = int(np.gcd.reduce(np.array(whole, object))) or 1

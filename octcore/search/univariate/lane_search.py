@@ -133,8 +133,8 @@ class LaneSearch:
         inquiry, known = self.inquiry, self.known
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
         node.bound[~inquiry.roots[node.column]] = INFINITE  # no tree has them at its root
-        self.node, self.moments = node, Moments(inquiry, node)
-        self._remember(node)
+        self.node, self.moments = node, (moments := Moments(inquiry, node))
+        moments.add(time.perf_counter() - self.begin, self.best, self.plan)
         alone = FIRST_STEPS if self.work[1] >= LARGE_WORK[min(4, self.depth)] else np.inf
         while not inquiry.stop[0]:
             steps = int(min(self.steps, alone))
@@ -145,7 +145,7 @@ class LaneSearch:
             known.by_column, known.reached = np.full((2, len(self.score)), INFINITE)
             np.minimum.at(known.by_column, node.column, node.bound)
             np.minimum.at(known.reached, node.column, node.reached)
-            self._remember(node)
+            moments.add(time.perf_counter() - self.begin, self.best, self.plan)
             yield self._now()
             if not going:
                 return
@@ -219,12 +219,6 @@ class LaneSearch:
         is_closed = lower >= best - 4 * self.inquiry.slack
         known.by_column[g], known.reached[g] = best if is_closed else lower, best
 
-    def _remember(self, node: Node) -> None:
-        """Keep what is open now for the pictures."""
-        assert self.moments is not None
-        lower = min(self.best, float(node.bound.min(initial=INFINITE)))
-        self.moments.add(time.perf_counter() - self.begin, self.best, lower, self.plan)
-
     def recorded(self) -> tuple[Moment, ...]:
         """What was open at some moments."""
         return () if self.moments is None else self.moments.of_columns()
@@ -255,9 +249,10 @@ class Moments:
         """Nothing open, then the first and last thresholds of the spans as places in the node."""
         self._every, self._seen = 1, 0
 
-    def add(self, seconds: float, cost: float, lower: float, plan: np.ndarray) -> None:
+    def add(self, seconds: float, cost: float, plan: np.ndarray) -> None:
         """Keep this moment, unless there are enough near it."""
         table, value, target = self.inquiry.table, self.inquiry.value, cost - self.inquiry.slack
+        lower = min(cost, float(self.node.bound.min(initial=INFINITE)))
         self._seen += 1
         if self._seen % self._every and lower < target:
             return

@@ -464,12 +464,10 @@ class BitSubsets:
             rows, make_pairs(rows), across, row, np.empty(len(self._bit), np.int64),
             self.words(rows.minority > 0), first, place, unit, price, stop,
         )  # fmt: skip
-        n_words, levels = across.shape[1], depth + 2
-        split, side, first_cost, best, allowed = np.zeros((5, levels), np.int64)
+        n_words, levels, n = across.shape[1], depth + 2, len(place)
         self._stack = Stack(
-            np.zeros((levels, n_words), self._type), split, side, first_cost, best, allowed,
-            np.zeros((levels, len(place)), np.int64), np.zeros((levels, 2, len(place)), np.int64),
-            np.zeros((levels, 2, len(place)), np.int64),
+            np.zeros((levels, n_words), self._type), *np.zeros((5, levels), np.int64),
+            np.zeros((levels, n), np.int64), *np.zeros((2, levels, 2, n), np.int64),
         )  # fmt: skip
         self.forget()
 
@@ -478,16 +476,14 @@ class BitSubsets:
         n_words = self.bits.across.shape[1]
         each = n_words * self._type.itemsize + 3 * np.dtype(np.int64).itemsize
         self._known = Known(
-            np.zeros((FIRST_SIZE, n_words), self._type), np.zeros(FIRST_SIZE, np.int64),
-            np.zeros(FIRST_SIZE, np.int64), np.zeros(FIRST_SIZE, np.int64), np.zeros(1, np.int64),
-            MOST_BYTES // each,
+            np.zeros((FIRST_SIZE, n_words), self._type), *np.zeros((3, FIRST_SIZE), np.int64),
+            np.zeros(1, np.int64), MOST_BYTES // each,
         )  # fmt: skip
 
     @property
     def stored_bytes(self) -> int:
         """Size of what is kept."""
-        known = self._known
-        return known.mask.nbytes + known.depth.nbytes + known.cost.nbytes + known.cutoff.nbytes
+        return sum(column.nbytes for column in self._known[:4])
 
     def words(self, marked: np.ndarray) -> np.ndarray:
         """Words of marked rows, ``(..., n_rows)`` bool."""
