@@ -434,10 +434,7 @@ class NearOptimalTrees:
 
     def _tree(self, nested: PathTree) -> Tree:
         problem, known = self.prepared.problem, self._instance.thresholds
-
-        def split(number: int) -> Split:
-            return Split.on_feature(known.column[number], known.value[number])
-
+        split = lambda k: Split.on_feature(known.column[k], known.value[k])  # noqa: E731
         tree = heap(nested, problem.n_features, problem.n_classes, split)
         return named(tree, self.prepared)
 

@@ -89,8 +89,7 @@ def _enter(trie: dict[str, Any], path: list[str], number: int) -> None:
     """Add a path of splits to the trie, ending in the number of its tree."""
     here = trie
     for name in path:
-        children = (child for child in here["c"] if child["f"] == name)
-        child = next(children, None)
+        child = next((child for child in here["c"] if child["f"] == name), None)
         if child is None:
             child = {"f": name, "c": []}
             here["c"].append(child)

@@ -182,14 +182,13 @@ def penalty_path(
     ranges = penalty_breakpoints(optima)
     steps: list[PathStep] = []
     for optimum in optima:
-        span = ranges.get(optimum.tree.n_leaves)
         step = _step(prepared, objective, optimum.tree)
         if steps and step.worth <= steps[-1].worth + TIE:  # fewer leaves are worth as much
             continue
-        if span is not None:
+        if step.leaves in ranges:
             # the search takes shares of the weight with all copies
             share = objective.weight_right / objective.problem.total_weight
-            low, high = (share * end for end in span)
+            low, high = (share * end for end in ranges[step.leaves])
             step = replace(step, low=low, high=None if np.isinf(high) else high)
         steps.append(step)
     return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed)

@@ -132,9 +132,6 @@ def reduce_columns(
 
 def _binary_planes(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Repeat every row once per one-bit of its weight, so that scales are powers of two."""
-    parts, scales = [], []
-    for bit in range(int(weight.max(initial=0)).bit_length()):
-        chosen = (weight >> bit) & 1 == 1
-        parts.append(index[chosen])
-        scales.append(np.full(int(chosen.sum()), 1 << bit, np.int64))
-    return np.concatenate(parts), np.concatenate(scales)
+    bits = np.arange(int(weight.max(initial=0)).bit_length())
+    bit, row = np.nonzero((weight >> bits[:, None]) & 1)
+    return index[row], np.left_shift(1, bit)

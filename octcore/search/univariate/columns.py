@@ -203,12 +203,9 @@ def root_scores(space: ColumnSpace, payoff: np.ndarray, roots: np.ndarray) -> It
     if space.depth < 3:
         yield RootScores(None, (pair_scores(space, space.whole, payoff, None, space.depth == 2),))
         return
-    filled = space.samples(space.whole.sides[0]) > 0.5
-    filled &= space.samples(space.whole.sides[1]) > 0.5
-    for f in roots:
-        if space.roots[f] and filled[f]:
-            parts = tuple(pair_scores(space, c, payoff, int(f)) for c in space.below(int(f)))
-            yield RootScores(int(f), parts)
+    filled = np.all([space.samples(side) > 0.5 for side in space.whole.sides], axis=0)
+    for f in roots[(space.roots & filled)[roots]].tolist():
+        yield RootScores(f, tuple(pair_scores(space, c, payoff, f) for c in space.below(f)))
 
 
 def whole_leaf(space: ColumnSpace, payoff: np.ndarray) -> float:
