@@ -127,7 +127,12 @@ class _Assembly:
             for _ in search.trees(Patience(cancel=stopped)):
                 guard()
             guard()
-        built = ColumnsModel(search.columns, self._table(guard), guard)
+        least = search.incumbent - search.slack  # columns of trees that are as good stay
+        roots, wanted = np.flatnonzero(search.root_bounds >= least), self.problem.constraints
+        asked = search.columns.space, search.multipliers, least, roots
+        by_raw = wanted.max_features is not None or bool(wanted.forbidden_pairs)
+        table = make_table(*asked, by_raw=by_raw, most=MOST_COLUMNS, guard=guard)
+        built = ColumnsModel(search.columns, table, guard)
         best = search.best
         return PyomoModel(
             built.model,
@@ -137,14 +142,6 @@ class _Assembly:
             values={"columns": len(built.table)},
             bound=self.objective.from_count(search.bound),
         )
-
-    def _table(self, guard: Callable[[], None]) -> ColumnTable:
-        search, wanted = self.search, self.problem.constraints
-        least = search.incumbent - search.slack  # columns of trees that are as good stay
-        roots = np.flatnonzero(search.root_bounds >= least)
-        asked = search.columns.space, search.multipliers, least, roots
-        by_raw = wanted.max_features is not None or bool(wanted.forbidden_pairs)
-        return make_table(*asked, by_raw=by_raw, most=MOST_COLUMNS, guard=guard)
 
     def describe(self, tree: Tree) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Price of the side constraints: what the objective loses against the free optimum."""

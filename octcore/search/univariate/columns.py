@@ -210,9 +210,7 @@ def root_scores(space: ColumnSpace, payoff: np.ndarray, roots: np.ndarray) -> It
 
 def whole_leaf(space: ColumnSpace, payoff: np.ndarray) -> float:
     """Value of the tree that is one leaf; -inf if it may not be."""
-    if not space.may_be_leaf:
-        return -np.inf
-    return float(space.leaf_values(payoff, space.whole.total))
+    return float(space.leaf_values(payoff, space.whole.total)) if space.may_be_leaf else -np.inf
 
 
 def best_tree(space: ColumnSpace, payoff: np.ndarray, scores: RootScores | None) -> PathTree:

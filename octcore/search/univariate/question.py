@@ -43,6 +43,11 @@ class Question:
     find them all: on 0/1 columns."""
 
     @property
+    def smallest_leaf(self) -> int:
+        """Rows that a leaf must have."""
+        return max(1, self.min_samples_leaf)
+
+    @property
     def leaf_limit(self) -> int:
         """Most leaves that depth and `max_leaves` allow."""
         most = 2**self.depth

@@ -134,7 +134,7 @@ class Inquiry:
 
 def make_inquiry(question: Question) -> Inquiry:
     """Put a question into units of weight."""
-    table, smallest = make_table(question), max(1, question.min_samples_leaf)
+    table, smallest = make_table(question), question.smallest_leaf
     uncounted = table.count == 0
     if uncounted.any():  # to kernels every row counts, all of these less than a counted one
         share = int(uncounted.sum()) + 1
