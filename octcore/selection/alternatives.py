@@ -222,7 +222,9 @@ def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], A
         predicted = tree.predict_codes(context.X)
         hit = predicted == context.y
         objective = found.objective(tree)
-        held = X_test is not None and test is not None
+        held = None
+        if X_test is not None and test is not None:
+            held = metrics.accuracy(tree, X_test, test.codes)
         loss = found.optimum - objective
         rates = [float((predicted[rows] == context.positive_class).mean()) for rows in groups]
         of_class = [hit[context.y == k] for k in range(len(context.classes))]
@@ -231,7 +233,7 @@ def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], A
             objective,
             loss if loss > ROUNDING else 0.0,
             metrics.accuracy(tree, context.X, context.y),
-            metrics.accuracy(tree, X_test, test.codes) if held else None,
+            held,
             found.encoding.tested(tree.used_features),
             tuple(float(own.mean()) if len(own) else None for own in of_class),
             max(rates) - min(rates) if rates else None,

@@ -434,7 +434,7 @@ class NearOptimalTrees:
 
     def _tree(self, nested: PathTree) -> Tree:
         problem, known = self.prepared.problem, self._instance.thresholds
-        split = lambda k: Split.on_feature(known.column[k], known.value[k])  # noqa: E731
+        split = lambda k: Split.on_feature(int(known.column[k]), float(known.value[k]))  # noqa: E731
         tree = heap(nested, problem.n_features, problem.n_classes, split)
         return named(tree, self.prepared)
 

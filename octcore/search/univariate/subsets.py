@@ -465,20 +465,19 @@ class BitSubsets:
             self.words(rows.minority > 0), first, place, unit, price, stop,
         )  # fmt: skip
         n_words, levels, n = across.shape[1], depth + 2, len(place)
-        self._stack = Stack(
-            np.zeros((levels, n_words), self._type), *np.zeros((5, levels), np.int64),
-            np.zeros((levels, n), np.int64), *np.zeros((2, levels, 2, n), np.int64),
-        )  # fmt: skip
+        mask, order = np.zeros((levels, n_words), self._type), np.zeros((levels, n), np.int64)
+        split, side, first_cost, best, room = np.zeros((5, levels), np.int64)
+        low, shallow = np.zeros((2, levels, 2, n), np.int64)
+        self._stack = Stack(mask, split, side, first_cost, best, room, order, low, shallow)
         self.forget()
 
     def forget(self) -> None:
         """Forget the costs of all subsets."""
         n_words = self.bits.across.shape[1]
         each = n_words * self._type.itemsize + 3 * np.dtype(np.int64).itemsize
-        self._known = Known(
-            np.zeros((FIRST_SIZE, n_words), self._type), *np.zeros((3, FIRST_SIZE), np.int64),
-            np.zeros(1, np.int64), MOST_BYTES // each,
-        )  # fmt: skip
+        mask = np.zeros((FIRST_SIZE, n_words), self._type)
+        depth, cost, cutoff = np.zeros((3, FIRST_SIZE), np.int64)
+        self._known = Known(mask, depth, cost, cutoff, np.zeros(1, np.int64), MOST_BYTES // each)
 
     @property
     def stored_bytes(self) -> int:
