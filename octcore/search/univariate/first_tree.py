@@ -36,18 +36,18 @@ class FirstTree:
         """
         if cost == INFINITE:
             cost = self._two(rows, min(4, 2**depth), roots, is_free)[0]
-        for leaves in (1, 2, 3, 4)[: 2**depth]:
+        most = cost + self.terms.slack
+        leaves, found, plan, score = 0, np.inf, np.empty(0), np.empty(0)
+        while found > most and leaves < min(4, 2**depth):
+            leaves += 1
             found, plan, score = self._two(rows, leaves, roots, is_free, cost)
-            if found <= cost + self.terms.slack:
-                break
-        else:
-            leaves = 2**depth
+        leaves = leaves if found <= most else 2**depth
         if leaves < 3:
             return self.planned(rows, leaves, plan)
         if leaves < 5:
             node, depth = open_node(rows, self.terms.price, 2, leaves, self.smallest), 2
-        else:
-            assert node is not None
+        assert node is not None
+        if depth > 2:
             np.minimum.at(score, node.column, node.bound)
             root = self._root(rows, node, depth, score, cost)
         if root is None:
