@@ -8,6 +8,7 @@ some moments is kept for pictures, and thinned out as the search goes on.
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -274,32 +275,29 @@ class Moments:
 
     def of_columns(self) -> tuple[Moment, ...]:
         """The moments, with the columns that were open longest."""
-        longest: dict[int, int] = {}
-        for _, first, _ in self._kept:
-            for column in np.unique(self.node.column[self._way[first]]).tolist():
-                longest[column] = longest.get(column, 0) + 1
+        columns = [self.node.column[self._way[first]] for _, first, _ in self._kept]
+        longest = Counter(g for own in columns for g in np.unique(own).tolist())
         chosen = sorted(longest, key=lambda g: (-longest[g], g))[:MOST_COLUMNS]
         number = self.inquiry.table.original
         return tuple(
             replace(moment, open={int(number[g]): runs for g in chosen if (runs := spans(g))})
-            for moment, first, last in self._kept
-            for spans in [partial(self._values, first, last)]
+            for (moment, first, last), own in zip(self._kept, columns, strict=True)
+            for spans in [partial(self._values, first, last, own)]
         )
 
     def _values(
-        self, first: np.ndarray, last: np.ndarray, column: int
+        self, first: np.ndarray, last: np.ndarray, own: np.ndarray, column: int
     ) -> tuple[tuple[float, float], ...]:
-        """Thresholds between which one column is open; its ways have the same thresholds."""
-        node, table, way = self.node, self.inquiry.table, self._way[first]
-        mine = node.column[way] == column
-        if not mine.any():
+        """Between which thresholds a column is open, of spans of columns `own`; ways share them."""
+        node, table, mine = self.node, self.inquiry.table, np.flatnonzero(own == column)
+        if not len(mine):
             return ()
-        start = node.start[way[mine]]
+        start = node.start[self._way[first[mine]]]
         low, high = np.sort(first[mine] - start), np.sort(last[mine] - start)
         gap = low[1:] - high[:-1]  # of spans that overlap or touch none is above 1
         widest = np.argsort(-gap, kind="stable")[: MOST_SPANS - 1]
-        cuts = np.sort(widest[gap[widest] > 1])
+        cuts = sorted(widest[gap[widest] > 1].tolist())
         rank = node.rank[start[0] :]
-        ends = rank[low[np.append(0, cuts + 1)]].tolist(), rank[high[np.append(cuts, -1)]].tolist()
+        ends = rank[low[[0, *(k + 1 for k in cuts)]]].tolist(), rank[high[[*cuts, -1]]].tolist()
         values = ((table.threshold(column, end) for end in some) for some in ends)
         return tuple(zip(*values, strict=True))
