@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.data.distinct import grouped
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared import constraint_kinds

@@ -37,22 +37,24 @@ class FirstTree:
         if cost == INFINITE:
             cost = self._two(rows, min(4, 2**depth), roots, is_free)[0]
         most = cost + self.terms.slack
-        leaves, found, plan, score = 0, np.inf, np.empty(0), np.empty(0)
-        while found > most and leaves < min(4, 2**depth):
-            leaves += 1
+        for leaves in (1, 2, 3, 4)[: 2**depth]:
             found, plan, score = self._two(rows, leaves, roots, is_free, cost)
-        leaves = leaves if found <= most else 2**depth
-        if leaves < 3:
-            return self.planned(rows, leaves, plan)
-        if leaves < 5:
-            node, depth = open_node(rows, self.terms.price, 2, leaves, self.smallest), 2
-        assert node is not None
-        if depth > 2:
+            if found > most:
+                continue
+            if leaves < 3:
+                return self.planned(rows, leaves, plan)
+            fresh, depth = open_node(rows, self.terms.price, 2, leaves, self.smallest), 2
+            root = self._root(rows, fresh, depth, score, cost, leaves)
+            break
+        else:
+            if node is None:  # two levels suffice, but it was stopped
+                return None
+            score = np.full(len(rows.sequence), INFINITE)
             np.minimum.at(score, node.column, node.bound)
             root = self._root(rows, node, depth, score, cost)
         if root is None:
             return None
-        (column, rank), sides, every = root, [], np.ones(len(score), np.uint8)
+        (column, rank), sides, every = root, [], np.ones(len(rows.sequence), np.uint8)
         is_left = rows.rank[column] <= rank
         for keep in (is_left, ~is_left):
             part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
