@@ -113,7 +113,7 @@ def _add_run(
 
 
 def run_predict(arguments: argparse.Namespace) -> None:
-    """Write the rows as they came and ``prediction``, after it shares of the classes if asked."""
+    """Write the rows as read and ``prediction``, after it shares of the classes if asked."""
     model = load_model(arguments.model)
     needed = [column.source for column in model.needed]
     rows = read_table(source_of(arguments.data), names=needed)

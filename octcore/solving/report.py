@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
+from octcore.tree.metrics import confusion
 from octcore.tree.wording import Rule, rules
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def run_report(run: "Run") -> str:
         f"accuracy, training: {_right(run.accuracy, run.n_answered)}; always guessing the largest "
         f"class {_percent(run.majority_accuracy)}{most}"
     )
+    lines += _recalls(run)
     if run.asked.has_task and run.tree is not None:
         parts = [("training", run.mean_cost, run.referred)]
         if run.n_test:
@@ -67,6 +69,20 @@ def run_report(run: "Run") -> str:
     return "\n".join(lines)
 
 
+def _recalls(run: "Run") -> Iterator[str]:
+    """Say how many rows of every class with a floor on its recall get their class."""
+    for label, floor in (run.constraints.get("min_recall") or {}).items():
+        for part, rows in (("held out", run.test), ("training", run.train)):
+            if run.tree is None or rows is None:
+                continue
+            counts = confusion(run.tree, run.encoding.transform(rows.frame), rows.codes)
+            k = list(map(str, rows.classes)).index(str(label))
+            found, named = int(counts[k, k]), int(counts[k].sum())
+            share = _percent(found / named if named else None)
+            least = f"; at least {_percent(floor)} are asked for" if part == "training" else ""
+            yield f"recall of {label}, {part}: {share}, {found:,} of {named:,}{least}"
+
+
 def _right(share: float | None, rows: int) -> str:
     """Say how many rows are right, and how many are not."""
     if share is None:
@@ -82,7 +98,8 @@ ROW = "{:10.10} {:9.2f} {:9,} {:8,} {:>13} {:>13} {:>9}"
 def run_log(run: "Run") -> str:
     """Write the solve as solvers write theirs: size, a line an event, the end with its proof."""
     about, record = run.about_data, run.settings
-    settings = {**run.params, **run.constraints}
+    costs = {name: record.get(name) for name in ("costs", "refer")}
+    settings = {**run.params, **run.constraints, **costs}
     lines = [
         ", ".join(f"{name} {version}" for name, version in versions().items()),
         f"{run.formulation}, engine {record.get('engine')}, depth {run.depth}, encoding "

@@ -38,3 +38,30 @@ def test_a_model_without_a_proof_names_the_search_that_answers_the_same():
     for other in ("threshold-search", "cart", "oct"):  # the same search, none, another question
         found = octcore.solve(data, other, time_limit=0.1, depth=3)
         assert "asks the same" not in run_report(found)
+
+
+def test_a_floor_on_a_recall_is_told_with_what_is_reached():
+    data = octcore.load_sample("wdbc")
+    asked: dict = {
+        "depth": 1,
+        "test_size": 0.25,
+        "constraints": {"min_recall": {"malignant": 0.95}},
+    }
+    run = octcore.solve(data, **asked).needed
+    told = [line for line in run_report(run).splitlines() if line.startswith("recall")]
+    parts = (("held out", run.test), ("training", run.train))
+    for line, (part, rows) in zip(told, parts, strict=True):
+        ill = rows.y == data.classes.index("malignant")
+        found = (run.predict(rows.frame)[ill] == "malignant").sum()
+        said = f"recall of malignant, {part}: {found / ill.sum():.2%}, {found} of {ill.sum()}"
+        assert line.startswith(said)
+    assert told[1].endswith("; at least 95.00% are asked for")
+    assert not any(
+        line.startswith("recall") for line in run_report(octcore.solve(data, depth=1)).splitlines()
+    )
+
+
+def test_a_log_names_the_costs_that_were_asked_for():
+    run = octcore.solve(octcore.load_sample("iris"), depth=1, costs="ordinal", refer=0.3)
+    assert "costs=ordinal, refer=0.3" in run.log()
+    assert "costs" not in octcore.solve(octcore.load_sample("iris"), depth=1).log()
