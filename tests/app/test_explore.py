@@ -84,7 +84,7 @@ def test_back_of_the_browser_leads_to_the_node_before(finches):
 def test_a_typed_row_starts_as_the_picked_one_and_follows_its_inputs(finches):
     app = open_row(finches)
     source = next(b for b in app.button_group if "Typed row" in b.options)
-    source.set_value("typed").run()
+    source.set_value("Typed row").run()
     assert "The typed row ends in" in shown(app)
     before = app.session_state["state"].nodes[finches]
     beak = number(app, "beak length")

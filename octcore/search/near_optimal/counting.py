@@ -150,7 +150,7 @@ class TreeGraph:
         # What a node counts and any tree uses is no more than the root counts, nor is a variant.
         if cells[0].counts[:, 0].sum() < EXACT:
             return cells
-        if cells[-1].counts.max() >= LARGEST_CELL:
+        if cells[-1].counts.max(initial=0.0) >= LARGEST_CELL:
             raise TooLargeError(
                 "TOO_MANY_TREES",
                 "There are too many good trees of depth two to be counted exactly; take a smaller "
