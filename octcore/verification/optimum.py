@@ -36,9 +36,9 @@ CUTS_EACH, FEWEST_SETS, MOST_SETS = 8, 8, 32
 """Sets of rows whose trees of depth two are found at once: lanes of each, fewest and most sets."""
 PASS_SECONDS, CALL_SECONDS = 4e-9, 1.5e-3
 """Measured: of a row, column, lane and sum, two classes having one; and of a node."""
-LANES_EACH, SIDES_EACH = 3.0, 1.2
+LANES_EACH, SIDES_EACH, ALONE = 3.0, 1.2, 1 / 3
 """Sides that are solved of a chain beyond two, in square roots of the number of its cuts: single
-splits, and trees; measured."""
+splits, and trees; and the share of the former in a tree of two levels alone; measured on noise."""
 PRODUCTS = 20  # cells of 0/1 columns that cost as much as one of a column of many values
 LONG_RUN = 8
 """Open cuts next to each other from which on a side is solved farther than its own cut needs."""
@@ -398,7 +398,7 @@ def expected_seconds(sheet: Sheet, depth: int) -> float:
         again = 0.5 if depth > 3 else 1.0  # the same rows are met in another order
         return again * sides * expected(n_rows / 2, np.maximum(1.0, sizes / 2), depth - 1)
 
-    return expected(len(sheet.number), sizes, depth)
+    return (ALONE if depth == 2 else 1.0) * expected(len(sheet.number), sizes, depth)
 
 
 CUTS, COUPLED = "all cuts by bounds from their neighbours", "all vectors of sums over leaves"
