@@ -410,6 +410,11 @@ def widget_key(*parts: object) -> str:
     return ":".join(str(part) for part in parts)
 
 
+def kept(*parts: object) -> dict[str, Any]:
+    """Key of an input from its parts, and that its value stays where it is not drawn."""
+    return {"key": widget_key(*parts), "persist_state": "session"}
+
+
 def form_key(*parts: object) -> str:
     """Key of an input of the Solve form."""
     return widget_key("form", state().forms, *parts)

@@ -130,8 +130,7 @@ def _by_class(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, fl
         index=None,
         placeholder="every row counts the same",
         help=help_of(parameter),
-        key=key(parameter.name),
-        persist_state="session",
+        **session.kept(key(parameter.name)),
     )
     if picked != OWN_WEIGHTS:
         return picked
@@ -259,8 +258,7 @@ def cost_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
     asked: dict[str, Any] = {}
     in_order = data.n_classes > 2 and st.toggle(
         "The further apart the classes, the dearer",
-        key=cost_key(ORDER),
-        persist_state="session",
+        **session.kept(cost_key(ORDER)),
         help=help_of(COSTS),
     )
     table = {} if in_order else _cost_table(data)
@@ -291,8 +289,7 @@ def _cost_table(data: Dataset) -> dict[str, dict[str, float]]:
             max_value=LARGEST,
             step=0.5,
             format="%g",
-            key=_cell_key(data, true, answer),
-            persist_state="session",
+            **session.kept(_cell_key(data, true, answer)),
         )
         if cost != 1:
             table.setdefault(str(true), {})[str(answer)] = cost

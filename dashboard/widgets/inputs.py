@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from dashboard import session
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
@@ -53,8 +54,7 @@ def switch(
         default=options[0],
         required=True,
         format_func=(words or {o: o for o in options}).__getitem__,
-        key=key,
-        persist_state="session",
+        **session.kept(key),
         label_visibility="collapsed",
         wrap=True,
     )

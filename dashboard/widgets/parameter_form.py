@@ -87,9 +87,8 @@ def parameter_input(
     """
     common: dict[str, Any] = {
         "label": label_of(parameter),
-        "key": key,
         "help": help_of(parameter, source),
-        "persist_state": "session",
+        **session.kept(key),
     }
     if isinstance(parameter, Flag):
         return st.toggle(value=bool(parameter.default), **common)

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard import session
 from dashboard.widgets.parameter_form import help_of, label_of, parameter_form, parameter_input
 from octcore.encoding.fit import encoding_keys
 from octcore.formulations.base import FormulationInfo, list_formulations
@@ -35,8 +36,7 @@ def formulation_input(
         keys,
         index=keys.index(given) if given in keys else 0,
         format_func=lambda name: infos[name].title,
-        key=key,
-        persist_state="session",
+        **session.kept(key),
     )
     return infos[chosen]
 
@@ -52,8 +52,7 @@ def encoding_input(info: FormulationInfo, key: str, given: str = AUTO) -> str:
         options,
         index=options.index(given),
         format_func=lambda name: f"auto ({info.default_encoding})" if name == AUTO else name,
-        key=key,
-        persist_state="session",
+        **session.kept(key),
         accept_new_options=True,
         help=f"{help_of(ENCODING)}\n\nType QT-8 for other numbers.",
     )
@@ -64,8 +63,7 @@ def engine_input(info: FormulationInfo, key: str) -> str:
     return st.selectbox(
         label_of(ENGINE),
         [AUTO, *info.engines],
-        key=key,
-        persist_state="session",
+        **session.kept(key),
         format_func=lambda name: f"auto ({info.engines[0]})" if name == AUTO else name,
         help=f"{help_of(ENGINE)}\n\nOnly engines that can solve this formulation are offered.",
     )
@@ -93,8 +91,7 @@ def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
         min_value=0,
         max_value=MOST_SHARE,
         format="%d %%",
-        key=key,
-        persist_state="session",
+        **session.kept(key),
         help=f"{words}\n\n{help_of(TEST_SIZE)}" if words else help_of(TEST_SIZE),
     )
     return {"test_size": share / 100} if share else {}

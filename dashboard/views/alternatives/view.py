@@ -55,8 +55,7 @@ def _form(run: Run, data: Dataset) -> Conditions:
         POINTS,
         value=FIRST_POINTS,
         format_func=lambda v: f"{v:g}",
-        key="alternatives_points",
-        persist_state="session",
+        **session.kept("alternatives_points"),
         help=f"In the objective: {measure} minus the price of the leaves. A tree exactly on the "
         "border is in.",
     )
@@ -66,24 +65,21 @@ def _form(run: Run, data: Dataset) -> Conditions:
         names,
         max_selections=MOST_REQUIRED,
         wrap=True,
-        key=session.widget_key("alternatives_with", *names),
-        persist_state="session",
+        **session.kept("alternatives_with", *names),
     )
     banned = places[2].multiselect(
         "Must not use",
         [name for name in names if name not in required],
         wrap=True,
-        key=session.widget_key("alternatives_without", *names),
-        persist_state="session",
+        **session.kept("alternatives_without", *names),
     )
-    leaves: dict[str, Any] = {"key": "alternatives_leaves", "persist_state": "session"}
+    leaves = session.kept("alternatives_leaves")
     most = places[3].number_input("Most leaves", 1, 32, None, 1, placeholder="any", **leaves)
     groups = places[4].selectbox(
         "Groups to be fair to",
         [name for name in data.feature_names if len(data.frame[name].unique()) <= MOST_GROUPS],
         index=None,
-        key=session.widget_key("alternatives_groups", *names),
-        persist_state="session",
+        **session.kept("alternatives_groups", *names),
         placeholder="none",
         help="Shows how far the shares of positive predictions are apart between its groups.",
     )
@@ -92,8 +88,7 @@ def _form(run: Run, data: Dataset) -> Conditions:
     gain = st.toggle(
         "Every split lowers the errors",
         value=reaches,
-        key=f"alternatives_gain_{reaches}",
-        persist_state="session",
+        **session.kept(f"alternatives_gain_{reaches}"),
         help="Within the price of a leaf of the optimum any tree may have a split that changes no "
         "answer; such trees are left out.",
     )

@@ -31,9 +31,7 @@ def draw(data: Dataset) -> None:
         return
     presets = {preset.title: preset for preset in (*fitting_presets(data), FREE)}
     left, middle, right = st.columns([3, 1, 1])
-    title = left.selectbox(
-        "What to compare", list(presets), key="race_preset", persist_state="session"
-    )
+    title = left.selectbox("What to compare", list(presets), **session.kept("race_preset"))
     with middle:
         limit = settings_form.limit_input("race_limit", words="For each run, from its own start.")
     with right:

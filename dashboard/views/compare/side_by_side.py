@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -200,9 +199,8 @@ def accuracy(runs: Sequence[Finished]) -> None:
     """Draw the accuracies, and on request those of all runs on further random splits."""
     st.markdown("**One split says little.** Repeat every run on further random splits of its rows:")
     first, second, third = st.columns([1, 1, 2], vertical_alignment="bottom")
-    kept: dict[str, Any] = {"persist_state": "session"}
-    count = first.number_input("Splits", 2, MOST_SPLITS, 5, key=COUNT, **kept)
-    second.slider("Held out", 10, 50, 25, 5, "%d %%", key=SHARE, **kept)
+    count = first.number_input("Splits", 2, MOST_SPLITS, 5, **session.kept(COUNT))
+    second.slider("Held out", 10, 50, 25, 5, "%d %%", **session.kept(SHARE))
     words = f"Repeat: {len(runs) * int(count)} runs"
     tasks = _asked(runs, third.button(words, key="repeat_start", icon=":material/shuffle:"))
 

@@ -72,8 +72,8 @@ def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str
     if solved is not None:  # nothing is held out from training rows alone
         share_of_run = questions.base_settings(solved, data)["test_size"]
 
-    def key(name: str) -> str:
-        return session.widget_key("path", name, session.run_id())
+    def kept(name: str) -> dict[str, Any]:
+        return session.kept("path", name, session.run_id())
 
     places = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
     encodings = places[0].multiselect(
@@ -82,22 +82,19 @@ def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str
         default=first,
         max_selections=3,
         wrap=True,
-        key=key("encodings"),
-        persist_state="session",
+        **kept("encodings"),
         help="QT-q: thresholds at quantiles only. QB-q: buckets between them. Class change: "
         "thresholds where neighbours differ in their class. Each gets its own line.",
     )
     depth = places[1].number_input(
-        "Depth", 1, 5, DEPTH if view is None else min(5, run.depth), key=key("depth"),
-        persist_state="session",
-    )  # fmt: skip
+        "Depth", 1, 5, DEPTH if view is None else min(5, run.depth), **kept("depth")
+    )
     share = places[2].select_slider(
         "Held out",
         sorted({*(percent / 100 for percent in range(0, 55, 5)), share_of_run}),
         value=share_of_run,
         format_func=lambda share: f"{100 * share:.3g} %",
-        key=key("held"),
-        persist_state="session",
+        **kept("held"),
         help="Rows that the search never sees; stratified by class.",
     )
     pressed = None

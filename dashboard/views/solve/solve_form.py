@@ -94,8 +94,7 @@ def _classes(info: FormulationInfo, data: Dataset) -> Rows:
             [ONE, EVERY],
             default=ONE,
             required=True,
-            key="classes_how",
-            persist_state="session",
+            **session.kept("classes_how"),
             help="One class against the rest is one tree. One tree for every class is several "
             "solves; together they give every row the class whose tree puts it farthest on its "
             "own side. Nothing is proven about them together.",
@@ -126,9 +125,11 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
         )
         left, right = st.columns([3, 2], vertical_alignment="bottom")
         rule = left.selectbox(
-            label_of(SELECT_ROWS), SELECT_ROWS.options, help=help_of(SELECT_ROWS),
-            key="select_rule", persist_state="session",
-        )  # fmt: skip
+            label_of(SELECT_ROWS),
+            SELECT_ROWS.options,
+            help=help_of(SELECT_ROWS),
+            **session.kept("select_rule"),
+        )
         given = Asked.of(settings)
         depth, seed = given.depth, given.seed
         train, *_ = split_rows(data, given.test_size, seed)

@@ -180,9 +180,8 @@ def steps(lesson: Lesson) -> str:
         default=asked,
         required=True,
         format_func=lambda key: names[key],
-        key=key,
+        **session.kept(key),
         label_visibility="collapsed",
-        persist_state="session",
         width="stretch",
     )
     if picked != linked:

@@ -64,8 +64,7 @@ def draw(lesson: Lesson) -> None:
         if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
             st.toggle(
                 "Show the truth",
-                key=session.widget_key("truth", lesson.key),
-                persist_state="session",
+                **session.kept("truth", lesson.key),
                 help="The lines that made the labels, and points whose label was turned over.",
             )
         _watch(lesson, tree, solve)
@@ -235,8 +234,7 @@ def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
         "Live tree under the points",
         list(names),
         format_func=lambda key: names[key],
-        key=_live_key(lesson),
-        persist_state="session",
+        **session.kept(_live_key(lesson)),
         help="Grows again while you move a point.",
         wrap=True,
     )

@@ -54,7 +54,7 @@ def guess(lesson: Lesson) -> None:
 
 
 def _compare(lesson: Lesson) -> None:
-    if not st.toggle("Show greedy and optimal", key="guess_reveal", persist_state="session"):
+    if not st.toggle("Show greedy and optimal", **session.kept("guess_reveal")):
         return
     keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
     lesson_trees.draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
@@ -93,8 +93,7 @@ def good_trees(lesson: Lesson) -> None:
         "Trees that cost at most so many errors more than the best one",
         ERRORS,
         value=FIRST_ERRORS,
-        key="good_trees_errors",
-        persist_state="session",
+        **session.kept("good_trees_errors"),
     )
     data = inputs.tried(lambda: lessons.lesson_data(lesson))
     if data is None:

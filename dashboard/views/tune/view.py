@@ -39,8 +39,7 @@ def draw_form(data: Dataset) -> Plan | None:
         list(axes),
         default=tunings.first_axes(info),
         format_func=lambda name: name.replace("_", " "),
-        key=session.widget_key("tune_axes", info.key),
-        persist_state="session",
+        **session.kept("tune_axes", info.key),
         help="Every combination of the values below is one candidate.",
     )
     problems: list[str] = []
@@ -53,9 +52,8 @@ def draw_form(data: Dataset) -> Plan | None:
             "tune_limit", 10.0, "For every single training; those that end by it are not proven."
         )
     number = seed.number_input(
-        "Seed of the splits", value=0, min_value=0, max_value=2**31 - 1, key="tune_seed",
-        persist_state="session",
-    )  # fmt: skip
+        "Seed of the splits", value=0, min_value=0, max_value=2**31 - 1, **session.kept("tune_seed")
+    )
     for problem in problems:
         inputs.say(problem)
     if problems or not varied:
@@ -92,8 +90,7 @@ def _values(axis: Parameter, info: FormulationInfo, problems: list[str]) -> tupl
         options,
         default=first,
         accept_new_options=True,
-        key=session.widget_key("tune_values", info.key, axis.name),
-        persist_state="session",
+        **session.kept("tune_values", info.key, axis.name),
         help=f"{help_of(axis)}\n\nType other values.",
     )
     try:
@@ -121,8 +118,7 @@ def _protocol(info: FormulationInfo) -> tuple[str, str]:
         "Protocol",
         PROTOCOLS,
         format_func=lambda key: get_protocol(key).title,
-        key="tune_protocol",
-        persist_state="session",
+        **session.kept("tune_protocol"),
         accept_new_options=True,
         help="Which rows train, choose and test; stratified by class. Only protocols with test "
         "rows give an accuracy that the choice has not seen. Type 7-fold for other numbers.",
@@ -133,9 +129,8 @@ def _protocol(info: FormulationInfo) -> tuple[str, str]:
         default=info.choice,
         required=True,
         format_func=tunings.CHOICES.__getitem__,
-        key=session.widget_key("tune_choice", info.key),
+        **session.kept("tune_choice", info.key),
         wrap=True,
-        persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
         "with fewest features, as in the MARGOT paper. One standard error: the same among those "
         "within one standard error of the best.",
