@@ -23,6 +23,7 @@ from octcore.verification.assignment import AssignmentData, check_steps
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, found_again, scores
 from octcore.verification.margot import STRIP_TOLERANCE
+from octcore.verification.sheet import make_sheet
 from octcore.verification.value import best_of, equal_rows, value_of
 
 STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9
@@ -177,20 +178,10 @@ def _most_leaves(claim: Claim) -> int:
 
 def _stump_errors(claim: Claim, guard: Guard) -> float:
     """Errors of the best tree with one split on one column, whose leaves hold enough rows."""
-    table = np.zeros((len(claim.y), claim.n_classes))
-    table[np.arange(len(claim.y)), claim.y] = claim.weights
-    best = table.sum(axis=0).max()
-    for column in np.asarray(claim.X, float).T:
-        guard()
-        order = np.argsort(column, kind="stable")
-        below = np.cumsum(table[order], axis=0)[:-1]
-        right = below.max(axis=1) + (table.sum(axis=0) - below).max(axis=1)
-        size = np.arange(1, len(order))
-        is_split = (np.diff(column[order]) > 0) & (
-            np.minimum(size, len(order) - size) >= leaf_rows(claim)
-        )
-        best = max(best, right[is_split].max(initial=0.0))
-    return float(claim.total - best)
+    every = np.arange(claim.X.shape[1])
+    sheet, _ = make_sheet(claim.X, claim.gains, every, claim.group, guard)
+    split = sheet.best_splits(np.ones((1, len(sheet.number)), bool), leaf_rows(claim))
+    return min(value.weight_of_minorities(claim), float(split[0]))
 
 
 def oct_h_by_steps(claim: Claim, guard: Guard) -> Proven:
