@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from octcore.data.numbers import source_of_part
+from octcore.data.serial import Record
 
 Kind = Literal["numeric", "ordinal", "categorical", "binary"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -74,7 +75,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Record):
     """Where a data set came from and what was left out."""
 
     file_name: str = ""  # shown to people, never used as a path

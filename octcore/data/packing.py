@@ -61,9 +61,6 @@ def _dataset_from(record: dict[str, Any]) -> Dataset:
         for column, values in zip(columns, record["values"], strict=True)
     }
     index = pd.RangeIndex(record["n_samples"])
-    source = dict(record["source"])
-    for name in ("rows_dropped", "columns_dropped"):
-        source[name] = tuple(tuple(pair) for pair in source[name])
     return Dataset(
         name=record["name"],
         frame=pd.DataFrame(series, columns=[c.name for c in columns], index=index),
@@ -74,7 +71,7 @@ def _dataset_from(record: dict[str, Any]) -> Dataset:
         positive_class=record["positive_class"],
         findings=tuple(Finding(**finding) for finding in record["findings"]),
         row_lines=_array(record["row_lines"], "<i8").astype(np.int64),
-        source=Source(**source),
+        source=Source.from_dict(record["source"]),
     )
 
 

@@ -83,7 +83,6 @@ INFO = FormulationInfo(
         2025,
         "Accelerated BendOCT: advanced integer programming for optimal classification trees",
     ),
-    split_kind="univariate",
     needs_binary_features=True,
     hyperparameters=(
         *REGULARISERS,

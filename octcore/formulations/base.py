@@ -71,7 +71,7 @@ class FormulationInfo:
     """`key`, `title`, `summary`: key of the public interface; a readable name; two sentences for a
     newcomer."""
     reference: Reference
-    split_kind: str  # ``"univariate"`` or ``"oblique"``
+    split_kind: str = "univariate"  # or ``"oblique"``
     needs_binary_features: bool = False  # whether all encoded columns must be 0 or 1
     default_encoding: str = ""
     """What ``encoding="auto"`` means; ``"QT-5"`` where columns must be binary, else ``"scaled"``,

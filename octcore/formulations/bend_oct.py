@@ -31,7 +31,6 @@ INFO = FormulationInfo(
         "and a cut corrects every guess that the tree denies. Small, but plain cuts are weak."
     ),
     reference=STRONG_TREES,
-    split_kind="univariate",
     needs_binary_features=True,
     hyperparameters=REGULARISERS,
     constraints=constraint_kinds.ALL,

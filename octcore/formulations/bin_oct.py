@@ -54,7 +54,6 @@ INFO = FormulationInfo(
         "AAAI 33, 1625-1632",
         "10.1609/aaai.v33i01.33011624",
     ),
-    split_kind="univariate",
     hyperparameters=(),
     constraints=constraint_kinds.ALL - {"max_leaves", "max_splits", "feature_once_per_path"},
     has_costs=True,

@@ -31,7 +31,6 @@ INFO = FormulationInfo(
         "Wadsworth",
         "10.1201/9781315139470",
     ),
-    split_kind="univariate",
     grid={"depth": (1, 2, 3, 4, 6), "leaf_penalty": (0.03, 0.01, 0.003, 0.0)},
     hyperparameters=(
         FloatRange(

@@ -58,7 +58,6 @@ INFO = FormulationInfo(
     summary="Correctly classified rows flow from the root to a leaf; a mixed-integer program finds "
     "the tree with the largest flow. Its relaxation is stronger than those of OCT and BinOCT.",
     reference=STRONG_TREES,
-    split_kind="univariate",
     needs_binary_features=True,
     hyperparameters=(
         *REGULARISERS,

@@ -45,7 +45,6 @@ INFO = FormulationInfo(
     summary="Thresholds on the numeric columns themselves, no binarization: variables say which "
     "column a node tests, at which value, and where every row ends.",
     reference=BERTSIMAS_DUNN,
-    split_kind="univariate",
     hyperparameters=(
         FloatRange(
             "alpha",

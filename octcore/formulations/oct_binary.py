@@ -42,7 +42,6 @@ INFO = FormulationInfo(
     summary="Variables say at which terminal node every row ends and how many rows are wrong "
     "there. The classical model, on the same binary columns as FlowOCT.",
     reference=BERTSIMAS_DUNN,
-    split_kind="univariate",
     needs_binary_features=True,
     hyperparameters=(
         *REGULARISERS,

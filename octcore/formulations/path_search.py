@@ -29,7 +29,6 @@ INFO = FormulationInfo(
         2025,
         "Accelerated Benders decomposition for optimal classification trees (depth-two subtrees)",
     ),
-    split_kind="univariate",
     needs_binary_features=True,
     default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),

@@ -29,8 +29,6 @@ INFO = FormulationInfo(
         "branch-and-bound (bounds between neighbouring thresholds)",
         "AAAI",
     ),
-    split_kind="univariate",
-    needs_binary_features=False,
     default_encoding="raw",
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_ORDER,

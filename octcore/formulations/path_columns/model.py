@@ -54,7 +54,6 @@ INFO = FormulationInfo(
         "Accelerated BendOCT: advanced integer programming for optimal classification trees "
         "(objective and depth-two subtrees)",
     ),
-    split_kind="univariate",
     needs_binary_features=True,
     default_encoding="QT-5",
     hyperparameters=REGULARISERS,
