@@ -326,6 +326,7 @@ KINDS = {
     "NoneType": "None",
 }
 """What arguments are asked for, in words; other types by their name."""
+T = TypeVar("T")
 Called = TypeVar("Called", bound=Callable[..., Any])
 
 
@@ -425,6 +426,13 @@ def unknown_name(
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}."
     return SettingsError(code, f"{owner} has no {what} {name!r}; {hint}", str(name))
+
+
+def looked_up(code: str, what: str, name: str, known: Mapping[str, T], owner: str) -> T:
+    """What stands under a key; `SettingsError` with near matches if nothing does."""
+    if name not in known:
+        raise unknown_name(code, what, name, known, owner)
+    return known[name]
 
 
 def as_json(parameter: Parameter, text: str) -> Any:

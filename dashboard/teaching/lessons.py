@@ -27,7 +27,7 @@ from octcore.formulations.base import (
     list_formulations,
     of_common_objective,
 )
-from octcore.parameters import Parameter, unknown_name
+from octcore.parameters import Parameter, looked_up, unknown_name
 from octcore.solving.settings import DEPTH
 
 FORMAT, VERSION = "octcore-lesson", 1
@@ -99,12 +99,8 @@ def generator(key: str) -> Generator | None:
 
     Raises `SettingsError` for an unknown key.
     """
-    if key == DRAWN:
-        return None
-    known = {made.key: made for made in list_generators()}
-    if key not in known:
-        raise unknown_name("UNKNOWN_CHOICE", "set", key[:40], [*known, DRAWN], "A lesson")
-    return known[key]
+    known = {made.key: made for made in list_generators()} | {DRAWN: None}
+    return looked_up("UNKNOWN_CHOICE", "set", key[:40], known, "A lesson")
 
 
 def default_lesson(key: str = FIRST_SET) -> Lesson:

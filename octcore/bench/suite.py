@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from octcore.data.dataset import Dataset
-from octcore.parameters import unknown_name
+from octcore.parameters import looked_up, unknown_name
 
 SELECTION_TEST_SIZE = 0.25  # share of the rows held out where rows are selected, as in the paper
 
@@ -193,10 +193,7 @@ def list_suites() -> dict[str, Suite]:
 
 def get_suite(key: str) -> Suite:
     """Find a suite by key. Raises `SettingsError` if there is none; near matches are listed."""
-    suites = list_suites()
-    if key not in suites:
-        raise unknown_name("UNKNOWN_SUITE", "suite", key, suites, "octcore bench")
-    return suites[key]
+    return looked_up("UNKNOWN_SUITE", "suite", key, list_suites(), "octcore bench")
 
 
 def of_datasets(instances: Sequence[Instance], names: Sequence[str]) -> list[Instance]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
-from octcore.parameters import unknown_name
+from octcore.parameters import looked_up
 from octcore.program import ENGINES, ModelSize, Patience, Program
 from octcore.tree.tree import Tree
 
@@ -129,9 +129,8 @@ def get_engine(key: str) -> Engine:
 
     Raises `SettingsError` if there is no engine of that key.
     """
-    if key not in ENGINES:
-        raise unknown_name("UNKNOWN_ENGINE", "engine", key, ENGINES, "octcore")
-    module = importlib.import_module(f"octcore.engines.{ENGINES[key].module}")
+    engine = looked_up("UNKNOWN_ENGINE", "engine", key, ENGINES, "octcore")
+    module = importlib.import_module(f"octcore.engines.{engine.module}")
     return getattr(module, key.replace("-", "_"))
 
 

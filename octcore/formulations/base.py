@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from octcore.errors import SettingsError
-from octcore.parameters import Parameter, unknown_name
+from octcore.parameters import Parameter, looked_up
 from octcore.program import Capability, Problem, Program, Sense, engines_for
 
 COMMON_OBJECTIVE = "accuracy - leaf_penalty x leaves"
@@ -150,11 +150,8 @@ class FormulationInfo:
 
         Raises `SettingsError` if it declares no such parameter; near matches are named.
         """
-        for parameter in self.hyperparameters:
-            if parameter.name == name:
-                return parameter
-        names = [p.name for p in self.hyperparameters]
-        raise unknown_name("UNKNOWN_PARAMETER", "setting", name, names, self.key)
+        known = {parameter.name: parameter for parameter in self.hyperparameters}
+        return looked_up("UNKNOWN_PARAMETER", "setting", name, known, self.key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for ``octcore formulations --json``."""
@@ -248,9 +245,7 @@ def get_formulation(key: str) -> Formulation:
         _load_alone(key)
     if key not in _REGISTRY:
         _load()
-    if key not in _REGISTRY:
-        raise unknown_name("UNKNOWN_FORMULATION", "formulation", key, _REGISTRY, "octcore")
-    return _REGISTRY[key]
+    return looked_up("UNKNOWN_FORMULATION", "formulation", key, _REGISTRY, "octcore")
 
 
 def objective_words(settings: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from octcore.data.findings import count
 from octcore.errors import SettingsError
-from octcore.parameters import unknown_name
+from octcore.parameters import looked_up
 
 Rows = tuple[int, ...]
 
@@ -121,6 +121,4 @@ def get_protocol(key: str) -> Protocol:
     number, _, word = str(key).partition("-")
     if word == "fold" and number.isdecimal() and int(number) >= 2:
         return Protocol(key, f"{number}-fold cross-validation", _k_fold(int(number)))
-    if key not in PROTOCOLS:
-        raise unknown_name("UNKNOWN_PROTOCOL", "protocol", key, PROTOCOLS, "octcore.tune")
-    return PROTOCOLS[key]
+    return looked_up("UNKNOWN_PROTOCOL", "protocol", key, PROTOCOLS, "octcore.tune")

@@ -25,6 +25,7 @@ from octcore.parameters import (
     NamePairs,
     Names,
     Parameter,
+    looked_up,
     unknown_name,
 )
 from octcore.tree import topology
@@ -140,9 +141,7 @@ def side_constraint(name: str) -> Parameter:
 
     `SettingsError` if there is none; near matches are named.
     """
-    if name not in _BY_NAME:
-        raise unknown_name("UNKNOWN_CONSTRAINT", "constraint", name, _BY_NAME, "octcore")
-    return _BY_NAME[name]
+    return looked_up("UNKNOWN_CONSTRAINT", "constraint", name, _BY_NAME, "octcore")
 
 
 @dataclass(frozen=True)
