@@ -11,7 +11,6 @@ from octcore.data.export import frame_to_csv
 from octcore.data.findings import count, percent, quote
 from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
-from octcore.formulations.base import get_formulation
 from octcore.parameters import IntRange
 from octcore.selection.near_optimal import FORMULATION, TOLERANCE, NearOptimalTrees, near_optimal
 from octcore.selection.near_optimal_export import rules_table, timbertrek
@@ -44,16 +43,13 @@ def add_commands(commands: Any) -> None:
 
 def run_near_optimal(arguments: argparse.Namespace) -> int:
     """Count, then print or write what was asked for."""
-    info = get_formulation(FORMULATION).info
-    params = options.pairs_of(arguments.param, "--param", "NAME=VALUE")
-    settings = options.given(arguments, SETTINGS)
+    settings = options.solve_settings(arguments, FORMULATION) | options.given(arguments, SETTINGS)
+    del settings["formulation"]
     shown = options.given(arguments, (TREES,)).get("trees", TREES.default)
     try:
         with output.ProgressLine() as line:
             found = near_optimal(
                 options.read_data(arguments),
-                params={name: info.parameter(name).parse(text) for name, text in params.items()},
-                constraints=options.constraint_values(arguments.constraint),
                 on_event=lambda event: line.show(
                     f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
                 ),
