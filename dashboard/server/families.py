@@ -1,7 +1,7 @@
 """What a solve is a part of: one tree for every class, or a training on selected rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ class Family:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON, without the rows."""
-        return {name: value for name, value in vars(self).items() if name in FIELDS}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "whole"}
 
     @cached_property
     def parts(self) -> tuple[Dataset, Dataset | None]:
@@ -60,9 +60,6 @@ class Family:
             return runs[0].accuracy_on(data)
         told = OneVsRest(data.classes, tuple(runs)).distances(data.frame).argmax(axis=1)
         return float((told == data.y).mean())
-
-
-FIELDS = ("runs", "test_size", "seed", "n_selected")
 
 
 def takes_too_few_classes(info: FormulationInfo, data: Dataset) -> bool:

@@ -110,7 +110,7 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     gaps = grouped(_pair(text, "--na-value", "COL=TEXT") for text in arguments.na_value)
     return {name: getattr(arguments, name) for name in as_given} | {
         "drop": tuple(arguments.drop),
-        "kinds": pairs_of(arguments.kind, "--kind", "COL=KIND") or None,
+        "kinds": dict(_pair(text, "--kind", "COL=KIND") for text in arguments.kind) or None,
         "merge": tuple(arguments.merge),
         "na_values": gaps or None,
     }
@@ -146,12 +146,8 @@ def constraint_values(texts: Sequence[str]) -> dict[str, Any]:
     return {name: side_constraint(name).parse(text) for name, text in pairs}
 
 
-def pairs_of(texts: Iterable[str], option: str, form: str) -> dict[str, str]:
-    """Read ``NAME=VALUE`` texts of an option."""
-    return dict(_pair(text, option, form) for text in texts)
-
-
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:
+    """Read a ``NAME=VALUE`` text of an option."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise SettingsError("BAD_OPTION", f"{option} needs {form}, but {text!r} was given.", option)

@@ -63,7 +63,8 @@ class EncodedColumn:
             low = "-inf" if self.lower is None else _shown(self.lower)
             high = "inf" if self.upper is None else _shown(self.upper)
             return f"{self.raw} in ({low},{high}]"
-        if self.kind == "level" and not self.is_indicator:
+        # A raw column that already holds the numbers 0 and 1 that are tested has its own name.
+        if self.kind == "level" and (self.level, self.other) != (1.0, 0.0):
             return f"{self.raw}={self.level}"
         return self.raw
 
@@ -71,11 +72,6 @@ class EncodedColumn:
     def is_binary(self) -> bool:
         """Whether the column holds 0 and 1 only."""
         return self.kind in BINARY_KINDS
-
-    @property
-    def is_indicator(self) -> bool:
-        """Whether the raw column already holds the numbers 0 and 1 that are tested."""
-        return self.kind == "level" and self.level == 1.0 and self.other == 0.0
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Encode raw values of shape ``(n_samples,)`` to floats of the same shape."""
