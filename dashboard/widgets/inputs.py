@@ -45,18 +45,16 @@ def packed(files: Mapping[str, str]) -> bytes:
 
 
 def switch(
-    label: str, options: Sequence[str], key: str, words: Mapping[str, str] | None = None
+    label: str, options: Sequence[str], key: str, words: Mapping[str, str] | None = None, **own: Any
 ) -> str:
-    """Draw a choice among a few views without a label of its own; at first the first of them."""
+    """Draw a choice among a few views without a label of its own; at first the first of them.
+
+    `**own`: what is otherwise, as `st.segmented_control` takes it.
+    """
+    usual = {"default": options[0], "label_visibility": "collapsed", "wrap": True}
+    told: dict[str, Any] = {"format_func": words.__getitem__} if words else {}
     return st.segmented_control(
-        label,
-        options,
-        default=options[0],
-        required=True,
-        format_func=(words or {o: o for o in options}).__getitem__,
-        **session.kept(key),
-        label_visibility="collapsed",
-        wrap=True,
+        label, options, required=True, **told, **session.kept(key), **(usual | own)
     )
 
 

@@ -89,12 +89,12 @@ def _classes(info: FormulationInfo, data: Dataset) -> Rows:
             f"**{text.markdown(info.title)} separates {info.max_classes} classes; these data have "
             f"{data.n_classes}.**"
         )
-        how = st.segmented_control(
+        how = inputs.switch(
             "Solve",
             [ONE, EVERY],
-            default=ONE,
-            required=True,
-            **session.kept("classes_how"),
+            "classes_how",
+            label_visibility="visible",
+            wrap=None,
             help="One class against the rest is one tree. One tree for every class is several "
             "solves; together they give every row the class whose tree puts it farthest on its "
             "own side. Nothing is proven about them together.",

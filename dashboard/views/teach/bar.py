@@ -174,16 +174,8 @@ def steps(lesson: Lesson) -> str:
     elif asked != now.lesson_step and st.session_state.get(key) == asked:
         # The browser spoke before it had the last turn: with the address and step of before.
         st.session_state[key] = now.lesson_step
-    picked = st.segmented_control(
-        "Step",
-        list(names),
-        default=asked,
-        required=True,
-        format_func=lambda key: names[key],
-        **session.kept(key),
-        label_visibility="collapsed",
-        width="stretch",
-    )
+    look = {"default": asked, "width": "stretch", "wrap": None}
+    picked = inputs.switch("Step", list(names), key, names, **look)
     if picked != linked:
         st.query_params[STEP] = picked or POINTS
     now.lesson_step = picked or POINTS

@@ -123,14 +123,13 @@ def _protocol(info: FormulationInfo) -> tuple[str, str]:
         help="Which rows train, choose and test; stratified by class. Only protocols with test "
         "rows give an accuracy that the choice has not seen. Type 7-fold for other numbers.",
     )
-    choice = st.segmented_control(
+    choice = inputs.switch(
         "Choose by",
         list(tunings.CHOICES),
+        session.widget_key("tune_choice", info.key),
+        tunings.CHOICES,
         default=info.choice,
-        required=True,
-        format_func=tunings.CHOICES.__getitem__,
-        **session.kept("tune_choice", info.key),
-        wrap=True,
+        label_visibility="visible",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
         "with fewest features, as in the MARGOT paper. One standard error: the same among those "
         "within one standard error of the best.",
