@@ -122,6 +122,14 @@ def ruler(
     silent(figure, x, y, mode="lines", name=name, line=line)
 
 
+def words_at(
+    figure: go.Figure, x: float, y: float, words: str, size: int, color: str, **look: Any
+) -> None:
+    """Write words at a place, without an arrow; `look` as plotly's annotations take it."""
+    font = {"size": size, "color": color}
+    figure.add_annotation(x=x, y=y, text=words, showarrow=False, font=font, **look)
+
+
 def area(figure: go.Figure, corners: Sequence[tuple[float, float]], fill: str, **line: Any) -> None:
     """Fill a polygon; it has an edge where `line` says so."""
     x, y = zip(*corners, corners[0], strict=True)

@@ -13,7 +13,7 @@ from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.layout import framed, ruler
+from octcore.plotting.layout import framed, ruler, words_at
 from octcore.plotting.palette import Palette, ink_on, palette_for
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
@@ -63,14 +63,9 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
 def _edge(figure: go.Figure, parent: Box, child: Box, palette: Palette) -> None:
     x, y = (parent.x, child.x), (parent.y + parent.height, child.y)
     ruler(figure, x, y, color=palette.muted, width=1.2)
-    figure.add_annotation(
-        x=sum(x) / 2,
-        y=sum(y) / 2,
-        text="yes" if child.record.arrival == parent.record.words else "no",
-        showarrow=False,
-        font={"size": 11, "color": palette.text},
-        bgcolor=palette.background,
-    )
+    words = "yes" if child.record.arrival == parent.record.words else "no"
+    ground = palette.background
+    words_at(figure, sum(x) / 2, sum(y) / 2, words, 11, palette.text, bgcolor=ground)
 
 
 def _box(figure: go.Figure, box: Box, fill: str, palette: Palette) -> None:
@@ -87,13 +82,8 @@ def _box(figure: go.Figure, box: Box, fill: str, palette: Palette) -> None:
         hoverinfo="name",
         showlegend=False,
     )
-    figure.add_annotation(
-        x=box.x,
-        y=(box.y + bottom) / 2,
-        text="<br>".join(text.plotly(line, at_most=100) for line in box.lines),
-        showarrow=False,
-        font={"size": 12, "color": ink_on(fill)},
-    )
+    words = "<br>".join(text.plotly(line, at_most=100) for line in box.lines)
+    words_at(figure, box.x, (box.y + bottom) / 2, words, 12, ink_on(fill))
 
 
 def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:

@@ -13,7 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
-from octcore.plotting.layout import curve, framed, mark, ruler, silent
+from octcore.plotting.layout import curve, framed, mark, ruler, silent, words_at
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import PlaneRecord
 from octcore.tree import metrics, topology
@@ -267,15 +267,10 @@ def _arc(figure: go.Figure, arc: tuple[int, int], picture: CutPicture, palette: 
     ruler(figure, [x1, x2], [y1, y2], **line)
     if arc in on_path:
         is_right = arc[1] % 2
-        figure.add_annotation(
-            x=(x1 + x2) / 2,
-            y=(y1 + y2) / 2,
-            text=f"{text.plotly(text.words(on_path[arc]))}: {'no' if is_right else 'yes'}",
-            xanchor="left" if is_right else "right",
-            xshift=10 if is_right else -10,
-            showarrow=False,
-            font={"color": palette.text, "size": 13},
-        )
+        words = f"{text.plotly(text.words(on_path[arc]))}: {'no' if is_right else 'yes'}"
+        side, shift = ("left", 10) if is_right else ("right", -10)
+        at = {"x": (x1 + x2) / 2, "y": (y1 + y2) / 2, "xanchor": side, "xshift": shift}
+        words_at(figure, words=words, size=13, color=palette.text, **at)
 
 
 def _nodes(figure: go.Figure, picture: CutPicture, depth: int, palette: Palette) -> None:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.layout import BREAK, curve, framed, round_step
+from octcore.plotting.layout import BREAK, curve, framed, round_step, words_at
 from octcore.plotting.palette import Palette
 from octcore.tree.wording import format_number
 
@@ -107,10 +107,9 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
         )
     for threshold in record.thresholds:
         figure.add_vline(x=threshold, line={"color": palette.text, "width": 1.5, "dash": "dash"})
-        figure.add_annotation(
-            x=threshold, y=1, yref="paper", yanchor="top", text=f"{threshold:.4g}", textangle=-90,
-            xshift=-8, showarrow=False, font={"size": 12, "color": palette.text},
-            bgcolor=palette.background, borderpad=1,
+        words_at(
+            figure, threshold, 1, f"{threshold:.4g}", 12, palette.text, yref="paper", yanchor="top",
+            textangle=-90, xshift=-8, bgcolor=palette.background, borderpad=1,
         )  # fmt: skip
     top = max(map(sum, zip(*record.counts, strict=True)), default=1)
     colours = (palette.text, palette.muted, palette.incumbent)
