@@ -52,10 +52,12 @@ class Column:
         return source_of_part(self.number_format) or self.name
 
     @property
-    def first_day(self) -> str:
-        """Day from which a column of dates counts, empty for other columns."""
+    def unit(self) -> str:
+        """What its numbers are where the file writes them otherwise; empty for other columns."""
         kind, *about = self.number_format.split(":")
-        return about[0] if kind == "date" else ""
+        if kind == "plain" or about:
+            return f"days since {about[0]}" if kind == "date" else ""
+        return "a number such as 1234.5, not as the file has it"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; files of before have no aliases."""

@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 
     name: str
     is_text: bool
-    unit: str = ""  # what its numbers count where a table holds something else: the days of dates
+    unit: str = ""  # `Column.unit`
 
     @property
     def titled(self) -> str:
@@ -131,8 +131,9 @@ def _in_comment(name: str) -> str:
 
 
 def _sql(expression: str, columns: Sequence[Asked]) -> str:
-    units = "".join(f"-- {_in_comment(column.titled)}\n" for column in columns if column.unit)
-    return f'{units}SELECT *, {expression} AS prediction\nFROM "rows";\n'
+    head = "-- Class of every row; NULL for gaps, and for texts in columns of numbers.\n"
+    head += "".join(f"-- {_in_comment(column.titled)}\n" for column in columns if column.unit)
+    return f'{head}SELECT *, {expression} AS prediction\nFROM "rows";\n'
 
 
 def _excel(expression: str, columns: Sequence[Asked]) -> str:
@@ -208,8 +209,9 @@ DIALECTS = {
         choose="CASE WHEN {0} THEN {1} ELSE {2} END",
         both="{0} AND {1}", either="{0} OR {1}", neither="NOT {0}",
         equal="{0} = {1}", equal_text="{0} = {1}",
-        gap=f"({{0}} IS NULL OR {{0}} > {sys.float_info.max!r})",  # NaN is above all numbers
-        gap_text="{0} IS NULL", none="NULL",
+        # NaN is above all numbers, and so are texts in SQLite, which compares +x by its own type.
+        gap=f"({{0}} IS NULL OR +{{0}} > {sys.float_info.max!r})",
+        gap_text="({0} IS NULL OR CAST({0} AS CHAR(5)) = '')", none="NULL",
         column=lambda _, name: '"rows"."' + name.replace('"', '""') + '"',
         text=lambda value: "'" + value.replace("'", "''") + "'",
         frame=_sql, folds_names=True, number=lambda number: _digits(number, _double),
@@ -286,7 +288,7 @@ def to_code(
 
     In SQL it is a query of the table ``rows``, in R a function of a data frame, as ``tsv`` a header
     and a formula for spreadsheets.  `language`: a key of `DIALECTS`, or how another is written.
-    `columns` as at training know which numbers are days of dates.
+    `columns` as at training know which numbers the file writes otherwise, such as dates.
     """
     dialect = DIALECTS[language] if isinstance(language, str) else language
     return Writer(tree, encoding, dialect, columns).text()
@@ -296,7 +298,7 @@ def asked_columns(tree: Tree, encoding: Encoding, columns: Iterable[Column] = ()
     """Columns that a tree asks for."""
     used = [encoding.columns[j] for split in tree.splits.values() for j in split.features]
     is_text = {c.raw: bool(c.levels) or isinstance(c.level, str) for c in used}
-    units = {c.name: f"days since {c.first_day}" for c in columns if c.first_day}
+    units = {c.name: c.unit for c in columns}
     return [Asked(n, is_text[n], units.get(n, "")) for n in encoding.raw_features if n in is_text]
 
 

@@ -492,12 +492,32 @@ def test_names_that_sql_takes_for_one_are_refused() -> None:
     assert to_code(trees[2].named("pq", "Aab"), encoding, "sql")
 
 
-def test_days_of_dates_are_named_as_such() -> None:
+def test_what_numbers_are_where_the_file_has_something_else() -> None:
     dates = pd.to_datetime(["2020-01-01", "2020-02-01", "2021-01-01"])
-    data, encoding, tree = stump(dates, 40.0)
-    for suffix in DIALECTS:
-        assert "days since 2020-01-01" in to_code(tree, encoding, suffix, data.columns)
-    assert "days since 2020-01-01" in to_pmml(tree, encoding, data.columns)
+    file = b"x;y\n12 kg;a\n13 kg;a\n14 kg;a\n15 kg;b\n16 kg;b\n"
+    weights = octcore.read_csv(io.BytesIO(file), target="y")
+    tree = Tree({1: Split.on_feature(0, 14.5)}, {2: 0, 3: 1}, 1, 2, ("left", "right"))
+    cases = {
+        "days since 2020-01-01": stump(dates, 40.0),
+        "a number such as 1234.5, not as the file has it": (
+            weights, fit_encoding("raw", weights), tree,
+        ),
+    }  # fmt: skip
+    for words, (data, encoding, found) in cases.items():
+        for suffix in DIALECTS:
+            assert words in to_code(found, encoding, suffix, data.columns)
+        assert words in to_pmml(found, encoding, data.columns)
+
+
+def test_texts_of_an_imported_file_get_no_class_where_numbers_are_needed() -> None:
+    """SQLite's import makes a text of every cell; "10" was compared with 2.5 as a text before."""
+    numbers, texts = bare(*stump([1.0, 4.0, 10.0], 2.5)), bare(*stump(["a", "b", "c"]))
+    with sqlite3.connect(":memory:") as database:
+        database.execute('CREATE TABLE "rows" (x TEXT)')
+        database.executemany('INSERT INTO "rows" VALUES (?)', [("10",), ("1 kg",), ("",)])
+        for run, classes in ((numbers, [None] * 3), (texts, ["left", "left", None])):
+            found = database.execute(code_of(run, "sql")).fetchall()
+            assert [row[-1] for row in found] == classes
 
 
 def test_a_class_that_xml_cannot_hold_is_refused() -> None:
