@@ -36,15 +36,19 @@ class Column:
 
     @property
     def meant(self) -> dict[str, str]:
-        """What texts of new rows are taken for: `aliases`, and other spellings of truth values.
+        """What texts of new rows are taken for: `aliases`, and what programs make of a file.
 
-        Programs that read a file take its TRUE or T for such a value, and spell it True.
+        They take its TRUE or T for a truth value, spelled True, and 00501 for the number 501.
         """
-        told = {str(v).casefold(): str(v) for v in self.levels if v != MISSING_LEVEL}
+        names = [str(level) for level in self.levels if level != MISSING_LEVEL]
+        told = {name.casefold(): name for name in names}
         for words in ({"true": "True", "false": "False"}, {"t": "True", "f": "False"}):
             if told.keys() == words.keys():
                 return {words[k]: v for k, v in told.items() if v != words[k]} | dict(self.aliases)
-        return dict(self.aliases)
+        # Floats keep fifteen digits apart.
+        codes = {v.lstrip("0") or "0": v for v in names if len(v) <= 15 and v.isdecimal()}
+        told = codes if len(codes) == len(names) else {}
+        return {number: v for number, v in told.items() if number != v} | dict(self.aliases)
 
     @property
     def source(self) -> str:

@@ -20,7 +20,7 @@ from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.export import guard_cell
 from octcore.data.findings import quote
 from octcore.data.numbers import PLAIN
-from octcore.data.text import clean_text
+from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
 from octcore.tree.tree import Split, Tree
@@ -181,7 +181,7 @@ DIALECTS = {
             "else float(value)\n\n"
             "    def text(value):\n"
             "        if isinstance(value, str):\n"
-            "            return value or None\n"
+            "            return value.strip() or None\n"
             "        whole = str(value).removesuffix('.0')\n"
             "        return None if value is None or value != value else whole\n\n"
             "    row = {\n",
@@ -200,7 +200,7 @@ DIALECTS = {
             "  const number = (value) => (isGap(value) || isNaN(value) ? null : Number(value));\n"
             '  const truth = { true: "True", false: "False" };\n'
             '  const text = (value) => (isGap(value) ? null : typeof value === "boolean" '
-            "? truth[value] : String(value));\n"
+            "? truth[value] : String(value).trim() || null);\n"
             "  row = {\n",
             "    [{0}]: {1}(row[{0}]),", "  }};\n  return {0};\n}}\n", json.dumps, "//",
         ),
@@ -261,7 +261,7 @@ DIALECTS = {
             "    if (is.null(v)) stop(\"a column is lacking\")\n"
             "    if (is.logical(v)) v <- ifelse(v, \"True\", \"False\")\n"
             "    if (is.numeric(v)) v <- ifelse(is.na(v), NA, sprintf(\"%.15g\", v))\n"
-            "    v <- as.character(v)\n    ifelse(v == \"\", NA_character_, v)\n  }\n",
+            "    v <- trimws(as.character(v))\n    ifelse(v == \"\", NA_character_, v)\n  }\n",
             "  rows[[{0}]] <- {1}(rows[[{0}]])",
             "  rep_len({0}, nrow(rows))\n}}\n", _r_text, "#",
         ),
@@ -312,7 +312,11 @@ class Writer:
         self.asked = asked_columns(tree, encoding, columns)
         self.columns = {column.name: column.is_text for column in self.asked}
         # Texts of a file that were taken for another, or for a gap, and so are in new rows.
-        self.meant = {c.name: c.meant.items() for c in columns if c.number_format == "plain"}
+        self.meant = {
+            c.name: (dict.fromkeys(MISSING_MARKS.difference(["", *c.levels]), "") | c.meant).items()
+            for c in columns
+            if c.number_format == "plain"
+        }
         self.longest = 0  # terms of the longest sum; Python reads about 3,000, a level for each
 
     def text(self) -> str:

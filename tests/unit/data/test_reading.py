@@ -284,7 +284,7 @@ def test_versions_are_categories_and_dates_with_points_days(texts, is_date):
 def test_what_may_be_versions_are_dates_by_the_users_word():
     lines = [f"{1 + i % 4}.2.1{i % 5},{i % 7}.5,{'ab'[i % 2]}" for i in range(40)]
     days = read_csv(table(lines), target="y", kinds={"x1": "numeric"})
-    assert days.columns[0].first_day == "2010-02-01"
+    assert days.columns[0].unit == "days since 2010-02-01"
     parts = read_csv(table(lines), target="y", kinds={"x1": "date"})
     assert "year of x1" in parts.feature_names
 
@@ -296,7 +296,7 @@ def test_years_of_two_digits_are_read_where_all_programs_agree(text, year):
     assert ("DATE_COLUMN" in found) == (year > 0)
     if year:
         data = read_csv(table(lines), target="y", kinds={"x1": "numeric"})
-        assert data.columns[0].first_day == f"{year}-03-13"
+        assert data.columns[0].unit == f"days since {year}-03-13"
 
 
 def test_semicolon_files_take_a_comma_as_decimal():

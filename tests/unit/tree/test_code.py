@@ -329,7 +329,7 @@ def test_an_unknown_ordered_category_gets_no_class(runner: Runner, tmp_path: Pat
 
 @pytest.mark.parametrize("suffix", DIALECTS)
 def test_the_run_exports_it(suffix: str, run: octcore.Run) -> None:
-    assert export_tree(run, suffix) == to_code(run.needed.tree, run.encoding, suffix)
+    assert export_tree(run, suffix) == code_of(run, suffix)
     for name in (name for name, ending in LANGUAGES.items() if ending == suffix):
         assert run.export(name) == run.export(suffix)
 
@@ -390,13 +390,14 @@ TEXTS = ("py", "js", "c", "java", "r")  # where a category is a text, whatever t
         ([10115, 20095, 80331], 1, "categorical", None),
         (["TRUE", "FALSE", "TRUE"], 0, None, [True, False, True]),
         (["f", "t", "f"], 0, None, [False, True, False]),
+        (["00501", "01234", "80331"], 0, None, [501, 1234, 80331]),
     ],
-    ids=["truth values", "numbers that are names", "TRUE", "t"],
+    ids=["truth values", "numbers that are names", "TRUE", "t", "codes with leading zeros"],
 )
 def test_values_that_are_no_texts(
     values: list[Any], place: int, kind: str | None, came: Any, runner: Runner, tmp_path: Path
 ) -> None:
-    """Programs that read a file take its TRUE or T for a truth value; so do new rows here."""
+    """Programs that read a file take its TRUE or T for a truth value, 00501 for a number."""
     data, encoding, tree = stump(values, place=place, kind=kind)
     rows = pd.DataFrame({"x": came or values})
     expected = tree.predict(encoding.transform(data.frame)).tolist()
@@ -423,6 +424,18 @@ def test_texts_that_were_taken_for_others_are_so_in_code(runner: Runner, tmp_pat
                 expected.append(None)
         assert list(runner(run, rows, tmp_path)) == expected
         assert set(expected) == ({"a", "b", None} if column == "n" else {"a", "b"})
+
+
+@pytest.mark.parametrize("runner", [RUNNERS[name] for name in ("py", "js", "r")])
+def test_texts_are_read_as_the_file_was(runner: Runner, tmp_path: Path) -> None:
+    """With spaces around a category, and a question mark for a gap."""
+    file = b"x,y\n u,a\n u,a\nv ,b\nw,b\n?,c\n?,c\n"
+    data = octcore.read_csv(file, target="y", missing="category")
+    run = octcore.solve(data, depth=2, verify=False)
+    rows = pd.DataFrame({"x": [" u", "v ", "w", "?", " "]})
+    expected = run.predict(rows).tolist()
+    assert expected == ["a", "b", "b", "c", "c"]
+    assert list(runner(run, rows.to_dict("records"), tmp_path)) == expected
 
 
 @pytest.mark.sampled(3)
