@@ -38,12 +38,11 @@ def add_commands(commands: Any) -> None:
 
 def run_path(arguments: argparse.Namespace) -> None:
     """Print accuracy against size."""
-    path = penalty_path(
-        options.read_data(arguments),
-        constraints=options.constraint_values(arguments.constraint),
-        **options.given(arguments, SETTINGS),
-    )
+    constraints = options.constraint_values(arguments.constraint)
+    settings = options.given(arguments, SETTINGS)
+    path = penalty_path(options.read_data(arguments), constraints=constraints, **settings)
     words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
+    words += "\nevery row counts by the weight of its class" * ("class_weight" in constraints)
     write_result(arguments.json, path.to_dict, _table(path.table(), words))
 
 

@@ -34,6 +34,8 @@ def path_search(attempt: Attempt) -> Outcome:
     """
     program, recorder = attempt.program, attempt.recorder
     question: Question = replace(program.search, threads=attempt.threads)
+    if attempt.node_limit is not None:
+        recorder.note("Exact search has no branch-and-bound nodes, which node_limit could count.")
     due, ours = LIVE_SECONDS, None
 
     def receive(report: Report) -> None:

@@ -230,26 +230,26 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _solve(self, info: FormulationInfo, data: Dataset, weights: np.ndarray | None) -> Run:
         as_given = (
-            "encoding", "engine", "time_limit", "gap", "node_limit", "threads", "costs", "refer",
-            "verbose",
+            "encoding", "engine", "time_limit", "gap", "node_limit", "threads", "refer", "verbose",
         )  # fmt: skip
         return solve(
             data,
             formulation=info.key,
             depth=self.max_depth,
             params=self._hyperparameters(),
-            constraints=self._constraints(),
+            constraints=self._constraints(data),
+            costs=labelled(self.costs, data.classes),
             seed=seed_of(self.random_state),
             sample_weight=weights,
             verify=False,  # small tables would be fitted many times slower, and grids are of many
             **{name: getattr(self, name) for name in as_given},
         )
 
-    def _constraints(self) -> Mapping[str, Any] | None:
+    def _constraints(self, data: Dataset) -> Mapping[str, Any] | None:
         return joined(
             self.constraints,
             "constraints",
-            class_weight=self.class_weight,
+            class_weight=labelled(self.class_weight, data.classes),
             min_samples_leaf=None if self.min_samples_leaf == 1 else self.min_samples_leaf,
             max_leaves=self.max_leaf_nodes,
             monotone=ways_of(self.monotonic_cst, self._columns),
@@ -351,8 +351,10 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.costs is None and self.refer is None:
             return super().score(X, y, sample_weight)
-        task = task_of(COSTS.check(self.costs), REFER.check(self.refer), self.classes_.tolist())
-        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        classes = self.classes_.tolist()
+        costs = COSTS.check(labelled(self.costs, classes))
+        task = task_of(costs, REFER.check(self.refer), classes)
+        place = {label: k for k, label in enumerate(classes)}
         labels = np.ravel(y).tolist()
         unknown = set(labels) - set(place)
         if unknown:
@@ -597,6 +599,14 @@ def joined(given: Mapping[str, Any] | None, where: str, **others: Any) -> Mappin
             message = f"{name} was given twice, by a parameter and in {where}; give one of them."
             raise SettingsError("GIVEN_TWICE", message, name)
     return {**(given or {}), **said} if said else given
+
+
+def labelled(given: Any, classes: Sequence[Any]) -> Any:
+    """A mapping by label with the labels of the data set: 1.0 and True may be 1 there."""
+    own = dict(zip(classes, classes, strict=True))
+    if not isinstance(given, Mapping):
+        return given
+    return {own.get(label, label): labelled(value, classes) for label, value in given.items()}
 
 
 @at_the_door

@@ -172,8 +172,9 @@ def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
     weights = np.full(0, np.nan)  # of another shape, as all that is no array of numbers
     with contextlib.suppress(TypeError, ValueError):
         weights = np.asarray(given, dtype=float)
-    if weights.shape != (n_samples,) or not np.isfinite(weights).all() or (weights < 0).any():
-        message = f"sample_weight needs {n_samples} non-negative numbers, one for every row."
+    most = np.finfo(float).max / n_samples  # the sum is finite
+    if weights.shape != (n_samples,) or not ((weights >= 0) & (weights <= most)).all():
+        message = f"sample_weight needs {n_samples} non-negative numbers with a sum, one a row."
         raise SettingsError("BAD_WEIGHTS", message, "sample_weight")
     if not weights.sum() > 0:
         raise SettingsError("BAD_WEIGHTS", "All sample weights are zero.", "sample_weight")

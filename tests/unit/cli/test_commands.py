@@ -179,6 +179,15 @@ def test_compare_prints_one_line_per_formulation(
     assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
 
 
+def test_a_path_says_that_classes_have_weights(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["path", iris, "--target", "species", "--depth", "1"]
+    for weights in ([], ["--constraint", "class_weight=virginica:9"]):
+        assert main([*command, *weights]) == 0
+        assert ("by the weight of its class" in capsys.readouterr().out) == bool(weights)
+
+
 def test_stopping_one_training_of_a_comparison_stops_it_and_writes_what_is_there(
     iris: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

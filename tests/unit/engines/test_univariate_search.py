@@ -82,3 +82,8 @@ def test_a_greedy_tree_that_reaches_what_its_leaves_can_is_proven() -> None:
     run = octcore.solve(data, depth=3, time_limit=1e-6)
     assert (run.status, run.accuracy, run.gap) == ("optimal", 1.0, 0.0)
     assert run.objective == pytest.approx(1 - 4 * 0.01)
+
+
+def test_a_limit_that_the_search_does_not_know_is_said() -> None:
+    run = octcore.solve(octcore.load_sample("iris"), depth=1, node_limit=1, verify=False)
+    assert "which node_limit could count" in run.log()

@@ -415,3 +415,17 @@ def test_shares_are_those_of_the_training_rows_whatever_was_asked_for() -> None:
     for other in (same, greedy):
         assert weighed.predict_proba(X) == pytest.approx(other.predict_proba(X))
     assert (weighed.predict_proba(X).argmax(axis=1) == weighed.predict(X)).all()
+
+
+@pytest.mark.parametrize("kind", [float, bool, np.int8, np.float32])
+def test_weights_and_costs_name_labels_as_users_have_them(kind: Any) -> None:
+    """Labels 0.0 and 1.0 are whole numbers in the data set, and 1 is True in scikit-learn."""
+    X, y = np.arange(9.0)[:, None] % 4, np.array([0, 1, 0, 1, 1, 0, 1, 1, 0])
+    labels, by_label = y.astype(kind), {"class_weight": {0: 3.0, 1: 1.0}, "costs": {0: {1: 3.0}}}
+    for name, plain in by_label.items():
+        expected = octcore.OptimalTreeClassifier(max_depth=1, **{name: plain}).fit(X, y)
+        named = {kind(0): 3.0, kind(1): 1.0} if name == "class_weight" else {kind(0): {kind(1): 3}}
+        for given in (plain, named):
+            fitted = octcore.OptimalTreeClassifier(max_depth=1, **{name: given}).fit(X, labels)
+            assert fitted.objective_ == expected.objective_
+            assert fitted.score(X, labels) == expected.score(X, y)

@@ -321,6 +321,7 @@ def test_a_refusal_names_formulations_as_pages_do_and_as_commands_take_them(aske
         ("solve", {"data": IRIS, "params": 3}, "params must be a mapping"),
         ("solve", {"data": IRIS, "cancel": True}, "cancel must be a function or None"),
         ("solve", {"data": IRIS, "sample_weight": "x"}, "150 non-negative numbers"),
+        ("solve", {"data": IRIS, "sample_weight": [1e308] * 150}, "150 non-negative numbers"),
         ("solve_one_vs_rest", {"data": IRIS, "constraints": 3}, "constraints must be"),
         ("solve_one_vs_rest", {"data": IRIS, "time_limit": "x"}, "time_limit must be a number"),
         ("solve_one_vs_rest", {"data": IRIS, "test_size": "nan"}, "test_size must be a number"),
