@@ -61,8 +61,7 @@ def _metavar(parameter: Parameter) -> str:
         return "KEY"
     if parameter is COSTS:
         return "FILE.json"
-    whole = isinstance(parameter, IntRange)
-    return "N" if whole else parameter.unit.upper() or "F"
+    return "N" if isinstance(parameter, IntRange) else parameter.unit.upper() or "F"
 
 
 def given(arguments: argparse.Namespace, declared: Iterable[Parameter]) -> dict[str, Any]:

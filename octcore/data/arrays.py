@@ -286,8 +286,7 @@ def prepare_rows(
     names = [str(name) for name in frame.columns]
     prepared: dict[str, Any] = {c.name: c.levels[0] if c.levels else 0.0 for c in columns}
     for column in needed:
-        position = names.index(find_column(column.name, names))
-        values = frame.iloc[:, position]
+        values = frame.iloc[:, names.index(find_column(column.name, names))]
         prepared[column.name] = (
             _numbers(values, column)
             if column.holds_numbers

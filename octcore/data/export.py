@@ -23,8 +23,7 @@ def guard_cell(value: object) -> object:
 
 def rows_to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Write rows as CSV text with guarded cells; None becomes an empty field."""
-    lines = [_line(header), *(_line(row) for row in rows)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([_line(header), *(_line(row) for row in rows)]) + "\n"
 
 
 def _line(cells: Sequence[object]) -> str:

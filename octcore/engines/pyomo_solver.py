@@ -75,8 +75,7 @@ class _Run(ModelRun):
                 results = self._run()
             except InfeasibleConstraintException:
                 return self.infeasible()
-        claimed = self._read(variables, results)
-        return self._conclude(results, claimed)
+        return self._conclude(results, self._read(variables, results))
 
     def _count(self, variables: list[Any]) -> None:
         """Count what can be counted without compiling; non-zeros are the estimate's."""

@@ -286,9 +286,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self, info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
     ) -> tuple[Dataset, np.ndarray | None]:
         """Rows and their weights; rows of weight zero count nowhere and are left out."""
-        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
-        if not isinstance(X, pd.DataFrame):
-            frame.columns = [f"x{position}" for position in range(frame.shape[1])]
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X).add_prefix("x")
         self._columns = tuple(map(str, frame.columns))
         self._gaps = tables.Gaps.of(frame) if self.missing == tables.BRANCH else tables.Gaps()
         frame = self._gaps.close(frame)
@@ -361,8 +359,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             message = f"y has the class {min(map(str, unknown))!r}, whose costs the fit did not "
             message += "know; fit on all classes."
             raise SettingsError("UNKNOWN_CLASS", message, "costs")
-        codes = np.array([place[label] for label in labels])
-        of_rows = task.matrix[codes, self.tree_.predict_codes(self._encoded(X))]
+        answers = self.tree_.predict_codes(self._encoded(X))
+        of_rows = task.matrix[[place[label] for label in labels], answers]
         return float(1.0 - np.average(of_rows, weights=sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -371,8 +369,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         By the weights of rows and classes, as in scikit-learn.  `predict` gives the class with the
         largest, unless side constraints, costs or a hyperplane chose another.
         """
-        leaves = self.apply(X)
-        shares = [self._shares[int(leaf)] for leaf in leaves]
+        shares = [self._shares[int(leaf)] for leaf in self.apply(X)]
         return np.array(shares).reshape(-1, len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -483,7 +480,12 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "tree_")
         data = self.run_.needed.train
-        raw = None if encoded else raw_numbers(data.frame)
+        for name in () if encoded else data.frame.columns:
+            if not pd.api.types.is_numeric_dtype(data.frame[name].dtype):
+                message = f"Column {name!r} holds text, which scikit-learn's trees do not take; "
+                message += "convert the tree with encoded=True."
+                raise SettingsError("NOT_A_THRESHOLD", message)
+        raw = None if encoded else data.frame.to_numpy(dtype=np.float64)
         X = self.encoding_.transform(data.frame)
         from octcore.tree.export.to_sklearn import to_sklearn  # sklearn.tree takes .15 s to load
 
@@ -507,16 +509,6 @@ def seed_of(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return replace(SEED, name="random_state").check(0 if random_state is None else random_state)
-
-
-def raw_numbers(frame: pd.DataFrame) -> np.ndarray:
-    """Raw columns as numbers, shape ``(n_samples, n_raw_features)``."""
-    for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
-            message = f"Column {name!r} holds text, which scikit-learn's trees do not take; "
-            message += "convert the tree with encoded=True."
-            raise SettingsError("NOT_A_THRESHOLD", message)
-    return frame.to_numpy(dtype=np.float64)
 
 
 def warn_unproven(run: Run) -> None:
@@ -567,13 +559,8 @@ def _value(program: Program, tree: Tree) -> float:
 
 
 def feature_losses(run: SolvedRun) -> dict[str, float]:
-    """Mean loss of the objective when a split is undone, by encoded-from raw column.
-
-    To undo a split is to make its node a leaf with the class that most of its training rows have
-    by weight.  Side constraints are left aside: without the split they may not hold any more.  A
-    split's loss belongs to its columns by their shares of the absolute weights; the mean is over
-    all splits of the tree.
-    """
+    """What `OptimalTreeClassifier.feature_importances_` says, by raw column of the encoding."""
+    # Without the split other side constraints may not hold any more.
     weighing = {"class_weight": run.constraints.get("class_weight")}
     problem, tree = problem_of(run, constraints=weighing), run.tree
     program = get_formulation(run.formulation).build(problem)

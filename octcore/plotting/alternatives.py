@@ -134,8 +134,7 @@ def _feature_rows(
     """Features and their labels, bottom up, and a figure of a line each that fits a screen."""
     shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
     names = text.unique_labels([feature.name for feature in shown], 26)
-    height = 90 + 22 * max(4, len(shown))
-    return shown, names, framed(palette, height)
+    return shown, names, framed(palette, 90 + 22 * max(4, len(shown)))
 
 
 def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:

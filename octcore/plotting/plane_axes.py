@@ -207,8 +207,7 @@ class Places:
             return tuple(segments)
         found: list[Segment] = []
         for start, end in segments:
-            bent = self.points(_steps(start, end))
-            found += pairwise(bent)
+            found += pairwise(self.points(_steps(start, end)))
         return tuple(found)
 
 

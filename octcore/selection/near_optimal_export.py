@@ -44,8 +44,7 @@ def timbertrek(
         drawn = _nested(tree, 1, summaries, plus, names)
         tree_map[str(number)] = [drawn, round(objective, 5), round(right / len(y), 5)]
         for leaf in sorted(tree.labels):
-            path = [names[tree.splits[m]] for m in topology.ancestors(leaf)]
-            _enter(trie, path, number)
+            _enter(trie, [names[tree.splits[m]] for m in topology.ancestors(leaf)], number)
     return {
         "trie": trie,
         "featureMap": {names[split]: _feature(encoding, split) for split in ordered},

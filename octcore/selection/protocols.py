@@ -85,8 +85,7 @@ def _nested(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
     """Three outer folds; two folds inside each."""
     outer = []
     for train, test in folds(y, np.arange(len(y)), 3, seed):
-        inner = folds(y, np.array(train), 2, seed)
-        outer.append(OuterSplit(inner, train, test))
+        outer.append(OuterSplit(folds(y, np.array(train), 2, seed), train, test))
     return tuple(outer)
 
 

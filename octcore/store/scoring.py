@@ -118,8 +118,7 @@ def score(
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = labels_array(model.classes)[codes]
     marked = [frame.columns[place] for place in other_marks(frame, model.needed)]
-    unseen = model.encoding.unseen(prepared, model.needed)
-    warnings = (*_remarks(complete, marked), *unseen)
+    warnings = (*_remarks(complete, marked), *model.encoding.unseen(prepared, model.needed))
     return Scored(frame, complete, labels, leaves, confidence, warnings, extra, right, target)
 
 

@@ -421,11 +421,9 @@ class Writer:
         """What a binary column says, as a condition."""
         if column.kind == "level":
             return self._equals(column.raw, column.level)
-        value, parts, number = self._raw_number(column), [], self.dialect.number
-        if column.lower is not None:
-            parts.append(self.dialect.greater.format(value, number(column.lower)))
-        if column.upper is not None:
-            parts.append(self.dialect.at_most.format(value, number(column.upper)))
+        value, number = self._raw_number(column), self.dialect.number
+        ends = (self.dialect.greater, column.lower), (self.dialect.at_most, column.upper)
+        parts = [form.format(value, number(end)) for form, end in ends if end is not None]
         always = self.dialect.greater.format(number(1.0), number(0.0))
         return self._group(self.dialect.both, parts or [always])
 
