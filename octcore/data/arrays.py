@@ -66,7 +66,7 @@ def labels_from_array(y: npt.ArrayLike) -> tuple[str, tuple[Label, ...], npt.NDA
     if labels.ndim != 1:
         raise DataError("INCONSISTENT", f"Labels must be one column, not of shape {labels.shape}.")
     refuse_missing_labels(labels)
-    if labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == labels.round()).all():
+    if labels.dtype.kind == "f" and (np.abs(labels) < EXACT).all() and not (labels % 1).any():
         labels = labels.astype(np.int64)
     if labels.dtype == object and len({type(label) for label in labels}) > 1:
         labels = labels.astype(str)

@@ -38,6 +38,7 @@ def test_arrays_become_columns_and_sorted_classes():
     [
         ([2, 1, 2, 1], (1, 2)),
         ([1.0, 0.0, 1.0, 0.0], (0, 1)),
+        ([2e19, 1e19, 2e19, 1e19], (1e19, 2e19)),  # too large for integers
         (np.array([True, False, True, False]), (False, True)),
         (pd.Series(["x", "y", "x", "y"], dtype="category"), ("x", "y")),
         (np.array(["x", 1, "x", 1], dtype=object), ("1", "x")),
