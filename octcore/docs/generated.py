@@ -141,14 +141,14 @@ def without_directives(text: str) -> str:
     return re.sub(r"^::: (\S+)$", lambda found: _docstring(found[1]), text, flags=re.MULTILINE)
 
 
-def for_reading(text: str) -> str:
-    """Return a page as one text without a site around it: no links to other pages, no markers.
+def for_reading(text: str, address: Callable[[str], str] = str) -> str:
+    """Return a page as one text without a site around it, its links by `address`; no markers.
 
     Code has no colours: those of the highlighter are too weak on a light ground.
     """
     text = re.sub(r"<!--.*?-->", "", without_directives(text))
     text = re.sub(r"^```\w+$", "```text", text, flags=re.MULTILINE)
-    return re.sub(r"\[([^\]]+)\]\((?![a-z]+://)[^)]*\)", r"**\1**", text)
+    return re.sub(r"(?<=\]\()(?![a-z]+://)[^)]+", lambda link: address(link[0]), text)
 
 
 def _docstring(path: str) -> str:

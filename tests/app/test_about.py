@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import unquote
+
 import pytest
 
 from octcore.docs import generated
@@ -19,5 +22,15 @@ def test_every_page_of_the_documentation_can_be_read_in_the_app() -> None:
     for name in ("reference.md", "tutorials/good-trees.md", "measured.md"):
         next(s for s in app.selectbox if s.label == "Page").set_value(name).run()
         assert not app.exception
-        assert not any(":::" in m.value or "](" in m.value for m in app.markdown)
+        assert not any(":::" in m.value or ".md)" in m.value for m in app.markdown)
     assert "Measured results" in shown(app)
+
+
+@pytest.mark.long
+def test_the_links_of_the_documentation_lead_to_its_pages_in_the_app() -> None:
+    app = open_page("about", document="octcore")
+    links = re.findall(r"\]\(\?(\w+)=([^)]+)\)", app.markdown[-1].value)
+    assert len(links) > 30
+    for name, title in (links[0], links[-1]):
+        app = open_page("about", **{name: unquote(title)})
+        assert unquote(title) in {s.options[s.index] for s in app.selectbox}
