@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -111,7 +110,7 @@ class Clock:
     """Time since the start and time left, in seconds; it stands still while kernels compile."""
 
     def __init__(self, time_limit: float) -> None:
-        self.start = time.perf_counter()
+        self.start = kernels.now()
         self.time_limit = time_limit
         self._spent = kernels.spent()
 
@@ -123,7 +122,7 @@ class Clock:
     @property
     def elapsed(self) -> float:
         """Seconds since the start without those for kernels."""
-        return time.perf_counter() - self.start - self.preparing
+        return kernels.now() - self.start
 
     @property
     def remaining(self) -> float:

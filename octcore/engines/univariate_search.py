@@ -50,7 +50,7 @@ def path_search(attempt: Attempt) -> Outcome:
             recorder.bound(program.objective(report.bound), report.subtrees)
         now = attempt.clock.elapsed
         moment = report.latest() if now >= due else None
-        told = {} if moment is None else {"open": _plain(program, moment, LIVE_COLUMNS)}
+        told = {} if moment is None else {"open": _plain(attempt, moment, LIVE_COLUMNS)}
         if recorder.progress(report.subtrees, None, **told) and told:
             due = now + max(LIVE_SECONDS, LIVE_SHARE * now)  # all of them are stored
 
@@ -82,7 +82,7 @@ def path_search(attempt: Attempt) -> Outcome:
         seconds={"solve": found.search_seconds + attempt.clock.elapsed - begin},
         claims=claims,
         # Where its tree was refused, what was open was open among trees that are refused too.
-        values=_by_root(program, found) | ({} if refused else open_thresholds(program, found)),
+        values=_by_root(program, found) | ({} if refused else open_thresholds(attempt, found)),
     )
 
 
@@ -211,16 +211,16 @@ def _list(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason
     return StopReason.OPTIMAL if is_kept else StopReason.INFEASIBLE, (LISTED_CLAIM,)
 
 
-def open_thresholds(program: Program, found: Answer) -> dict[str, object]:
+def open_thresholds(attempt: Attempt, found: Answer) -> dict[str, object]:
     """Where a better root could still lie, at some moments of the search, as plain data."""
-    moments = [_plain(program, moment) for moment in found.moments()]
+    moments = [_plain(attempt, moment) for moment in found.moments()]
     return {"open_thresholds": moments} if moments else {}
 
 
-def _plain(program: Program, moment: Moment, columns: int | None = None) -> dict[str, object]:
-    shown = list(moment.open.items())[:columns]
+def _plain(attempt: Attempt, moment: Moment, columns: int | None = None) -> dict[str, object]:
+    shown, program = list(moment.open.items())[:columns], attempt.program
     return {
-        "seconds": moment.seconds,
+        "seconds": moment.seconds - attempt.clock.start,
         "value": program.objective(moment.value),
         "bound": program.objective(moment.bound),
         "root": None if moment.root is None else list(moment.root),

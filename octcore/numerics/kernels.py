@@ -212,6 +212,11 @@ def spent() -> float:
         return _spent + (time.perf_counter() - _since if _waiting else 0.0)
 
 
+def now() -> float:
+    """Seconds on a clock that stands still while this process waits for kernels."""
+    return time.perf_counter() - spent()
+
+
 @contextlib.contextmanager
 def announced(listener: Callable[[str], None]) -> Iterator[None]:
     """Tell a listener in words that kernels have to be compiled, and when that is over."""

@@ -5,7 +5,6 @@ the optimum moves along the upper concave envelope of (leaves, accuracy). The br
 slopes of that envelope.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -38,11 +37,11 @@ def optimal_by_leaves(
     Raises `CancelledError` if it was stopped or ran out of time: half a table proves nothing.
     """
     bare = replace(question, leaf_penalty=0.0, by_leaves=True)
-    begin = time.perf_counter() - kernels.spent()
+    begin = kernels.now()
 
     def best(most: int | None) -> Answer | None:
         """The answer for so many leaves; None if there is no tree."""
-        spent = time.perf_counter() - kernels.spent() - begin
+        spent = kernels.now() - begin
         left = None if time_limit is None else max(0.0, time_limit - spent)
         found = answer(replace(bare, max_leaves=most), cancel=cancel, time_limit=left)
         if found.status not in ("optimal", "infeasible"):

@@ -7,7 +7,6 @@ by one thread or by several, so that threads change the time and nothing else.  
 some moments is kept for pictures, and thinned out as the search goes on.
 """
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from octcore.numerics import kernels
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
 from octcore.search.univariate.first_tree import FirstTree
@@ -85,7 +85,6 @@ class LaneSearch:
         self.score = np.empty(table.n_columns)
         self.node: Node | None = None
         self.moments: Moments | None = None
-        self.begin = time.perf_counter()
         self.steps = 1
         self._pool = ThreadPoolExecutor(question.threads)  # no thread starts before it has work
 
@@ -135,7 +134,7 @@ class LaneSearch:
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
         node.bound[~inquiry.roots[node.column]] = INFINITE  # no tree has them at its root
         self.node, self.moments = node, (moments := Moments(inquiry, node))
-        moments.add(time.perf_counter() - self.begin, self.best, self.plan)
+        moments.add(self.best, self.plan)
         alone = FIRST_STEPS if self.work[1] >= LARGE_WORK[min(4, self.depth)] else np.inf
         while not inquiry.stop[0]:
             steps = int(min(self.steps, alone))
@@ -146,7 +145,7 @@ class LaneSearch:
             known.by_column, known.reached = np.full((2, len(self.score)), INFINITE)
             np.minimum.at(known.by_column, node.column, node.bound)
             np.minimum.at(known.reached, node.column, node.reached)
-            moments.add(time.perf_counter() - self.begin, self.best, self.plan)
+            moments.add(self.best, self.plan)
             yield self._now()
             if not going:
                 return
@@ -154,12 +153,12 @@ class LaneSearch:
     def _piece(self, node: Node, steps: int) -> bool:
         """Let the kernel choose what to solve next; returns whether there is more to do."""
         # The length of a piece changes no result: all that is known stays in the node.
-        begin = time.perf_counter()
+        begin = kernels.now()
         self.best = search(
             self.rows, self.terms, node, self.depth, self.smallest, self.best, INFINITE,
             self.score, -1, steps, self.plan,
         )  # fmt: skip
-        share = PIECE_SECONDS / max(1e-4, time.perf_counter() - begin)
+        share = PIECE_SECONDS / max(1e-4, kernels.now() - begin)
         self.steps = max(1, int(steps * min(GROWTH, share)))
         return bool(node.bound.min() < self.best - self.inquiry.slack)
 
@@ -250,7 +249,7 @@ class Moments:
         """Nothing open, then the first and last thresholds of the spans as places in the node."""
         self._every, self._seen = 1, 0
 
-    def add(self, seconds: float, cost: float, plan: np.ndarray) -> None:
+    def add(self, cost: float, plan: np.ndarray) -> None:
         """Keep this moment, unless there are enough near it."""
         table, value, target = self.inquiry.table, self.inquiry.value, cost - self.inquiry.slack
         lower = min(cost, float(self.node.bound.min(initial=INFINITE)))
@@ -261,7 +260,7 @@ class Moments:
             self._kept, self._every = self._kept[::2], 2 * self._every
         column, rank = plan[1, :2].tolist()
         root = None if column < 0 else (int(table.original[column]), table.threshold(column, rank))
-        moment = Moment(seconds, value(cost), value(lower), root, {})
+        moment = Moment(kernels.now(), value(cost), value(lower), root, {})
         self._kept.append((moment, *self._spans(target)))
 
     def _spans(self, target: float) -> tuple[np.ndarray, np.ndarray]:

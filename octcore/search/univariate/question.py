@@ -58,7 +58,7 @@ class Question:
 class Moment:
     """The search at one moment."""
 
-    seconds: float  # since the search began
+    seconds: float  # by `kernels.now`
     value: float  # objective of the best tree
     bound: float  # no tree has a larger objective
     root: tuple[int, float] | None  # column and threshold with which the best tree begins

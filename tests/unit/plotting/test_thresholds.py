@@ -77,6 +77,8 @@ def test_a_column_is_drawn_from_a_stored_run() -> None:
     train = run.train
     assert train is not None
     first, *_, last = values["open_thresholds"]
+    begun = next(event.seconds for event in run.trace.phases if event.source == "search")
+    assert begun <= first["seconds"] <= last["seconds"] <= run.trace.events[-1].seconds
     columns = open_columns(values["open_thresholds"], run.encoding, train)
     record = open_data(first, columns, run.encoding, train)
     assert [len(c.shares) for c in record] == [len(first["open"].get(str(j), ())) for j in columns]
