@@ -183,6 +183,8 @@ def counts_words(found: Summary) -> str:
     """The counts behind the answer, and the classes that the tree never gives."""
     tally, which = found.tally, "held-out" if found.has_held_out else "training"
     n, told = found.score.rows, " that get a class" * bool(found.score.asked)
+    if not n:
+        return ""
     verb = "is" if found.score.right == 1 else "are"
     words = [
         f"Of {text.count(n, f'{which} row')}{told} {found.score.right:,} {verb} right; always "
@@ -205,7 +207,7 @@ def headline_words(found: Summary) -> str:
     """The first paragraph: the answer, the counts behind it, where the tree fails."""
     n = len(found.leaves)
     words = [answer_words(found), counts_words(found)]
-    if found.score.asked:
+    if found.score.asked and found.score.rows:
         words.append(f"A person is asked about {text.count(found.score.asked, 'further row')}.")
     worst = max(found.leaves, key=lambda leaf: found.of(leaf).rows - found.of(leaf).right)
     wrong = found.of(worst).rows - found.of(worst).right
@@ -254,6 +256,8 @@ def rules_html(found: Summary) -> str:
 def errors_html(found: Summary) -> str:
     """What it gets wrong: true class against the class that it gives."""
     which = "held-out" if found.has_held_out else "training"
+    if not found.score.rows:
+        return ""
     if not found.confusions:
         rows = f"{found.score.rows:,} {which} rows{' that get a class' * bool(found.score.asked)}"
         return f"<h2>What it gets wrong</h2><p>None of the {rows}.</p>"

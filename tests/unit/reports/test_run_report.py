@@ -20,6 +20,8 @@ from octcore.reports.scorer import scorer_html
 from octcore.reports.summary import (
     Score,
     answer_words,
+    counts_words,
+    errors_html,
     headline_words,
     rows_of,
     summary,
@@ -104,6 +106,14 @@ def test_a_tree_that_guessing_beats_says_so_in_its_first_sentence():
     beaten = replace(found, guess=Score(rows, rows))
     assert answer_words(beaten).endswith("; always guessing the largest class is right for 100 %.")
     assert "guessing" not in answer_words(replace(found, guess=found.test))
+
+
+def test_a_tree_that_leaves_every_row_to_a_person_counts_no_rows():
+    found = summary(solve(table(), depth=1, test_size=0.3, refer=0.0))
+    assert found is not None
+    assert answer_words(found).endswith("leaves every row to a person.")
+    assert headline_words(found).strip() == answer_words(found)
+    assert (counts_words(found), errors_html(found)) == ("", "")
 
 
 def test_thresholds_are_told_with_how_far_they_may_move(monkeypatch):
