@@ -131,6 +131,8 @@ def small_tree(
     view = with_spans(view, thresholds.spans(run_id, run))
     data = component_data(view, session.palette(), run_id, selected, path, others=others)
     data["hint"] = hint
+    if others:  # several runs may have found it: each has its badge beside its name
+        data["badge"] = ""
 
     def clicked(node: int) -> None:
         session.select_node(run_id, node)

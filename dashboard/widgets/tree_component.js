@@ -237,7 +237,8 @@ function exportSvg(root, state, data) {
 
 function fillBar(root, data, state, act) {
   const badge = root.querySelector(".badge");
-  badge.textContent = (data.refuted ? "✗ " : data.proven ? "✓ " : "○ ") + data.badge;
+  const sign = data.refuted ? "✗ " : data.proven ? "✓ " : "○ ";
+  badge.textContent = data.badge && sign + data.badge;
   badge.style.color = data.refuted ? data.ink.refuted : data.proven ? data.ink.optimum : data.ink.muted;
   const legend = root.querySelector(".legend");
   legend.replaceChildren();

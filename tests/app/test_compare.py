@@ -11,6 +11,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
 from octcore.selection.tasks import TASKS
+from octcore.solving.finish import run_from_incumbent
 from octcore.solving.solve import solve
 from octcore.store.runs import StoreState
 from tests.app.history_case import button, open_page, shown
@@ -42,6 +43,22 @@ def test_started_runs_stand_side_by_side(server):
     assert "What differs" in words
     assert "Compare others" in {fold.label for fold in app.expander}
     assert {t.label for t in app.tabs} >= {"Trees", "Planes", "Features", "Accuracy"}
+
+
+def test_a_tree_that_several_found_bears_the_badge_of_each(server):
+    data, settings = load_sample("iris"), {"formulation": "path-search", "depth": 1}
+    whole = solve(data, **settings)
+    found = [event for event in whole.trace.events if event.kind == "incumbent"]
+    early = run_from_incumbent(data, settings, found, "cancelled", 1.0)
+    ids = []
+    for run, owner in ((whole, "me"), (early, "you")):
+        ids.append(server.store.begin(data, settings, "", owner))
+        server.store.append(ids[-1], run.trace.events)
+        server.store.finish(ids[-1], StoreState.DONE, run)
+    app = open_page("compare", runs=",".join(ids))
+    assert "Both found this tree" in shown(app)
+    badges = [m.value for m in app.markdown if "-badge[" in m.value]
+    assert ["Proven" in words for words in badges] == [True, False]
 
 
 def test_a_run_that_failed_is_started_again_in_its_place(server):

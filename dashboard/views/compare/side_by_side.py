@@ -75,9 +75,10 @@ def same_trees(runs: Sequence[Finished]) -> list[list[Finished]]:
 
 
 def _heads(group: Sequence[Finished], of: int) -> None:
-    """Name the runs that found the tree below."""
+    """Name the runs that found the tree or plane below, each with its own badge."""
     for member in group:
         swatch(member.index, member.label)
+        run_summary.badge(member.run)
     who = f"{len(group)} of {of}"
     if len(group) == of:
         who = "Both" if of == 2 else f"All {of}"
