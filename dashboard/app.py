@@ -45,6 +45,7 @@ if "state" not in st.session_state and opened.keys() - st.query_params.keys():
 jobs.warm_up()
 draw_style()
 mark_section(PAGES, page)
+data_thread.forget_gone()
 data_thread.restore()
 data_thread.link()
 page.run()

@@ -281,7 +281,7 @@ def forget_run(run: str) -> None:
     now = state()
     now.runs = tuple(known for known in now.runs if known != run)
     now.compared = tuple(known for known in now.compared if known != run)
-    if now.run == run:
+    if run in (now.run, st.query_params.get(RUN_PARAMETER)):
         look_at("")
 
 

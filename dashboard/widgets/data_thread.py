@@ -18,6 +18,19 @@ from octcore.plotting import text
 from octcore.solving.settings import CLASSES, check_settings, without_retired
 
 
+def forget_gone() -> None:
+    """Say when the run that is looked at is not there any more, and look at it no more."""
+    looked_at = st.query_params.get(session.RUN_PARAMETER) or session.state().run
+    if looked_at and jobs.view(looked_at) is None:
+        session.forget_run(looked_at)
+        st.warning(
+            "The run that this page was to show is not in the history of this server: it was "
+            "deleted, or made on another one. Open it there, or ask there for its report or scorer "
+            "(Explore, Share): both are files that open anywhere.",
+            icon=":material/link_off:",
+        )
+
+
 def restore() -> None:
     """Load what the link names into a session that has no data yet: data, and what to ask."""
     if session.state().choice is not None:

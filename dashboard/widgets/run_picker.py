@@ -51,13 +51,6 @@ def choose(title: str, or_loaded: bool = False) -> JobView | None:
 
 def _choice(or_loaded: bool) -> JobView | None:
     current = session.run_id()
-    if current is not None and jobs.view(current) is None:
-        st.warning(
-            "This link names a run that is not in the history of this server: it was deleted, or "
-            "made on another one. Open it there, or ask there for its report or scorer (Explore, "
-            "Share): both are files that open anywhere.",
-            icon=":material/link_off:",
-        )
     known = [view for key in session.state().runs if (view := jobs.view(key)) is not None]
     if not known:
         return None
@@ -68,6 +61,8 @@ def _choice(or_loaded: bool) -> JobView | None:
     if or_loaded and (current is None or data_thread.is_other(jobs.view(current))):
         titles[LOADED] = f"Loaded data: {text.printable(session.dataset().name, 40)}"
         current = current or LOADED
+    if current is None:
+        session.look_at(current := known[0].id)
     picked = inputs.among("Run", titles, current, session.look_at)
     chosen = next((view for view in known if view.id == picked), None)
     if chosen is not None:

@@ -56,6 +56,14 @@ def test_own_runs_are_listed_and_those_of_others_are_not(server, iris):
     assert "secret name" in shown(linked)
 
 
+@pytest.mark.parametrize("page", ["explore", "solve", "start"])
+def test_a_run_that_is_gone_is_said_once_and_leaves_the_address(server, iris, page):
+    app = open_page(page, run="gone", node="2")
+    assert "is not in the history of this server" in shown(app)
+    assert {"run", "node"}.isdisjoint(app.query_params)
+    assert "is not in the history" not in shown(app.run())
+
+
 def test_back_to_where_nothing_was_looked_at_looks_at_nothing(server, iris, monkeypatch):
     app = open_page("solve", run=server.submit("me", iris, {"depth": 1}))
     run_id = app.query_params["run"]

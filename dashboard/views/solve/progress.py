@@ -45,17 +45,11 @@ def draw(run_id: str | None) -> None:
     """Draw the run that the session looks at; polls only while it goes on."""
     view = _soon(run_id)
     if view is None:
-        if run_id is not None:
-            st.warning(
-                "This link names a run that this server does not have; it may have been deleted, "
-                "or made elsewhere. Solve again."
-            )
-        else:
-            st.info(
-                "Press **Find the optimal tree**: a first tree appears within seconds, then the "
-                "bound closes in until the tree is proven optimal.",
-                icon=":material/play_circle:",
-            )
+        st.info(
+            "Press **Find the optimal tree**: a first tree appears within seconds, then the "
+            "bound closes in until the tree is proven optimal.",
+            icon=":material/play_circle:",
+        )
         return
     data_thread.strip(view)
     _belongs_to(view)
