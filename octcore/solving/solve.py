@@ -190,12 +190,13 @@ def _solve_prepared(
     attempt = Attempt(program, recorder, cancel, **spend)
     recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
     with kernels.announced(recorder.phase):
+        begun = clock.elapsed
         _offer_starts(attempt, prepared)
         recorder.bound(program.bound)
         start = clock.elapsed
         outcome = _run_engine(attempt, settings.engine)
         outcome.seconds.setdefault("solve", clock.elapsed - start)
-        outcome.seconds["compile_kernels"] = clock.preparing
+        outcome.seconds.update(warm_start=start - begun, compile_kernels=clock.preparing)
     if outcome.stop_reason in EARLY and settings.warm_start != "none":
         for _, tree in program.fallback(ENDLESS.capped(FALLBACK_SECONDS)):
             attempt.offer(tree, "greedy")

@@ -76,6 +76,13 @@ def test_every_number_is_recomputed_by_routing() -> None:
     assert any("QT-5" in text for text in run.certificate.statements)
 
 
+def test_the_parts_of_the_time_add_up_where_first_trees_take_long() -> None:
+    run = octcore.solve(octcore.load_sample("4-partitions"), "svm1-odt", depth=2, verify=False)
+    parts = sum(run.timings[name] for name in ("encode", "warm_start", "solve"))
+    assert 0.7 * run.timings["total"] < parts < run.timings["total"]
+    assert run.timings["warm_start"] > 0.1 * run.timings["total"]
+
+
 def test_a_gap_matters_where_a_split_tests_the_column_only() -> None:
     run = octcore.solve(IRIS, "path-search", depth=1)
     (used,) = {run.encoding.columns[j].raw for j in run.final_tree.used_features}
