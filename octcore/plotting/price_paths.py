@@ -20,15 +20,14 @@ def penalty_path_figure(
     selected: tuple[str, int] | None = None,
     sizes: Sequence[Size] = (),
 ) -> go.Figure:
-    """Draw accuracy against leaves, or 1 minus the mean cost where answers have costs.
+    """Draw what trees are worth, their accuracy where rows and errors count alike, against leaves.
 
     A point's custom data are its label and leaves.
 
     `paths`: by label (the encoding).
     `sizes`: of the first label over several splits of the rows, with their standard errors.
     """
-    has_costs = any(p.mean_cost is not None for path in paths.values() for p in path.steps)
-    up = {"title_text": "1 - mean cost" if has_costs else "accuracy", "tickformat": ".0%"}
+    up = {"title_text": next(iter(paths.values())).measure, "tickformat": ".0%"}
     figure = framed(palette, 400, x={"title_text": "leaves", "dtick": 1}, y=up)
     for k, (label, path) in enumerate(paths.items()):
         points, colour, name = path.steps, palette.class_colour(k), text.plotly(label)
@@ -50,7 +49,7 @@ def penalty_path_figure(
                 figure,
                 [(p.leaves, p.test_worth) for p in tested],
                 f"{name}, held out",
-                "%{customdata[2]}: %{y:.2%} of the held-out rows",
+                "%{customdata[2]}: %{y:.2%} on the held-out rows",
                 line={"color": colour, "width": 1.8, "dash": "dot"},
                 marker={"symbol": "x", "size": 7},
                 customdata=[[label, p.leaves, text.count(p.leaves, "leaf")] for p in tested],
@@ -60,7 +59,7 @@ def penalty_path_figure(
             figure,
             [(size.leaves, size.worth) for size in sizes],
             "held out, mean and standard error of further splits",
-            "%{x} leaves: %{y:.2%} of new rows",
+            "%{x} leaves: %{y:.2%} on new rows",
             error_y={"array": [size.error for size in sizes], "width": 5, "thickness": 1.5},
             marker={"symbol": "line-ew-open", "size": 12, "color": palette.text},
             customdata=[[next(iter(paths)), size.leaves] for size in sizes],

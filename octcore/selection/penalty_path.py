@@ -84,6 +84,7 @@ class PenaltyPath(Record):
     depth: int
     seconds: float
     """Time of the search; every step is proven optimal by it."""
+    measure: str = "accuracy"  # what the worth of its trees is, in words
 
     def __repr__(self) -> str:
         leaves = ", ".join(str(step.leaves) for step in self.steps)
@@ -191,7 +192,10 @@ def penalty_path(
             low, high = (share * end for end in ranges[step.leaves])
             step = replace(step, low=low, high=None if np.isinf(high) else high)
         steps.append(step)
-    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed)
+    is_weighted = "class_weight" in settings.constraints.active
+    measure = "weighted accuracy" if is_weighted else "accuracy"
+    measure = measure if prepared.task.is_errors else "1 - mean cost"
+    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed, measure)
 
 
 def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> PathStep:

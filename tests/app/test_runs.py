@@ -64,6 +64,13 @@ def test_a_run_that_is_gone_is_said_once_and_leaves_the_address(server, iris, pa
     assert "is not in the history" not in shown(app.run())
 
 
+def test_the_sizes_of_a_tree_of_planes_are_said_to_be_those_of_other_trees(server):
+    data, settings = load_sample("4-partitions"), {"formulation": "margot", "depth": 1}
+    run_id = server.store.begin(data, settings, "", "me")
+    server.store.finish(run_id, StoreState.DONE, solve(data, **settings))
+    assert "these trees test one column per split" in shown(open_page("path", run=run_id))
+
+
 def test_back_to_where_nothing_was_looked_at_looks_at_nothing(server, iris, monkeypatch):
     app = open_page("solve", run=server.submit("me", iris, {"depth": 1}))
     run_id = app.query_params["run"]

@@ -115,6 +115,8 @@ def _kept(run: Asked) -> dict[str, Any]:
     kept = {name: run.constraints[name] for name in run.constraints if name not in SIZES}
     left = {name: kept.pop(name) for name in set(kept) - BY_SUBTREE}
     words = ["Answers cost what they cost in your run."] * run.has_task
+    if run.info.split_kind != "univariate":
+        words.append("Your tree cuts by sums of columns; these trees test one column per split.")
     if kept:
         words.append(f"Kept from your run: {condition_words(kept)}.")
     if left:
@@ -139,10 +141,11 @@ def _result(
         return
     sizes = _on_other_splits(data, settings, next(iter(paths)), view)
     if sizes:
-        st.markdown(f"**Which size?** {text.markdown(new_rows.right_size_words(sizes), 300)}")
+        words = new_rows.right_size_words(sizes, Asked.of(settings).constraints)
+        st.markdown(f"**Which size?** {text.markdown(words, 300)}")
     selected = _selected(paths, sizes)
     point = next(p for p in paths[selected[0]].steps if p.leaves == selected[1])
-    what = "Accuracy" if point.mean_cost is None else "1 - mean cost"
+    what = paths[selected[0]].measure.capitalize()
     st.markdown(f"**{what} against size**")
     chart.show(
         penalty_path_figure(paths, session.palette(), selected, sizes),
@@ -222,7 +225,8 @@ def _chosen(
         session.state().path_step = picked
         st.rerun()
     held = "" if point.test_worth is None else f", {text.percent(point.test_worth)} held out"
-    what = " right" if point.mean_cost is None else " as 1 - mean cost"
+    measure = paths[label].measure
+    what = " right" if measure == "accuracy" else f" as {measure}"
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.markdown(f"**{text.percent(point.worth)}{what}{held}**; {point.range_words}.")
     with right:

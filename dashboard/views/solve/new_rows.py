@@ -1,6 +1,6 @@
 """Whether a tree is luck: on other splits of the rows, beside CART, and the right size."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -151,21 +151,24 @@ def _size(view: JobView, run: SolvedRun, sizes: Sequence[Size]) -> None:
 def size_words(run: SolvedRun, sizes: Sequence[Size]) -> str:
     """The size that new rows ask for, and what the price of a leaf did."""
     own = run.tree.n_leaves
-    is_weighted = "class_weight" in run.constraints
-    what = "of the weight of new rows" if is_weighted else "of new rows"
-    words = [right_size_words(sizes, what)]
+    words = [right_size_words(sizes, run.constraints)]
     price, last = run.params.get("leaf_penalty"), sizes[-1]
     if price and last.leaves > own and run.is_optimal:
         words.append(
             f"The price of {text.percent(price, 2).replace('.00', '')} a leaf keeps this tree at "
             f"{text.count(own, 'leaf')}; with none it would have up to {last.leaves} "
-            f"({text.percent(last.worth)} {what})."
+            f"({text.percent(last.worth)} {_of_new_rows(run.constraints)})."
         )
     return " ".join(words)
 
 
-def right_size_words(sizes: Sequence[Size], what: str = "of new rows") -> str:
+def _of_new_rows(constraints: Collection[str]) -> str:
+    return "of the weight of new rows" if "class_weight" in constraints else "of new rows"
+
+
+def right_size_words(sizes: Sequence[Size], constraints: Collection[str] = ()) -> str:
     """The smallest size that is as good as the best one, in a sentence."""
+    what = _of_new_rows(constraints)
     right, best = recommended(sizes), max(sizes, key=lambda size: size.worth)
     if right is best:
         return (

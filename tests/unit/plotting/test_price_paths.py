@@ -31,6 +31,15 @@ def test_record_and_figures_show_every_step(paths):
     assert figure.layout.yaxis.title.text == "accuracy"
 
 
+def test_shares_of_weights_and_costs_are_not_called_shares_of_rows():
+    data, weights = load_sample("iris"), {"class_weight": {"setosa": 3.0}}
+    path = penalty_path(data, "QT-3", 2, weights, test_size=0.3)
+    figure = penalty_path_figure({"QT-3": path}, LIGHT)
+    assert figure.layout.yaxis.title.text == "weighted accuracy"
+    assert not any("% of the" in (t.hovertemplate or "") for t in figure.data)
+    assert penalty_path(data, "QT-3", 2, weights, refer=0.3).measure == "1 - mean cost"
+
+
 def test_ranges_meet_at_the_breakpoints(paths):
     winners = [s for s in paths["QT-3"].steps if s.wins]
     assert winners[-1].low == 0

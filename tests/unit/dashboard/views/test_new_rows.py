@@ -35,6 +35,8 @@ from octcore.solving.solve import solve
 def test_the_right_size_is_said_with_what_the_best_one_has(worths, words):
     sizes = [Size(leaves, worth, 0.025) for leaves, worth in enumerate(worths, start=1)]
     assert right_size_words(sizes) == words
+    weighed = right_size_words(sizes, {"class_weight"})
+    assert weighed == words.replace("% of new", "% of the weight of new")
 
 
 def tally(right: int) -> Tally:
