@@ -192,6 +192,7 @@ def counts_words(found: Summary) -> str:
     ]
     if tally.named:
         found_words = f"Of {tally.named:,} {rows_of(found.focus)} it finds {tally.found:,}"
+        found_words += f" and leaves {tally.asked:,} to a person" * bool(tally.asked)
         verb = "is" if tally.found == 1 else "are"
         told = f"; of {tally.told:,} that it calls so, {tally.found:,} {verb}" if tally.told else ""
         words.append(f"{found_words}{told}.")

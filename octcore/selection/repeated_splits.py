@@ -33,8 +33,9 @@ class Tally:
     named: int = 0
     found: int = 0
     told: int = 0
+    asked: int = 0
     """`named`, `found`, `told`: rows of the class that matters, those of them that get it, and all
-    rows that get it."""
+    rows that get it; `asked`: those of that class that a person is asked about."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,9 @@ def tally(
     if focus is None:
         return Tally(*found, worth)
     which = rows.classes.index(focus)
-    is_named, is_told = rows.codes == which, said == which
-    counts = (is_named.sum(), (is_named & is_told).sum(), is_told.sum())
+    is_named, is_told, is_asked = rows.codes == which, said == which, said >= rows.n_classes
+    found_told = (is_named & is_told).sum(), is_told.sum()
+    counts = (is_named.sum(), *found_told, (is_named & is_asked).sum())
     return Tally(*found, worth, *map(int, counts))
 
 

@@ -245,6 +245,9 @@ def test_rows_that_a_person_is_asked_about_are_in_no_number_of_others():
     assert found.guess == Score(int((classes[told] == largest).sum()), int(told.sum()))
     words = headline_words(found)
     assert f"Of {told.sum()} held-out rows that get a class {told.sum()} are right" in words
+    asked = (~told & (classes == found.focus)).sum()
+    assert asked
+    assert f"{found.focus} it finds {found.tally.found} and leaves {asked} to a person" in words
     page = report_html(run, "r", run)
     assert "rows that get a class right with" in page
     assert f"{(~told).sum()} held-out rows came here." in page
