@@ -184,16 +184,18 @@ def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
     return figure
 
 
-def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
+def legend_parts(palette: Palette, truth: Truth | None, with_margins: bool) -> str:
     """HTML of the legend of lesson planes; holds no text of users, and no SVG, which is cut out."""
     entries = [
         (mark, palette.class_colour(k), f"class {name}")
         for k, (mark, name) in enumerate(zip("●■", CLASSES, strict=True))
     ]
-    entries += [("✕", palette.text, "misclassified"), ("○", palette.text, "support vector")]
-    if with_truth and truth.segments:
+    entries.append(("✕", palette.text, "misclassified"))
+    if with_margins:
+        entries.append(("○", palette.text, "support vector"))
+    if truth is not None and truth.segments:
         entries.append(("╌╌", palette.optimum, "truth"))
-    if with_truth and truth.flipped:
+    if truth is not None and truth.flipped:
         entries.append(("◇", palette.optimum, "label turned over"))
     return "".join(
         f'<span><span style="color:{colour};font-size:1.3em;line-height:1" aria-hidden="true">'

@@ -1,6 +1,6 @@
 """The trees of a lesson: one at a time with its text, or all side by side."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 import plotly.graph_objects as go
@@ -98,7 +98,7 @@ def _one(lesson: Lesson, key: str) -> None:
             ):
                 session.open_page("explore", view.id)
     with left:
-        _legend(lesson)
+        _legend(lesson, (key,))
         _picture(lesson, key, view)
         if shown is not None:
             _band_words(shown)
@@ -115,7 +115,7 @@ def side_by_side(lesson: Lesson) -> None:
 def _all(lesson: Lesson) -> None:
     names = lessons.tree_names(lesson.formulations)
     keys = list(names)
-    _legend(lesson)
+    _legend(lesson, keys)
     for start in range(0, len(keys), PER_LINE):
         line = keys[start : start + PER_LINE]
         for place, key in zip(st.columns(min(PER_LINE, len(keys)), gap="medium"), line):  # noqa: B905
@@ -131,9 +131,11 @@ def _all(lesson: Lesson) -> None:
                     _band_words(view.solved)
 
 
-def _legend(lesson: Lesson) -> None:
+def _legend(lesson: Lesson, keys: Iterable[str]) -> None:
     """One legend for all pictures: they mean the same."""
-    parts = legend_parts(session.palette(), shows_truth(lesson), truth_of(lesson))
+    truth = truth_of(lesson) if shows_truth(lesson) else None
+    slanted = any(get_formulation(key).info.split_kind == "oblique" for key in keys)
+    parts = legend_parts(session.palette(), truth, slanted)
     size = "1.05rem" if lesson_bar.is_presenting() else "0.9rem"
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 

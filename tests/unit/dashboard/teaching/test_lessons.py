@@ -15,6 +15,7 @@ from dashboard.teaching.drawing import (
     Truth,
     add_truth,
     board_data,
+    legend_parts,
     lesson_numbers,
     lesson_plane,
     sheet_html,
@@ -188,6 +189,13 @@ def test_the_lesson_on_margins_shows_every_band(seed):
     assert not wide_bands(run.tree, run.encoding, data)
     assert all(record.lines[node].band for node in (1, 2, 3))
     assert sum(map(len, plane_rings(record))) < 30
+
+
+def test_a_legend_names_what_its_pictures_can_show():
+    truth = truth_data(lessons.lesson_set(lessons.default_lesson()), labels_too=True)
+    assert "support" not in legend_parts(LIGHT, None, with_margins=False)
+    assert "truth" not in legend_parts(LIGHT, None, with_margins=True)
+    assert all(w in legend_parts(LIGHT, truth, True) for w in ("support vector", "truth"))
 
 
 def plane_rings(record):
