@@ -174,6 +174,7 @@ def test_optimum_that_another_run_proved_is_drawn_for_one_that_did_not(server):
     words = shown(app)
     assert "as the run the exact one proves" in words
     assert "optimum" in words or "is optimal" in words
+    assert "Scale" not in {control.label for control in app.segmented_control}  # it has no gap
 
 
 @pytest.mark.long

@@ -193,6 +193,7 @@ def test_form_is_drawn_for_every_formulation(fake, key):
     info = next(info for info in list_formulations() if info.key == key)
     code = "\n".join(block.value for block in app.code)
     assert f"formulation='{key}'" in code
+    assert button(app, "Grow the tree" if key == "cart" else "Find the optimal tree")
     inputs = [*app.number_input, *app.selectbox, *app.toggle, *app.text_input]
     labels = {element.label for element in inputs}
     for parameter in info.hyperparameters:

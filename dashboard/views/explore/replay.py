@@ -141,13 +141,13 @@ SAME = 1e-6  # objectives this close (relative) are equal; they are sums in anot
 
 def convergence(run_id: str, run: Run) -> None:
     """Draw gap or incumbent and bound over time, and where the time went."""
-    scales = ["relative gap (log)", "incumbent and bound"]
-    absolute = inputs.switch("Scale", scales, "gap_scale") == scales[1]
     optimum, by = known_optimum(run_id, run)
     record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
-    if not absolute and not any(g is not None for g in record.gap):
+    absolute, scales = True, ["relative gap (log)", "incumbent and bound"]
+    if any(gap is not None for gap in record.gap):
+        absolute = inputs.switch("Scale", scales, "gap_scale") == scales[1]
+    else:
         st.caption("This run told no bound on its way, so there is no gap to draw.")
-        absolute = True
     chart.show(
         convergence_figure(record, session.palette(), absolute),
         key=session.widget_key("convergence", run_id, absolute),
@@ -164,6 +164,7 @@ TIMES = {
     "start": "starting a worker",
     "compile_kernels": "preparing the search, once per installation",
     "encode": "encoding the columns",
+    "warm_start": "finding first trees",
     "build": "building the model",
     "solve": "solving",
     "verify": "checking the proof",

@@ -46,8 +46,8 @@ def draw(run_id: str | None) -> None:
     view = _soon(run_id)
     if view is None:
         st.info(
-            "Press **Find the optimal tree**: a first tree appears within seconds, then the "
-            "bound closes in until the tree is proven optimal.",
+            "A first tree appears within seconds after the start; then, unless it is grown "
+            "greedily, the bound closes in until the tree is proven optimal.",
             icon=":material/play_circle:",
         )
         return

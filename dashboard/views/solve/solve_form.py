@@ -20,7 +20,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.data.tasks import COSTS
 from octcore.errors import OctError
-from octcore.formulations.base import FormulationInfo
+from octcore.formulations.base import FormulationInfo, baseline
 from octcore.plotting import text
 from octcore.program import ModelSize
 from octcore.solving.prepare import split_rows
@@ -323,7 +323,9 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     """Draw the estimate of the model and the button; returns whether it was pressed."""
     estimate = cached.size_estimate(data, settings)
     refused = isinstance(estimate, str)
-    pressed = inputs.wide_button("Find the optimal tree", "play_arrow", "solve", disabled=refused)
+    is_greedy = Asked.of(settings).info is baseline()
+    label = "Grow the tree" if is_greedy else "Find the optimal tree"
+    pressed = inputs.wide_button(label, "play_arrow", "solve", disabled=refused)
     if isinstance(estimate, str):
         inputs.say(estimate)
         return pressed
