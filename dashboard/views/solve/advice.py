@@ -337,7 +337,8 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
     asked = Asked.of(settings)
     info = asked.info
     depth, limit = asked.depth, asked.time_limit
-    rows, nodes = data.n_samples * (1 - asked.test_size), 2**depth - 1
+    rows = data.n_samples - math.ceil(asked.test_size * data.n_samples)  # those of training
+    nodes = 2**depth - 1
     if info.capabilities[0] is Capability.GREEDY:
         return None
     if is_search(info):

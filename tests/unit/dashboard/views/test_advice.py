@@ -184,7 +184,8 @@ def test_only_a_start_that_cannot_close_is_warned_of():
     assert [step.label for step in found.steps] == ["Use exact search"]
     assert advice.before(cancer, {**program, "formulation": "cart"}, 120) is None
     margins = {"formulation": "margot", "depth": 3, "time_limit": 60.0}
-    assert "unlikely" in getattr(advice.before(cancer, margins, 30), "sentence", "")
+    margins |= {"test_size": 0.25}  # of 569 rows 143 are held out
+    assert "unlikely for 426 rows" in getattr(advice.before(cancer, margins, 30), "sentence", "")
 
 
 def test_a_class_that_is_not_rare_is_not_said_to_be() -> None:
