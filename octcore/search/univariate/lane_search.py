@@ -274,13 +274,14 @@ class Moments:
 
     def of_columns(self) -> tuple[Moment, ...]:
         """The moments, with the columns that were open longest."""
-        columns = [self.node.column[self._way[first]] for _, first, _ in self._kept]
+        kept = tuple(self._kept)  # the search may keep another one meanwhile
+        columns = [self.node.column[self._way[first]] for _, first, _ in kept]
         longest = Counter(g for own in columns for g in np.unique(own).tolist())
         chosen = sorted(longest, key=lambda g: (-longest[g], g))[:MOST_COLUMNS]
         number = self.inquiry.table.original
         return tuple(
             replace(moment, open={int(number[g]): runs for g in chosen if (runs := spans(g))})
-            for (moment, first, last), own in zip(self._kept, columns, strict=True)
+            for (moment, first, last), own in zip(kept, columns, strict=True)
             for spans in [partial(self._values, first, last, own)]
         )
 

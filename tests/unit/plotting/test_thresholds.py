@@ -62,6 +62,24 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
             assert holds(moment.open[column], threshold)
 
 
+class Growing(list):
+    """Moments of which the search keeps another one whenever they have been gone through."""
+
+    def __iter__(self):
+        yield from list.__iter__(self[:])
+        self.append(self[-1])
+
+
+def test_a_moment_that_is_kept_meanwhile_disturbs_nobody_who_looks() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 20, (60, 3)).astype(float), rng.integers(0, 2, 60)
+    recorded = answer(Question(X, y, 2, 3)).moments
+    search = recorded.__self__
+    n = len(recorded())
+    search.moments._kept = Growing(search.moments._kept)
+    assert len(recorded()) == n
+
+
 def test_the_numbers_stand_in_a_column_of_their_own_right_of_all_dots() -> None:
     record = tuple(RootValue(str(v), v, "", 0.95 - v) for v in (0.95, 0.94, 0.93, 0.92))
     figure = root_values_figure(record, LIGHT)
