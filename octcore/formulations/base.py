@@ -254,4 +254,12 @@ def objective_words(settings: Mapping[str, Any]) -> str:
     `settings`: with ``"formulation"`` and ``"params"``, as in `Run.settings`.
     """
     info = get_formulation(settings["formulation"]).info
-    return info.objective_of(settings.get("params") or {})[1]
+    words = info.objective_of(settings.get("params") or {})[1]
+    return words.replace("accuracy", accuracy_words(settings))
+
+
+def accuracy_words(settings: Mapping[str, Any]) -> str:
+    """What stands where accuracy does when answers have costs, or classes weights."""
+    if settings.get("costs") is not None or settings.get("refer") is not None:
+        return "1 - mean cost"
+    return "weighted " * ("class_weight" in (settings.get("constraints") or {})) + "accuracy"

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.formulations.base import accuracy_words
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, curve, framed, mark, ruler, silent
 from octcore.plotting.palette import Palette
@@ -91,7 +92,7 @@ def measure_of(run: Run) -> str:
     """What the values of a run's columns are."""
     if run.params.get("split_weight") is not None:
         return "correct rows less splits, weighted"
-    return f"{'1 - mean cost' if run.asked.has_task else 'accuracy'} less the price of leaves"
+    return f"{accuracy_words(run.settings)} less the price of leaves"
 
 
 def root_values_figure(

@@ -12,6 +12,7 @@ from octcore.data.serial import Record
 from octcore.encoding.base import Encoding
 from octcore.engines.events import Clock
 from octcore.errors import CancelledError, SettingsError
+from octcore.formulations.base import accuracy_words
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
@@ -192,9 +193,7 @@ def penalty_path(
             low, high = (share * end for end in ranges[step.leaves])
             step = replace(step, low=low, high=None if np.isinf(high) else high)
         steps.append(step)
-    is_weighted = "class_weight" in settings.constraints.active
-    measure = "weighted accuracy" if is_weighted else "accuracy"
-    measure = measure if prepared.task.is_errors else "1 - mean cost"
+    measure = accuracy_words(settings.to_dict())
     return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, clock.elapsed, measure)
 
 

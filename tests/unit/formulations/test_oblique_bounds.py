@@ -88,3 +88,7 @@ def test_the_objective_of_s_oct_depends_on_alpha():
     problem = prepare(octcore.load_sample("iris"), check_settings(**priced)).problem
     assert get_formulation("s-oct").build(problem).sense is Sense.MINIMISE
     assert objective_words({"formulation": "cart"}) == get_formulation("cart").info.objective
+    weighed = {"constraints": {"class_weight": "balanced"}}
+    for given, words in (({"refer": 0.1}, "1 - mean cost"), (weighed, "weighted accuracy")):
+        said = objective_words({"formulation": "cart", **given})
+        assert said == f"{words} - leaf_penalty x leaves"
