@@ -25,8 +25,7 @@ def forget_gone() -> None:
         session.forget_run(looked_at)
         st.warning(
             "The run that this page was to show is not in the history of this server: it was "
-            "deleted, or made on another one. Open it there, or ask there for its report or scorer "
-            "(Explore, Share): both are files that open anywhere.",
+            "deleted, or made on another one. Ask there for its report, which opens anywhere.",
             icon=":material/link_off:",
         )
 

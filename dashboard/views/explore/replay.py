@@ -210,8 +210,7 @@ def inside(run_id: str, run: SolvedRun) -> None:
     elif not has_moments:
         st.caption(
             "This run kept nothing of its way but its trees; **Replay**, under the tree above, "
-            "shows them. BendOCT, accelerated BendOCT and S-OCT show their cuts here, the exact "
-            "search on all thresholds what was still open."
+            "shows them."
         )
 
 

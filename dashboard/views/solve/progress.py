@@ -45,11 +45,7 @@ def draw(run_id: str | None) -> None:
     """Draw the run that the session looks at; polls only while it goes on."""
     view = _soon(run_id)
     if view is None:
-        st.info(
-            "A first tree appears within seconds after the start; then, unless it is grown "
-            "greedily, the bound closes in until the tree is proven optimal.",
-            icon=":material/play_circle:",
-        )
+        st.info("The tree and its proof appear here.", icon=":material/play_circle:")
         return
     data_thread.strip(view)
     _belongs_to(view)
