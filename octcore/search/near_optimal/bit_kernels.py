@@ -25,28 +25,32 @@ def _errors(bits, total, right):
 
 
 @inner(owns=True)
-def _count_top(bits, f, both, total, right, cost, terms, budget, sides, cells):
-    """Fill the cells on both sides of a threshold at the top; `both` has the rows there."""
-    leaves, least = np.empty(2, np.int64), np.empty(2, np.int64)
+def _count_top(bits, f, there, whole, total, right, cost, terms, budget, sides, cells):
+    """Fill the cells on both sides of a threshold at the top.
+
+    `there`: rows on its right.
+    `whole`: (n_thresholds + 1, n_channels) weight on the right of every threshold, and of all rows.
+    `total`, `right`: (2, n_channels) room for weights of the sides.
+    """
+    leaves = np.empty(2, np.int64)
+    total[0], total[1] = whole[-1] - whole[f], whole[f]
     for s in range(2):
-        count_shared(bits, both[s], both[s], total[s])
-        weight, most = 0, 0
-        for c in range(terms.n_classes):
-            weight += total[s, c]
-            most = max(most, total[s, c])
-        leaves[s], least[s] = weight - most, cost[s, f]
-    limit_sides(leaves, least, terms, budget, sides)
-    for s in range(2):
-        for g in range(len(bits.across) if sides.high[s] else 0):
-            if terms.share[g, 0] == 0.0:
-                continue
-            count_shared(bits, both[s], bits.across[g], right)
-            errors = _errors(bits, total[s], right)
+        by_class = total[s, : terms.n_classes]
+        leaves[s] = by_class.sum() - by_class.max()
+    limit_sides(leaves, cost[:, f], terms, budget, sides)
+    for g in range(len(bits.across) if max(sides.high) else 0):
+        if terms.share[g, 0] == 0.0:
+            continue
+        count_shared(bits, there, bits.across[g], right[1])
+        for c in range(len(right[0])):
+            right[0, c] = whole[g, c] - right[1, c]
+        for s in range(2):
+            errors = _errors(bits, total[s], right[s])
             if 0 <= errors <= sides.most[s]:
                 line, use = sides.found[s, terms.of_errors[errors]], terms.share[g]
                 for v in range(len(use)):
                     line[v] += use[v]
-    fill_cells(leaves, least, terms, budget, sides, cells, 0)
+    fill_cells(leaves, cost[:, f], terms, budget, sides, cells, 0)
 
 
 @kernel()
@@ -62,8 +66,8 @@ def count_bottom(bits, masks, budgets, usable, leaves, stands, apart, terms, gri
     """
     n, n_channels = len(bits.across), len(bits.pairs.totals)
     sides, below = make_sides(terms, 0, len(terms.values), terms.share.shape[1])
-    both = np.empty((2, masks.shape[1]), masks.dtype)
-    total, right = np.empty((2, n_channels), np.int64), np.empty(n_channels, np.int64)
+    there, whole = np.empty(masks.shape[1], masks.dtype), np.empty((n + 1, n_channels), np.int64)
+    total, right = np.empty((2, n_channels), np.int64), np.empty((2, n_channels), np.int64)
     cost, many, larger = np.empty((2, n), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     edge, outside, tally = np.zeros((1, 4), np.int64), np.zeros(0), new_tally()
     edge[0, 3] = 1
@@ -76,13 +80,15 @@ def count_bottom(bits, masks, budgets, usable, leaves, stands, apart, terms, gri
             cells = list_cells(grid[0], budgets[k], terms, cells, node)
             node += 1
         shallow_costs(bits, masks[k], usable, cost, many, larger)
+        count_shared(bits, masks[k], masks[k], whole[n])
+        for f in range(n):
+            count_shared(bits, masks[k], bits.across[f], whole[f])
         for f in range(n):
             # The best trees of both sides are beyond the budget, or no variant has the threshold.
             if cost[0, f] + cost[1, f] > budgets[k] or terms.share[f, 0] == 0.0 or terms.stop[0]:
                 continue
-            for s in range(2):
-                part_rows(bits, masks[k], f, s, both[s])
-            _count_top(bits, f, both, total, right, cost, terms, budgets[k], sides, below)
+            part_rows(bits, masks[k], f, 1, there)
+            _count_top(bits, f, there, whole, total, right, cost, terms, budgets[k], sides, below)
             edge[0, 0], edge[0, 1] = f, many[f]
             target = grid[bits.place[f] if len(grid) > 1 else 0]
             combine(ADD, edge, below, budgets[k], terms, leaves[k], target, outside, 1, tally)

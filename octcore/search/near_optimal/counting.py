@@ -58,17 +58,13 @@ def build_levels(ground: Ground) -> list[Level]:
     rooms = {everything: ground.budget}
     deepest = ground.instance.question.depth
     for depth in range(deepest, min(BOTTOM, deepest) - 1, -1):
-        nodes = tuple(
-            Node(
-                rows, depth, room, not levels, ground.hint(rows, room) if depth <= BOTTOM else None
-            )
-            for rows, room in rooms.items()
-        )
+        hint = ground.hint if depth <= BOTTOM else lambda rows, room: None
+        nodes = tuple(Node(r, depth, room, not levels, hint(r, room)) for r, room in rooms.items())
         edges: list[tuple[int, ...]] = []
         above: list[int] = []  # the node of every edge
         number: dict[bytes, int] = {}  # of the nodes below
         below: list[int] = []  # the largest room that any parent leaves them
-        for v, first, many, sides, costs in ground.edges(nodes) if depth > BOTTOM else ():
+        for v, threshold, many, sides, costs in ground.edges(nodes) if depth > BOTTOM else ():
             children = []
             for side, rest in zip(sides, costs[::-1], strict=True):
                 children.append(number.setdefault(side, len(below)))
@@ -77,18 +73,12 @@ def build_levels(ground: Ground) -> list[Level]:
                     below.append(room)
                     ground.hold(2 * len(side) + BYTES_PER_SUBSET)
                 below[children[-1]] = max(below[children[-1]], room)
-            edges.append((first, many, *children))
+            edges.append((threshold, many, *children))
             above.append(v)
             ground.hold(BYTES_PER_EDGE)
-        levels.append(
-            Level(
-                depth,
-                nodes,
-                ground.leaf_errors(nodes),
-                np.array(edges, np.int64).reshape(-1, 4),
-                np.searchsorted(above, np.arange(len(nodes) + 1)),
-            )
-        )
+        found = np.array(edges, np.int64).reshape(-1, 4)
+        first = np.searchsorted(above, np.arange(len(nodes) + 1))
+        levels.append(Level(depth, nodes, ground.leaf_errors(nodes), found, first))
         rooms = dict(zip(number, below, strict=True))
     return levels
 

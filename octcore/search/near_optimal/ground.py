@@ -238,10 +238,8 @@ class Ground:
                     continue
                 low = int(splits.low[j])
                 if before < 0:
-                    tables = [
-                        np.zeros(shape, np.int64) if s or i.least == 1 else NO_TABLE
-                        for s in range(2)
-                    ]
+                    left, right = np.zeros((2, *shape), np.int64)
+                    tables = [left if i.least == 1 else NO_TABLE, right]
                 else:
                     lane_kernels.let_go(tables[1], self.rows, inside, h, before, low, i.unit)
                 sides, before = self.sides(rows, int(splits.number[j])), low
@@ -417,9 +415,8 @@ class Ground:
             hint = np.flatnonzero(cost[0].sum(axis=0) <= node.budget)
         arguments = (
             self.rows, inside.view(np.uint8), self.terms(node.depth, share, gain),
-            self.usable_roots if node.is_root else self.usable,
-            hint, bounds, node.budget, asked, cell, grid,
-            shares,
+            self.usable_roots if node.is_root else self.usable, hint, bounds, node.budget,
+            asked, cell, grid, shares,
         )  # fmt: skip
         n_tops = len(self.every) if hint is EVERYTHING else len(hint)
         work = int(np.count_nonzero(inside)) * self.n_columns * n_tops
@@ -482,12 +479,8 @@ class Tops:
         if columns is not None:
             wanted = np.isin(np.arange(ground.n_columns), columns).view(np.uint8)
         rooms = zip(sides, self.node.budget - self.cost[top, ::-1], strict=True)
-        return [
-            lane_kernels.stumps_within(
-                ground.rows, ground.mask(side).view(np.uint8), terms, wanted, room
-            )
-            for side, room in rooms
-        ]
+        within, rows = lane_kernels.stumps_within, ground.rows
+        return [within(rows, ground.mask(s).view(np.uint8), terms, wanted, r) for s, r in rooms]
 
     def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
         """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""

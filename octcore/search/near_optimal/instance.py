@@ -153,20 +153,11 @@ def make_instance(
     thresholds = find_thresholds(table, inquiry.roots)
     everything = table.total + (Fraction(0) if lost is None else Fraction(lost.sum()))
     return Instance(
-        inquiry=inquiry,
-        table=table,
-        thresholds=thresholds,
-        by_bits=len(thresholds.place) > 0 and suits_bits(table),
-        least=inquiry.smallest,
-        roots=inquiry.roots[thresholds.place],
-        penalty=leaf_penalty * everything,
-        tolerance=Fraction(0),
-        weight_unit=weight_unit,
-        whole=everything,
-        unit=1,
-        price=0,
-        lost=lost,
-    ).within(tolerance * everything)
+        inquiry=inquiry, table=table, thresholds=thresholds,
+        by_bits=len(thresholds.place) > 0 and suits_bits(table), least=inquiry.smallest,
+        roots=inquiry.roots[thresholds.place], penalty=leaf_penalty * everything, unit=1, price=0,
+        tolerance=Fraction(0), weight_unit=weight_unit, whole=everything, lost=lost,
+    ).within(tolerance * everything)  # fmt: skip
 
 
 def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:

@@ -92,15 +92,16 @@ def make_rows(
         minority = np.append(minority, np.zeros(len(extra), np.int64))
     # Within a block the rows are shuffled, so that a part of them represents the whole.
     mixed = np.argsort(np.random.default_rng(0).permutation(len(index)))
-    order = mixed[np.lexsort((scale[mixed], channel[mixed]))]
+    key = channel * (int(scale.max(initial=0)) + 1) + scale
+    key = key.astype(np.min_scalar_type(int(key.max(initial=0))))
+    order = mixed[np.argsort(key[mixed], kind="stable")]  # short keys are counted, not compared
     index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
-    begins = np.ones(len(index), bool)
-    begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
+    begins = np.append(True, key[order][1:] != key[order][:-1])[: len(index)]
     block = np.cumsum(begins) - 1
     small = scale.sum() < COUNTER_LIMIT
     word = np.dtype(np.uint32 if small else np.uint64)
     columns = np.take(X.T, index, axis=1).astype(np.uint8)
-    bits = np.zeros((len(index), padded(X.shape[1], word)), word)
+    bits = np.zeros((len(index), padded(X.shape[1], word)), np.uint8)
     bits[:, : X.shape[1]] = columns.T
     return index, Rows(
         bits=bits,

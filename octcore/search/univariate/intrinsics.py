@@ -117,7 +117,7 @@ class Emitter:
         self.b.store(value, self.b.gep(base, [index]), align=self.bytes)
 
     def least(self, x: Any, y: Any) -> Any:
-        """Smaller values, lane by lane."""
+        """Smaller values, lane by lane, or the smaller number."""
         return self.b.select(self.b.icmp_signed("<", x, y), x, y)
 
     def most(self, x: Any, y: Any) -> Any:

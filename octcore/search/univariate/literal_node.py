@@ -54,8 +54,8 @@ class SearchState:
         On wide tables bounds between pairs of literals are worth more; weights so heavy that they
         are counted in 64 bits are too rare to compile another kernel for.
         """
-        rows = self.rows
-        return not self.terms.step and len(rows.columns) <= _NARROW and rows.bits.itemsize == 4
+        rows, step = self.rows, self.terms.step
+        return not step and len(rows.columns) <= _NARROW and rows.block_scale.itemsize == 4
 
     @cached_property
     def subsets(self) -> BitSubsets:

@@ -23,8 +23,7 @@ class Rows(NamedTuple):
     """The constant data of a search."""
 
     bits: np.ndarray
-    """(n_rows, width) word type, feature values 0/1, one word per value: packing needs no
-    conversion; padded with zeros to whole vectors, see `bit_lanes`."""
+    """(n_rows, width) uint8, values 0/1, padded with zeros to whole vectors, see `bit_lanes`."""
     columns: np.ndarray  # (n_features, n_rows) uint8, the same column by column, for row filtering
     block: np.ndarray  # (n_rows,) int32, block of every row; rows are sorted by block
     block_channel: np.ndarray  # (n_blocks,) class, or ``n_classes`` for the sample counter
@@ -59,7 +58,8 @@ def make_pairs(rows: Rows) -> Pairs:
     """Allocate the scratch that `pair_scores` needs for ``rows``."""
     n_features, (n_rows, width) = len(rows.columns), rows.bits.shape
     n_blocks = len(rows.block_channel)
-    word, counter = rows.bits.dtype, rows.block_scale.dtype
+    counter = rows.block_scale.dtype
+    word = np.dtype(f"u{counter.itemsize}")  # as wide as counters of the weights
     channels = max(int(rows.block_channel.max(initial=0)) + 1, int(rows.shape[0]))
     return Pairs(
         words=np.zeros((n_rows // (8 * word.itemsize) + n_blocks + 1, width), word),
@@ -171,22 +171,19 @@ def _score_leaves(pairs, n_active, n_classes, min_leaf):
     if len(pairs.totals) > n_classes:
         first_channel, last_channel = n_classes, n_classes + 1
     for j in range(n_active):
-        left = 0
-        right = 0
+        left, right = 0, 0
         for c in range(n_classes):
             ones = pairs.ones_by_channel[c, j]
             right = max(right, ones)
             left = max(left, pairs.totals[c] - ones)
         if min_leaf > 1:
-            n_left = 0
-            n_right = 0
+            n_left, n_right = 0, 0
             for c in range(first_channel, last_channel):
                 n_right += pairs.ones_by_channel[c, j]
                 n_left += pairs.totals[c] - pairs.ones_by_channel[c, j]
             left = left if n_left >= min_leaf else -1
             right = right if n_right >= min_leaf else -1
-        pairs.compact[0, j] = left
-        pairs.compact[1, j] = right
+        pairs.compact[0, j], pairs.compact[1, j] = left, right
         # A further split never loses, as long as empty leaves are allowed.
         pairs.compact[2, j] = -1 if min_leaf > 1 else left
         pairs.compact[3, j] = -1 if min_leaf > 1 else right
@@ -238,8 +235,6 @@ def _write_scores(pairs, n_active):
     pairs.leaf[:] = -1
     pairs.stump[:] = -1
     for j in range(n_active):
-        f = pairs.active[j]
-        pairs.leaf[0, f] = pairs.compact[0, j]
-        pairs.leaf[1, f] = pairs.compact[1, j]
-        pairs.stump[0, f] = pairs.compact[2, j]
-        pairs.stump[1, f] = pairs.compact[3, j]
+        for s in range(2):
+            pairs.leaf[s, pairs.active[j]] = pairs.compact[s, j]
+            pairs.stump[s, pairs.active[j]] = pairs.compact[2 + s, j]

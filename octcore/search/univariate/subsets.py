@@ -69,15 +69,22 @@ class Stack(NamedTuple):
 
 
 @inner()
+def _shared(bits, one, other, q):
+    """Weight of the rows of a block that two masks share."""
+    n, first, last = 0, bits.first[q], bits.first[q + 1]
+    one, other = one[first:last], other[first:last]  # no place is negative: they go in vectors
+    for w in range(last - first):
+        n += shared_bits(one[w], other[w])
+    return bits.rows.block_scale[q] * n
+
+
+@inner()
 def _weight(bits, one, other):
     """Weight of the rows that two masks share."""
-    rows, weight = bits.rows, 0
-    for q in range(len(rows.block_channel)):
-        if rows.block_channel[q] < rows.shape[0]:
-            n = 0
-            for w in range(bits.first[q], bits.first[q + 1]):
-                n += shared_bits(one[w], other[w])
-            weight += rows.block_scale[q] * n
+    weight = 0
+    for q in range(len(bits.rows.block_channel)):
+        if bits.rows.block_channel[q] < bits.rows.shape[0]:
+            weight += _shared(bits, one, other, q)
     return weight
 
 
@@ -86,10 +93,7 @@ def count_shared(bits, one, other, weight):
     """Weight by channel of the rows that two masks share."""
     weight[:] = 0
     for q in range(len(bits.rows.block_channel)):
-        n = 0
-        for w in range(bits.first[q], bits.first[q + 1]):
-            n += shared_bits(one[w], other[w])
-        weight[bits.rows.block_channel[q]] += bits.rows.block_scale[q] * n
+        weight[bits.rows.block_channel[q]] += _shared(bits, one, other, q)
 
 
 @inner()
@@ -143,7 +147,7 @@ def _find(known, mask, depth):
     code = np.uint64(depth)
     for w in range(len(mask)):
         code = (code ^ np.uint64(mask[w])) * np.uint64(0x9E3779B97F4A7C15)
-        code ^= code >> np.uint64(29)
+    code ^= code >> np.uint64(29)
     i = np.int64(code & np.uint64(len(known.depth) - 1))
     while known.depth[i]:
         equal = known.depth[i] == depth
@@ -206,9 +210,8 @@ def _larger_side(bits, mask, f):
     first = n_classes if len(bits.pairs.totals) > n_classes else 0
     for q in range(len(rows.block_channel)):
         if rows.block_channel[q] >= first:
-            for w in range(bits.first[q], bits.first[q + 1]):
-                n_all += rows.block_scale[q] * shared_bits(mask[w], mask[w])
-                n_right += rows.block_scale[q] * shared_bits(mask[w], right[w])
+            n_all += _shared(bits, mask, mask, q)
+            n_right += _shared(bits, mask, right, q)
     if min(n_right, n_all - n_right) < max(1, rows.shape[1]):
         return -1
     return 1 if 2 * n_right > n_all else 0
@@ -451,12 +454,12 @@ class BitSubsets:
     def __init__(
         self, rows: Rows, place: np.ndarray, unit: int, price: int, depth: int, stop: np.ndarray
     ) -> None:
-        width = rows.bits.itemsize * 8
+        width = rows.block_scale.itemsize * 8
         sizes = np.bincount(rows.block, minlength=len(rows.block_channel))
         first = np.concatenate([[0], np.cumsum(-(-sizes // width))])
         begin = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         self._bit = np.arange(len(rows.block)) + (width * first[:-1] - begin)[rows.block]
-        self._n_bits, self._type = width * int(first[-1]), rows.bits.dtype
+        self._n_bits, self._type = width * int(first[-1]), np.dtype(f"u{width // 8}")
         across = self.words(rows.columns > 0)
         row = np.zeros(self._n_bits, np.int64)
         row[self._bit] = np.arange(len(self._bit))

@@ -153,7 +153,7 @@ def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) 
             weight = rng.integers(0, 4, n_rows)
         weight *= heavy
         index, rows = make_rows(X, y, weight, np.ones(n_rows, np.int64), n_classes, smallest)
-        assert rows.bits.itemsize == (4 if heavy == 1 else 8)
+        assert rows.block_scale.itemsize == (4 if heavy == 1 else 8)
         pairs = make_pairs(rows)
         for share in (1.0, 0.6, 0.1):  # the scratch is used again
             mine = rng.random(n_rows) < share
