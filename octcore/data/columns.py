@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from octcore.data.numbers import source_of_part
@@ -27,12 +28,11 @@ class Column:
     """Texts of the file and what they were taken for: another spelling, or the empty text where
     they mean that nothing is known."""
 
-    @property
+    @cached_property
     def holds_numbers(self) -> bool:
         """Whether the frame stores this column as float64 rather than as text."""
-        return self.kind == "numeric" or (
-            len(self.levels) > 0 and all(isinstance(level, float) for level in self.levels)
-        )
+        are_numbers = (isinstance(level, float) for level in self.levels)
+        return self.kind == "numeric" or (len(self.levels) > 0 and all(are_numbers))
 
     @property
     def meant(self) -> dict[str, str]:

@@ -91,15 +91,15 @@ def make_rows(
         channel = np.append(channel, np.full(len(extra), n_classes))
         minority = np.append(minority, np.zeros(len(extra), np.int64))
     # Within a block the rows are shuffled, so that a part of them represents the whole.
-    mixed = np.argsort(np.random.default_rng(0).permutation(len(index)))
+    mixed = np.empty(len(index), np.int64)
+    mixed[np.random.default_rng(0).permutation(len(index))] = np.arange(len(index))
     key = channel * (int(scale.max(initial=0)) + 1) + scale
     key = key.astype(np.min_scalar_type(int(key.max(initial=0))))
     order = mixed[np.argsort(key[mixed], kind="stable")]  # short keys are counted, not compared
     index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
     begins = np.append(True, key[order][1:] != key[order][:-1])[: len(index)]
     block = np.cumsum(begins) - 1
-    small = scale.sum() < COUNTER_LIMIT
-    word = np.dtype(np.uint32 if small else np.uint64)
+    word = np.dtype(np.uint32 if scale.sum() < COUNTER_LIMIT else np.uint64)
     columns = np.take(X.T, index, axis=1).astype(np.uint8)
     bits = np.zeros((len(index), padded(X.shape[1], word)), np.uint8)
     bits[:, : X.shape[1]] = columns.T
@@ -108,7 +108,7 @@ def make_rows(
         columns=np.ascontiguousarray(columns),
         block=block.astype(np.int32),
         block_channel=channel[begins],
-        block_scale=scale[begins].astype(np.int32 if small else np.int64),
+        block_scale=scale[begins].astype(f"i{word.itemsize}"),
         minority=minority,
         shape=np.array([n_classes, smallest], np.int64),
     )

@@ -170,6 +170,19 @@ def test_scores_of_every_feature_equal_brute_force(n_features: int, heavy: int) 
             np.testing.assert_array_equal(pairs.stump, expected[1])
 
 
+def test_rows_of_more_words_than_a_byte_counts() -> None:
+    """All rows of a class but few have both features: 32 words would fill a byte with 256 ones."""
+    X, y, one = np.ones((2200, 3), np.uint8), np.repeat([0, 1], 1100), np.ones(2200, np.int64)
+    X[[3, 1200, 1500], [0, 1, 2]] = 0
+    rows = make_rows(X, y, one, one, 2, 1)[1]
+    pairs = make_pairs(rows)
+    pair_scores(rows, np.arange(2200), 2200, pairs)
+    mixed = rows.columns.T, rows.block_channel[rows.block]
+    expected = brute_force_scores(*mixed, one, one, 2, 1)
+    np.testing.assert_array_equal(pairs.leaf, expected[0])
+    np.testing.assert_array_equal(pairs.stump, expected[1])
+
+
 @pytest.mark.parametrize("n_features", [1, 17, 33])
 @pytest.mark.parametrize("heavy", [1, WIDE])
 def test_outvoted_rows_of_two_literals(n_features: int, heavy: int) -> None:
