@@ -38,11 +38,13 @@ def add_commands(commands: Any) -> None:
 
 def run_path(arguments: argparse.Namespace) -> None:
     """Print accuracy against size."""
-    constraints = options.constraint_values(arguments.constraint)
-    settings = options.given(arguments, SETTINGS)
-    path = penalty_path(options.read_data(arguments), constraints=constraints, **settings)
-    words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
-    words += "\nevery row counts by the weight of its class" * ("class_weight" in constraints)
+    path = penalty_path(
+        options.read_data(arguments),
+        constraints=options.constraint_values(arguments.constraint),
+        **options.given(arguments, SETTINGS),
+    )
+    words = f"{path.measure}; each step proven optimal on {path.encoding.key} columns; "
+    words += f"{path.seconds:.2f} s"
     write_result(arguments.json, path.to_dict, _table(path.table(), words))
 
 

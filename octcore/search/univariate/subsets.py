@@ -147,7 +147,10 @@ def _find(known, mask, depth):
     code = np.uint64(depth)
     for w in range(len(mask)):
         code = (code ^ np.uint64(mask[w])) * np.uint64(0x9E3779B97F4A7C15)
-    code ^= code >> np.uint64(29)
+    # A bit of a word moves only those above it: twice, and the highest comes to the lowest.
+    for _ in range(2):
+        code = (code ^ (code >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    code ^= code >> np.uint64(32)
     i = np.int64(code & np.uint64(len(known.depth) - 1))
     while known.depth[i]:
         equal = known.depth[i] == depth
