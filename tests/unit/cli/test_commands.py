@@ -185,7 +185,7 @@ def test_a_path_says_that_classes_have_weights(
     command = ["path", iris, "--target", "species", "--depth", "1"]
     for weights in ([], ["--constraint", "class_weight=virginica:9"]):
         assert main([*command, *weights]) == 0
-        assert ("by the weight of its class" in capsys.readouterr().out) == bool(weights)
+        assert ("weighted accuracy; each step" in capsys.readouterr().out) == bool(weights)
 
 
 def test_stopping_one_training_of_a_comparison_stops_it_and_writes_what_is_there(
