@@ -50,7 +50,8 @@ def columns_from_arrays(
     if nameless := [k for k, name in enumerate(names, start=1) if not clean_text(name).strip()]:
         raise DataError("NO_NAME", f"Column {nameless[0]} of the table has no name; give it one.")
     wanted = {find_column(name, names): kind for name, kind in (kinds or {}).items()}
-    typed = [_typed(name, raw.iloc[:, k], wanted.get(name)) for k, name in enumerate(names)]
+    raw.columns = names
+    typed = [_typed(str(name), values, wanted.get(str(name))) for name, values in raw.items()]
     frame = pd.DataFrame({k: values for k, (_, values, _) in enumerate(typed)}, index=raw.index)
     frame.columns = names
     findings = tuple(finding for _, _, found in typed for finding in found)
@@ -92,7 +93,7 @@ def _frame_of(X: npt.ArrayLike) -> pd.DataFrame:
         raise DataError("INCONSISTENT", message)
     if array.dtype.kind == "f":
         refuse_rounded_table(X, array)
-    return pd.DataFrame(array).add_prefix("x")
+    return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
 
 
 def refuse_rounded_table(
@@ -115,7 +116,7 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
     kind, order = (None, ()) if wanted is None else split_kind(wanted, name)
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return _date_column(name, values, kind)
-    numbers = as_numbers(values.rename(name))
+    numbers = as_numbers(values)
     if numbers is not None and not order:
         return _number_column(name, numbers, kind)
     if kind == "numeric":
@@ -242,7 +243,7 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 def as_frame(X: Any) -> Any:
     """Return a pandas frame of any table that narwhals knows; everything else as it is."""
-    if isinstance(X, pd.DataFrame):
+    if isinstance(X, (pd.DataFrame, np.ndarray)):
         return X
     import narwhals as nw  # not above: few tables need it, and every start would wait for it
 

@@ -231,11 +231,10 @@ def _check_frame(frame: pd.DataFrame, columns: tuple[Column, ...]) -> None:
         twice = next(name for name in names if names.count(name) > 1)
         message = f"Two columns are called {twice!r}; rename one."
         raise DataError("DUPLICATE_HEADER", message, column=twice)
-    for position, column in enumerate(columns):
+    for column, (_, values) in zip(columns, frame.items(), strict=True):
         if column.kind not in KINDS:
             message = f"Kind {column.kind!r} is none of {', '.join(KINDS)}."
             raise DataError("INCONSISTENT", message, column=column.name)
-        values = frame.iloc[:, position]
         if column.holds_numbers and not np.isfinite(values.to_numpy(dtype=float)).all():
             message = f"Column {column.name!r} has a missing or infinite number."
             raise DataError("INFINITE", message, column=column.name)

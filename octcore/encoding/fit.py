@@ -33,6 +33,7 @@ Labels = npt.NDArray[np.int64]
 CUTS = {"QB", "QT", "class-change"}  # cut numbers into parts, of which one may have all rows
 BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
 """Peak while encoding: doubles and a temporary of them, a record by column, numpy's quantiles."""
+SMALL = 1_000_000  # bytes that every machine has; asking how much is free takes longer
 PLAIN_KEYS = ("class-change", "one-hot", "raw", "scaled", "none")
 MANY_QUANTILES = 100  # above this q the model grows for little gain; accepted with a remark
 
@@ -190,8 +191,7 @@ def _refuse_too_large(key: EncodingKey, varying: Sequence[_Raw], n_rows: int) ->
     """Refuse before allocating anything what would take more than half of the free memory."""
     n_columns = sum(_most_columns(key, raw) for raw in varying)
     need = n_columns * (BYTES_PER_CELL * n_rows + BYTES_PER_COLUMN) + BYTES_PER_QUANTILE * key.q
-    limit = psutil.virtual_memory().available / 2
-    if need <= limit:
+    if need < SMALL or need <= (limit := psutil.virtual_memory().available / 2):
         return
     counts = {"rows": n_rows, "columns": n_columns, "binaries": 0, "nonzeros": 0, "bytes": need}
     raise TooLargeError(

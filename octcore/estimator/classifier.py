@@ -255,7 +255,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             monotone=ways_of(self.monotonic_cst, self._columns),
         )
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _checked(self, X: Any, y: Any) -> tuple[pd.DataFrame, np.ndarray]:
         if y is not None:
             refuse_missing_labels(y)
             y = tables.as_labels(y)
@@ -267,8 +267,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             with tables.advised():
                 X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite)
             refuse_rounded_table(given, X)
-            if names is not None:
-                X = pd.DataFrame(X, columns=[str(name) for name in names])
+            names = [f"x{k}" for k in range(X.shape[1])] if names is None else map(str, names)
+            X = pd.DataFrame(X, columns=[*names])
         try:
             check_classification_targets(y)
             self.classes_ = np.unique(y)
@@ -283,10 +283,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return "allow-nan" if self.missing == tables.BRANCH else True
 
     def _weighted_rows(
-        self, info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
+        self, info: FormulationInfo, frame: pd.DataFrame, y: np.ndarray, sample_weight: Any
     ) -> tuple[Dataset, np.ndarray | None]:
         """Rows and their weights; rows of weight zero count nowhere and are left out."""
-        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X).add_prefix("x")
         self._columns = tuple(map(str, frame.columns))
         self._gaps = tables.Gaps.of(frame) if self.missing == tables.BRANCH else tables.Gaps()
         frame = self._gaps.close(frame)

@@ -276,7 +276,7 @@ def _closed(outcome: Outcome, recorder: Recorder, may_have_gap: bool) -> Outcome
     return outcome
 
 
-_last = -AGAIN_SECONDS
+SIGNALS, _last = signal.valid_signals(), -AGAIN_SECONDS
 
 
 @contextlib.contextmanager
@@ -305,7 +305,7 @@ def interruptible() -> Iterator[Cancel]:
         signal.default_int_handler,
         threading.current_thread() is threading.main_thread(),
     )
-    ours = [n for n in signal.valid_signals() if is_main and signal.getsignal(n) is usual]
+    ours = [n for n in SIGNALS if is_main and signal.getsignal(n) is usual]
     listen(stop)
     try:
         yield flag
