@@ -4,7 +4,6 @@ The tree that the search returns does not depend on the order of the rows that c
 adds up rows by their ranks, in whole numbers, and never asks for the number of a row.
 """
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from octcore.data.distinct import factors_of, groups_of
 from octcore.search.univariate.question import Question
 from octcore.tree.tree import Split, midpoint
 
@@ -25,7 +25,6 @@ fraction as `SAME_RATIO` in less than one case of a thousand (3e9 fractions up t
 MOST_DISTINCT = 1000
 """Weights that are tried as fractions (effort only: more are rounded, as `FLOAT_BITS` says)."""
 HASH_FACTOR = 2**24  # factors of the hash of a column stay below this: its sums are exact
-HASH_CELLS = 2**18  # cells that are hashed at once, so that the memory for it stays small
 NEAR_CELLS = 2**18  # cells that are sorted at once, so that what is looked up by order stays near
 PROBE = 64  # values of a column that tell whether many are equal
 SAME = 1e-9  # costs closer than this share of the total weight are equal
@@ -167,9 +166,9 @@ def make_table(question: Question) -> Table:
     kept, cells = usable_columns(X, question.forbidden)
     is_binary = cells.dtype == np.uint8
     if is_binary:  # lines are quicker to pack than columns
-        group = _groups(np.packbits(X if len(kept) == X.shape[1] else X[:, kept], axis=1).T)
+        group = groups_of(np.packbits(X if len(kept) == X.shape[1] else X[:, kept], axis=1).T)
     else:
-        group = _groups(cells)
+        group = groups_of(cells)
     first, weight, count, outvoted = _merged_rows(group, y, whole, counts, question.n_classes)
     if len(first) < len(y):
         cells, y = np.take(cells, first, axis=1), y[first]
@@ -290,7 +289,7 @@ def distinct_columns(rank: np.ndarray, is_wanted: np.ndarray) -> tuple[np.ndarra
     if not len(rank):
         return place, place
     top = rank.max(axis=1).astype(np.int64)
-    factors = _factors(rank.shape[1], HASH_FACTOR)
+    factors = factors_of(rank.shape[1], HASH_FACTOR)
     key = np.einsum("i,hi->h", factors, rank)
     key = np.minimum(key, top * factors.sum() - key)
     known: dict[tuple[int, int], list[int]] = {}
@@ -305,38 +304,6 @@ def distinct_columns(rank: np.ndarray, is_wanted: np.ndarray) -> tuple[np.ndarra
             alike.append(h)
     chosen, place = np.unique(like, return_inverse=True)
     return chosen, place
-
-
-@functools.lru_cache(maxsize=4)
-def _factors(n: int, below: int) -> np.ndarray:
-    """Random factors of a hash; drawing them takes longer than a small search."""
-    return np.random.default_rng(0).integers(1, below, n)
-
-
-def _groups(cells: np.ndarray) -> np.ndarray:
-    """Group of every row by a hash of its cells, ``(n_columns, n_rows)``; equal rows share it."""
-    n_columns, n = cells.shape
-    group = np.zeros(n, np.int64)
-    if not n_columns:
-        return group
-    factors = _factors(n_columns, 2**63).astype(np.uint64) | np.uint64(1)
-    key, step = np.zeros(n, np.uint64), max(1, HASH_CELLS // n)
-    for h in range(0, n_columns, step):
-        part = cells[h : h + step]
-        # The two zeros are equal; numbers are told apart by all their bits, which are mixed.
-        bits = (part + 0.0).view(np.uint64) if part.dtype == np.float64 else part.astype(np.uint64)
-        bits ^= bits >> np.uint64(32)
-        bits *= factors[h : h + step, None]
-        key += bits.sum(axis=0)
-    by_key = np.argsort(key)
-    a, b = by_key[:-1], by_key[1:]
-    is_same = key[a] == key[b]
-    if is_same.any() and (cells[:, a[is_same]] != cells[:, b[is_same]]).any():
-        by_key = np.lexsort(cells)  # different rows of one hash
-        a, b = by_key[:-1], by_key[1:]
-        is_same = (cells[:, a] == cells[:, b]).all(axis=0)
-    group[b] = np.cumsum(~is_same)
-    return group
 
 
 def _merged_rows(

@@ -29,6 +29,20 @@ def test_bytes_that_are_no_bits_are_told_apart():
     assert (first.tolist(), group_of.tolist()) == ([0, 1], [0, 1, 0])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, bool])
+def test_numbers_are_equal_as_numbers_are(dtype):
+    pool = np.array([0.0, -0.0, 0.5, -1.0, 1e30, np.inf, np.nan])
+    numbers = pool if np.dtype(dtype).kind == "f" else np.arange(4)
+    X = np.random.default_rng(1).choice(numbers, (200, 3)).astype(dtype)
+    for y in (None, np.arange(200) % 2):
+        rows = X if y is None else np.column_stack([y, X])
+        same = (rows[:, None] == rows[None]).all(axis=2) | np.eye(200, dtype=bool)
+        first, group_of = distinct_rows(X, y)
+        assert (first[group_of] == same.argmax(axis=1)).all()
+        assert (np.diff(first) > 0).all()
+    assert [len(part) for part in distinct_rows(X[:0])] == [0, 0]
+
+
 def test_wide_tables_of_bits_are_quick():
     X = np.random.default_rng(0).integers(0, 2, (5000, 4000), dtype=np.uint8)
     began = time.process_time()
