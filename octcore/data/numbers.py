@@ -27,6 +27,7 @@ FEW_NUMBERS = 10  # up to so many distinct numbers a column has all its threshol
 LOOKED_AT = 100  # values of a column that tell how the numbers of a table are written
 EXACT = 2.0**53  # from here on floating point does not hold every whole number
 PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+CODE = re.compile(r"[+-]?0\d")  # 01 is another code than 1
 INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
 _POINTS = r"[1-9]\d{0,2}(?:\.\d{3})+"
 _COMMA = re.compile(rf"[+-]?(?:(?:\d+|{_POINTS})?,\d+(?:[eE][+-]?\d+)?|{_POINTS})", re.ASCII)

@@ -12,6 +12,7 @@ from octcore.data.columns import Label
 from octcore.data.findings import Finding, count, error, quote, warning
 from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import (
+    CODE,
     FEW_NUMBERS,
     MARKED,
     PLAIN,
@@ -34,7 +35,6 @@ USUAL_NAMES = frozenset(
 )
 BINS = (2, 3, 4, 5)
 TARGET_BINS = IntRange("target_bins", low=BINS[0], high=BINS[-1])
-_CODE = re.compile(r"[+-]?0\d")  # 01 is another code than 1
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})(?:\.0*)?", re.ASCII)
 
 
@@ -104,7 +104,7 @@ def _labels(raw: RawColumn, missing: set[int]) -> dict[int, Label]:
     present = {i: value for i, value in enumerate(raw.values) if i not in missing}
     if present and all(_WHOLE.fullmatch(value) for value in present.values()):
         return {index: int(value.split(".")[0]) for index, value in present.items()}
-    if all(PLAIN.fullmatch(value) and not _CODE.match(value) for value in present.values()):
+    if all(PLAIN.fullmatch(value) and not CODE.match(value) for value in present.values()):
         first = {Decimal(value): value for value in reversed(present.values())}  # 1.5 is 1.50
         return {index: first[Decimal(value)] for index, value in present.items()}
     return dict(present)

@@ -19,7 +19,7 @@ import numpy as np
 from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.export import guard_cell
 from octcore.data.findings import quote
-from octcore.data.numbers import PLAIN
+from octcore.data.numbers import CODE, PLAIN
 from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
@@ -41,10 +41,7 @@ def _digits(number: float, spell: Callable[[float], str] = repr) -> str:
 
 
 def _double(number: float) -> str:
-    """Write a number that SQL takes for a double.
-
-    Without an exponent it is a decimal, and single floats are compared with it in single precision.
-    """
+    """Write a double for SQL, as single floats are compared with a decimal in single precision."""
     return repr(number) if "e" in repr(number) else f"{number!r}e0"
 
 
@@ -433,8 +430,8 @@ class Writer:
         if isinstance(level, str):
             also = [text for text, meant in self.meant.get(name, ()) if meant == level]
             # Files have 1.0 for a whole number beside gaps; databases and sheets compare numbers.
-            if level.isdecimal() and not self.dialect.truth:
-                also.append(f"{level}.0")
+            if not self.dialect.truth:
+                also += [f"{t}.0" for t in (level, *also) if t.isdecimal() and not CODE.match(t)]
             others = self._levels(name) - {level}
             return self._either([self._is(name, t) for t in (level, *also) if t not in others])
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))

@@ -451,6 +451,18 @@ def test_numbers_that_are_names_are_known_as_a_file_has_them(
 
 
 @pytest.mark.sampled(3)
+@pytest.mark.parametrize("runner", [RUNNERS[name] for name in TEXTS], ids=TEXTS)
+def test_a_code_is_known_by_its_number_and_no_other_code(runner: Runner, tmp_path: Path) -> None:
+    """New rows took 0501 for the known 00501, and code did not know 501.0."""
+    data, encoding, tree = stump(["00501", "01234", "80331"], place=0)
+    rows = pd.DataFrame({"x": ["00501", "501", "501.0", "0501", "1234"]})
+    expected = ["right", "right", "right", "left", "left"]
+    assert tree.predict(encoding.transform(prepare_rows(rows, data.columns))).tolist() == expected
+    said = runner(bare(data, encoding, tree), rows.to_dict("records"), tmp_path)
+    assert list(said) == expected
+
+
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_a_gap_in_an_order_has_a_rank(runner: Runner, tmp_path: Path) -> None:
     order = pd.Categorical([MISSING_LEVEL, "low", "high"], [MISSING_LEVEL, "low", "high"], True)
