@@ -22,7 +22,7 @@ from octcore.selection.tuning import (
     declared_grid,
     tune,
 )
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import DEPTH, check_settings
 from octcore.solving.solve import interruptible
 from octcore.tree.constraints import ACCEPTED
 
@@ -92,9 +92,9 @@ def run_tune(arguments: argparse.Namespace) -> None:
 
 
 def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:
-    """Read ``NAME=V,V,...`` texts; hyperparameters and side constraints get their own type."""
+    """Read ``NAME=V,V,...``; hyperparameters, side constraints and depth get their own type."""
     own = get_formulation(formulation).info.hyperparameters
-    declared = {parameter.name: parameter for parameter in (*own, *ACCEPTED)}
+    declared = {parameter.name: parameter for parameter in (*own, *ACCEPTED, DEPTH)}
     grid: dict[str, list[Any]] = {}
     for text in texts:
         name, equals, values = text.partition("=")

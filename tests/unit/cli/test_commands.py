@@ -401,12 +401,13 @@ def test_results_go_to_a_stream_of_text_as_well(iris: str, monkeypatch: pytest.M
 
 
 def test_a_grid_reads_side_constraints_as_their_own_option_does() -> None:
-    texts = ["class_weight=balanced,none", "max_leaves=2,none", "leaf_penalty=0.1"]
+    texts = ["class_weight=balanced,none", "max_leaves=2,none", "leaf_penalty=0.1", "depth=1,2"]
     grid = parse_grid(texts, "threshold-search")
     assert grid == {
         "class_weight": ["balanced", None],
         "max_leaves": [2, None],
         "leaf_penalty": [0.1],
+        "depth": [1, 2],  # numbers in the JSON as well, as those of a declared grid
     }
 
 
