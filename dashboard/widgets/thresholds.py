@@ -10,6 +10,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, inputs, live
+from octcore.formulations.base import loss_words
 from octcore.plotting import text
 from octcore.plotting.thresholds import (
     OpenColumn,
@@ -23,7 +24,7 @@ from octcore.solving.run import SolvedRun
 from octcore.solving.threshold_span import (
     ROUNDING,
     ThresholdValue,
-    lost_words,
+    most_lost,
     own_column,
     span_at,
     threshold_at,
@@ -93,7 +94,8 @@ def _drawn(run: SolvedRun, column: str, node: int, job: JobView) -> None:
     if span is not None:
         words += (
             f" Between {span[0]:.4g} and {span[1]:.4g} every threshold costs less than "
-            f"{lost_words(run)}, what is below searched again; a band in the tree shows it."
+            f"{loss_words(most_lost(run), run.settings)}, what is below searched again; a band in "
+            "the tree shows it."
         )
     if late:
         words += f" {late} dotted values are upper bounds: the time was over."

@@ -263,3 +263,18 @@ def accuracy_words(settings: Mapping[str, Any]) -> str:
     if settings.get("costs") is not None or settings.get("refer") is not None:
         return "1 - mean cost"
     return "weighted " * ("class_weight" in (settings.get("constraints") or {})) + "accuracy"
+
+
+def loss_unit(settings: Mapping[str, Any]) -> str:
+    """What a loss of the objective is counted in: points of a share, unless it counts rows."""
+    if (settings.get("params") or {}).get("split_weight") is not None:
+        return "of the objective"
+    known = {"accuracy": "points", "weighted accuracy": "weighted points"}
+    return known.get(accuracy_words(settings), "points of mean cost and leaves")
+
+
+def loss_words(loss: float, settings: Mapping[str, Any]) -> str:
+    """A loss of the objective: ``1 point``, ``0.5 weighted points``; see `loss_unit`."""
+    unit = loss_unit(settings)
+    number = f"{100 * loss if 'points' in unit else loss:.4g}"
+    return f"{number} {unit.replace('points', 'point') if number == '1' else unit}"

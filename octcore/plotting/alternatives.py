@@ -26,12 +26,6 @@ LONGEST_NAME = 18
 READABLE = 0.02  # smallest share of the trees whose sector has room for words
 
 
-def points_words(share: float) -> str:
-    """A distance in accuracy points: ``1 point``, ``0.5 points``."""
-    points = 100 * share
-    return f"{points:.4g} point" + ("" if abs(points - 1) < SAME else "s")
-
-
 def count_steps(record: Alternatives) -> list[tuple[float, dict[int, int]]]:
     """Every distance that occurs, and by number of leaves the trees up to it."""
     found: list[tuple[float, dict[int, int]]] = []
@@ -47,7 +41,7 @@ def count_steps(record: Alternatives) -> list[tuple[float, dict[int, int]]]:
 def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the number of trees against the distance, and mark the chosen one."""
     losses, trees = zip(*count_steps(record), strict=True)
-    across = {"title_text": "points below the proven optimum", "tickformat": ".3~f"}
+    across = {"title_text": "points of the objective below the optimum", "tickformat": ".3~f"}
     figure = framed(palette, HEIGHT, x=across, y=COUNTED)
     ends = [100 * loss for loss in (*losses, record.searched)]
     steps = list(zip(ends, (*trees, trees[-1]), strict=True))

@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.tasks import task_of
 from octcore.encoding.base import Encoding
+from octcore.formulations.base import accuracy_words, loss_unit
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
+from octcore.solving.settings import class_weights
+from octcore.tree import metrics
+from octcore.tree.constraints import Constraints
 from octcore.tree.tree import Tree
 
 NOTHING = 1e-9  # differences of accuracy below this are rounding
@@ -68,7 +73,9 @@ class Price:
     """What a condition costs."""
 
     before: float
-    after: float  # `before`, `after`: accuracy; where answers have costs, the mean cost of a row
+    after: float
+    """`before`, `after`: accuracy, or the mean cost of a row where answers have costs; by the
+    weights of the classes where both objectives have the same."""
     leaves: int  # leaves of the new tree minus leaves of the old one
     low: float | None
     high: float | None
@@ -78,7 +85,8 @@ class Price:
     """Where the objectives differ: whether each tree is optimal for its own; None where they are
     the same."""
     of_costs: bool = False  # whether answers have costs
-    of_rows: bool = False  # whether objectives count rows, against a weight of the splits
+    measure: str = "accuracy"  # where they have none, what `before` and `after` are
+    unit: str = "points"  # of `low` and `high`, see `loss_unit`
 
     @property
     def accuracy(self) -> float:
@@ -94,9 +102,8 @@ class Price:
 def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True) -> Price:
     """Compare two runs; with other class weights objectives differ."""
     of_costs = before.asked.has_task
-    shares = [run.mean_cost if of_costs else run.accuracy for run in (before, after)]
-    assert shares[0] is not None
-    assert shares[1] is not None
+    measure = accuracy_words(before.settings) if same_objective else "accuracy"
+    shares = [_worth(run, same_objective) for run in (before, after)]
     low = high = None
     if before.is_optimal and before.objective is not None and after.objective is not None:
         high = before.objective - after.objective
@@ -105,8 +112,19 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
     leaves, own = after.tree.n_leaves - before.tree.n_leaves, None
     if not same_objective:
         low, high, own = None, None, before.is_optimal and after.is_optimal
-    of_rows = before.params.get("split_weight") is not None
-    return Price(shares[0], shares[1], leaves, low, high, own, of_costs, of_rows)
+    unit = loss_unit(before.settings)
+    return Price(shares[0], shares[1], leaves, low, high, own, of_costs, measure, unit)
+
+
+def _worth(run: SolvedRun, by_weight: bool) -> float:
+    """Mean cost or accuracy on the training rows, which count alike or by their classes."""
+    X, asked = run.encoding.transform(run.train.frame), run.asked
+    y, classes = run.train.codes, run.train.classes
+    weights = class_weights(Constraints.parse(run.constraints if by_weight else {}), y, classes)
+    if not asked.has_task:
+        return metrics.accuracy(run.tree, X, y, weights)
+    task = task_of(asked.costs, asked.refer, classes)
+    return task.mean_cost(y, run.tree.predict_codes(X), weights)
 
 
 def price_words(price: Price, change: str) -> str:
@@ -115,12 +133,12 @@ def price_words(price: Price, change: str) -> str:
         first = _cost_words(price, change)
     elif abs(price.accuracy) < NOTHING:
         what = "only leaves" if price.leaves > 0 else "nothing"
-        first = f"{change} costs {what}: accuracy stays {text.percent(price.after)}"
+        first = f"{change} costs {what}: {price.measure} stays {text.percent(price.after)}"
     else:
         points, before, after = text.points_between(price.before, price.after)
         how = "costs" if price.accuracy > 0 else "gains"
         paid = ", paid for with leaves" * (price.accuracy < 0 < price.leaves)
-        first = f"{change} {how} {points} accuracy points{paid}: {before} becomes {after}"
+        first = f"{change} {how} {points} {price.measure} points{paid}: {before} becomes {after}"
     if price.leaves:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
         first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
@@ -147,7 +165,8 @@ def _proof_words(price: Price) -> str:
     if price.high is None:
         return "This is not proven: the tree to compare with has an open gap."
     # Rounded away from what they bound: tenths of a point, or four digits of another unit.
-    unit, steps = (" points", 1000) if not (price.of_costs or price.of_rows) else ("", 10_000)
+    of_shares = price.unit.endswith("points") and not price.of_costs
+    unit, steps = (f" {price.unit}", 1000) if of_shares else ("", 10_000)
     low, high = (price.low or 0.0) * steps, price.high * steps
     low, high = math.floor(low + ROUNDING), math.ceil(high - ROUNDING)
     shown = [f"{end * 100 / steps:.1f}" if unit else f"{end / steps:g}" for end in (low, high)]

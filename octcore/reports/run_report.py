@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from octcore.data.serial import versions
 from octcore.errors import OctError
-from octcore.formulations.base import get_formulation, objective_words
+from octcore.formulations.base import get_formulation, loss_words, objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.palette import LIGHT
@@ -25,7 +25,7 @@ from octcore.reports.summary import (
     summary,
 )
 from octcore.solving.run import Run, SolvedRun
-from octcore.solving.threshold_span import lost_words
+from octcore.solving.threshold_span import most_lost
 from octcore.tree.wording import split_words
 
 THRESHOLD_SECONDS = 5.0  # for how far all thresholds of a report may move
@@ -118,8 +118,9 @@ def _thresholds(run: SolvedRun) -> str:
         ends = "not found in time" if span is None else " to ".join(map(value_text, span))
         rows.append((node, text.words(told.test), ends))
     words = (
-        f"Every threshold between the two numbers costs less than {lost_words(run)}: the rest of "
-        "the tree stays, what is below is searched again and proven."
+        "Every threshold between the two numbers costs less than "
+        f"{loss_words(most_lost(run), run.settings)}: the rest of the tree stays, what is below is "
+        "searched again and proven."
     )
     found = _table(("node", "question", "threshold may be"), rows)
     told = f'<h2>How far the thresholds may move</h2>{found}<p class="weak">{words}</p>'

@@ -10,7 +10,7 @@ from octcore.solving.run import SolvedRun
 ROUNDING = 1e-9  # objectives closer than this are taken for equal
 ORDERED = {"above", "value", "scaled"}  # kinds of columns that compare numbers
 WITHIN = 0.01
-"""How much of the objective a moved threshold may cost at most, and not quite: one point, or the
+"""How much of the objective a moved threshold may cost at most, and not quite: a hundredth, or the
 price of a leaf where that is less, since a split that changes no answer costs as much anywhere."""
 
 
@@ -57,12 +57,6 @@ def threshold_at(run: SolvedRun, column: str, node: int) -> float | None:
 def most_lost(run: SolvedRun) -> float:
     """Of the objective, what a threshold that has moved must not cost, see `WITHIN`."""
     return min(WITHIN, run.params.get("leaf_penalty") or WITHIN)
-
-
-def lost_words(run: SolvedRun) -> str:
-    """What a threshold that has moved costs less than, in points."""
-    points = f"{100 * most_lost(run):.2g}"
-    return f"{points} point{'s' * (points != '1')}{' of mean cost and leaves' * run.asked.has_task}"
 
 
 def span_within(

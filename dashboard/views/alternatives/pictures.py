@@ -13,6 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.what_if.questions import Conditions
 from dashboard.widgets import chart, live
 from octcore.data.dataset import Dataset
+from octcore.formulations.base import loss_words
 from octcore.plotting import alternatives, text
 from octcore.plotting.plane_axes import plane_columns
 from octcore.selection.alternatives import LISTED, Alternatives, ShapeLine
@@ -20,8 +21,8 @@ from octcore.selection.alternatives import LISTED, Alternatives, ShapeLine
 MOST_ROWS = 200
 
 
-def counts(task: str, record: Alternatives) -> None:
-    """Draw how many trees there are, by distance and by leaves."""
+def counts(task: str, record: Alternatives, search: Mapping[str, Any]) -> None:
+    """Draw how many trees a `search` of these settings found, by distance and by leaves."""
     palette = session.palette()
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -33,7 +34,7 @@ def counts(task: str, record: Alternatives) -> None:
             f"{sum(n for _, _, n in record.steps):,} within {record.searched:g}",
         )
     with right:
-        st.markdown(f"**By leaves, within {alternatives.points_words(record.tolerance)}**")
+        st.markdown(f"**By leaves, within {loss_words(record.tolerance, search)}**")
         chart.show(
             alternatives.leaves_figure(record, palette),
             key=session.widget_key("alternatives_leaves", task),
@@ -191,7 +192,7 @@ def _shapes_table(job: JobView) -> None:
             "points below": st.column_config.NumberColumn(
                 format="%.3f",
                 width="small",
-                help="Of the best tree of the shape, below the proven optimum.",
+                help="In the objective, of the best tree of the shape, below the proven optimum.",
             ),
             "leaves": st.column_config.NumberColumn(width="small"),
             "trees": st.column_config.NumberColumn(format="%,d", width="small"),

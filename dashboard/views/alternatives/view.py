@@ -19,8 +19,8 @@ from dashboard.widgets import chart, inputs, live, proofs, run_summary
 from dashboard.widgets.inputs import lazy_tabs
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
+from octcore.formulations.base import accuracy_words, loss_words
 from octcore.plotting import text
-from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import condition_words, difference_data
 from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.alternatives import ROUNDING, Alternative, Alternatives
@@ -48,7 +48,6 @@ def draw(view: JobView, run: SolvedRun) -> None:
 
 def _form(run: Run, data: Dataset) -> Conditions:
     """Draw the conditions; they hold for every view below."""
-    measure = "1 - mean cost" if run.asked.has_task else "accuracy"
     places = st.columns([5, 4, 4, 2, 3], vertical_alignment="bottom")
     points = places[0].select_slider(
         "Within so many points of the optimum",
@@ -56,8 +55,8 @@ def _form(run: Run, data: Dataset) -> Conditions:
         value=FIRST_POINTS,
         format_func=lambda v: f"{v:g}",
         **session.kept("alternatives_points"),
-        help=f"In the objective: {measure} minus the price of the leaves. A tree exactly on the "
-        "border is in.",
+        help=f"In the objective: {accuracy_words(run.settings)} minus the price of the leaves. A "
+        "tree exactly on the border is in.",
     )
     names = list(run.encoding.raw_features)
     required = places[1].multiselect(
@@ -115,7 +114,7 @@ def _answer(
         return
     lazy_tabs(
         {
-            "How many": partial(pictures.counts, task, record),
+            "How many": partial(pictures.counts, task, record, search),
             "Features": partial(pictures.features, task, record),
             "Paths": partial(pictures.paths, task, record),
             "Shapes": partial(pictures.shapes, run_id, data, search, conditions),
@@ -152,7 +151,7 @@ def _none(
             live.no_result(view, "No such tree was found in the time.", forget)
         else:
             loss = record.optimum - run.objective
-            below = points_words(max(loss, 0.0))
+            below = loss_words(max(loss, 0.0), settings)
             proven = "proven" if run.is_proven else "not proven"
             best = f"The best tree {words} is {below} below the optimum ({proven}"
             st.markdown(f"**{text.markdown(best, 300)}).**")
@@ -171,8 +170,8 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
     shown = text.count(record.count, "tree")
     of_all = "" if record.count == record.total else f" of {record.total:,}"
     st.markdown(
-        f"**{shown}{of_all}** within {points_words(record.tolerance)} of the proven optimum "
-        f"{text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
+        f"**{shown}{of_all}** within {loss_words(record.tolerance, search)} of the proven "
+        f"optimum {text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
     )
     if record.statements:
         st.caption(text.markdown(f"Read so: {'; '.join(record.statements)}.", 400))
@@ -300,7 +299,9 @@ def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
         height=TABLE_HEIGHT,
         on_select="rerun",
         selection_mode="multi-row",
-        column_config={"points below": st.column_config.NumberColumn(format="%.3f")},
+        column_config={
+            "points below": st.column_config.NumberColumn(format="%.3f", help="In the objective.")
+        },
     )
     return [shown[k] for k in event["selection"]["rows"][:PINNED]]
 
@@ -329,7 +330,7 @@ def _actions(context: Context, shown: list[Alternative], pinned: list[Alternativ
             assert chosen is not None
             _keep(context, chosen, beside=context.run_id)
         if smallest is not None and st.button(
-            f"Smallest within {points_words(record.tolerance)}: "
+            f"Smallest within {loss_words(record.tolerance, context.search)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
             icon=":material/compress:",
             key="alternatives_smallest",
@@ -397,7 +398,8 @@ def _pinned_tree(context: Context, entry: Alternative, nodes: frozenset[int]) ->
     record = context.record
     number = record.trees.index(entry) + 1
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
-    below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
+    told = f", {loss_words(entry.loss, context.search)} below the proven optimum"
+    below = told if entry.loss else ""
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
     words = "Near-optimal" if entry.loss else "Proven optimal"
     view = tree_view_data(entry.tree, record.encoding, context.train, words, not entry.loss)

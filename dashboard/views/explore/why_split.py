@@ -19,6 +19,7 @@ from dashboard.views.what_if import view as what_if_view
 from dashboard.widgets import chart, live, thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.formulations.base import loss_words
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.plotting.row_path import value_text
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 TASK, TIME_LIMIT = "values", 30.0  # for all columns of a node
 MOST_LINES = 6
-NOTICED = 1e-7  # prices below this are rounding
+NOTICED = 1e-9  # prices below this are rounding
 
 
 def is_known(run: SolvedRun) -> bool:
@@ -96,8 +97,7 @@ def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str
     """What the best other column costs at a node, and the rows that decide between the two."""
     assert run.objective is not None
     assert other.value is not None
-    by_rows = run.params.get("split_weight") is not None
-    loss = (1 if by_rows else 100) * (run.objective - other.value)
+    loss = run.objective - other.value
     split = first_split_words(other.tree, run.encoding) or other.column
     if not other.is_exact or other.tree is None:
         yield f"The best other column is not known: of {split} the time gave but a bound."
@@ -107,12 +107,11 @@ def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str
     mine = run.tree.predict_codes(X[rows]) == y[rows]
     its = other.tree.predict_codes(X[rows]) == y[rows]
     leaves = other.tree.n_leaves - len(np.unique(run.tree.apply(X[rows])))
-    unit = "points of mean cost and leaves" if run.asked.has_task else "points"
-    unit = "of the objective" if by_rows else unit
-    price = f"costs {loss:.2g} {unit}" if loss > NOTICED else "is as good"
+    told = loss_words(abs(loss), run.settings)
+    price = f"costs {told}" if loss > NOTICED else "is as good"
     instead = "" if its.sum() == mine.sum() else f" instead of {int(mine.sum()):,}"
     if loss < -NOTICED:
-        price = f"would be {-loss:.2g} {unit} better, since this tree is not proven optimal"
+        price = f"would be {told} better, since this tree is not proven optimal"
     more = f"{text.count(abs(leaves), 'leaf')} {'more' if leaves > 0 else 'fewer'}"
     yield (
         f"The best other column, {split}, {price}: {text.count(int(its.sum()), 'row')} of "

@@ -82,17 +82,17 @@ def splits_of(job: JobView) -> list[Split]:
 
 def _result(job: JobView, view: JobView, run: SolvedRun) -> None:
     splits = splits_of(job)
-    label = run.train.focus
     n = len(splits)
     waiting = "" if job.is_final else f" · {n} of {N_SPLITS}"
-    st.markdown(f"**Is it luck?** {text.markdown(comparison_words(splits), 300)}{waiting}")
+    words = text.markdown(comparison_words(splits, run.constraints), 300)
+    st.markdown(f"**Is it luck?** {words}{waiting}")
     made = "trees made like this one" if run.is_optimal else "proven trees of this kind"
     trees = {
         made: [split.tree for split in splits],
         "CART": [split.greedy for split in splits],
         "always the largest class": [split.largest for split in splits],
     }
-    table = [{"": name, **_line(tallies, label)} for name, tallies in trees.items()]
+    table = [{"": name, **_line(tallies, run)} for name, tallies in trees.items()]
     st.table(table, border="horizontal", alt="Trees and CART on other splits")  # words wrap
     st.caption(
         f"Mean and range over {text.count(n, 'random split')} into training and held-out rows; "
@@ -102,25 +102,26 @@ def _result(job: JobView, view: JobView, run: SolvedRun) -> None:
         _size(view, run, sizes)
 
 
-def comparison_words(splits: Sequence[Split]) -> str:
+def comparison_words(splits: Sequence[Split], constraints: Collection[str] = ()) -> str:
     """On how many splits the tree beats CART, and on how many it does not."""
     n = len(splits)
     better = sum(split.tree.worth > split.greedy.worth for split in splits)
     worse = sum(split.tree.worth < split.greedy.worth for split in splits)
     others = ((n - better - worse, "as good"), (worse, "worse"))
     rest = "".join(f", {word} on {count}" for count, word in others if count)
-    return f"On {text.count(n, 'split')} of the rows it is better than CART on {better}{rest}."
+    by = ", classes by their weights," * ("class_weight" in constraints)
+    return f"On {text.count(n, 'split')} of the rows it is{by} better than CART on {better}{rest}."
 
 
-def _line(tallies: Sequence[Tally], label: object | None) -> dict[str, str]:
+def _line(tallies: Sequence[Tally], run: SolvedRun) -> dict[str, str]:
     """Mean and range of what a kind of tree does on held-out rows."""
-    shares = [tally.right / tally.rows for tally in tallies]
+    shares = [tally.worth for tally in tallies]
     mean = text.percent(sum(shares) / len(shares))
     low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
     span = f" ({low}–{high})" if len(shares) >= FEW and low != high else ""
     leaves = sorted({tally.leaves for tally in tallies})
-    line = {"right on new rows": mean + span}
-    if label is not None:
+    line = {"right on new rows" + ", by weight" * ("class_weight" in run.constraints): mean + span}
+    if (label := run.train.focus) is not None:
         named, found, told = (
             sum(getattr(t, n) for t in tallies) for n in ("named", "found", "told")
         )

@@ -9,6 +9,7 @@ from typing import Any
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import (
     FormulationInfo,
+    accuracy_words,
     get_formulation,
     list_formulations,
     of_common_objective,
@@ -130,7 +131,8 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
             why = "not proven optimal"
         if run.depth > MOST_DEPTH:
             why = f"of depth {run.depth}"
-        right = "" if run.asked.has_task else f", {text.percent(before.accuracy)} right"
+        is_plain = accuracy_words(run.settings) == "accuracy"  # else the price tells another share
+        right = f", {text.percent(before.accuracy)} right" * is_plain
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of depth "
             f"{before.depth}{right} ({_proof(before)})"

@@ -59,6 +59,16 @@ def test_splits_on_which_cart_is_better_are_counted_too():
     assert comparison_words(splits[:1]).endswith("better than CART on 1.")
 
 
+def test_where_classes_have_weights_new_rows_count_by_them():
+    tallies, weighted = [Tally(2, 10, 9, 0.6)], {"class_weight"}
+    run = SimpleNamespace(train=load_sample("iris"), constraints=weighted)
+    assert new_rows._line(tallies, run)["right on new rows, by weight"] == "60.0 %"
+    words = comparison_words([Split(tallies[0], tally(7), tally(3), (), 30)], weighted)
+    assert words == (
+        "On 1 split of the rows it is, classes by their weights, better than CART on 0, worse on 1."
+    )
+
+
 def test_trees_on_other_splits_are_made_like_the_run_or_not_made(monkeypatch):
     server = SimpleNamespace(family=lambda run_id: None)
     monkeypatch.setattr(jobs, "supervisor", lambda: server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -255,6 +256,26 @@ def test_class_weights_make_another_objective(iris, base):
     price = price_data(base, weighted, what_if.same_objective(base, weighted))
     assert price.low is None
     assert "each proven optimal for its own weights" in price_words(price, "Weighing")
+
+
+@pytest.mark.parametrize("task", [{}, {"costs": {"malignant": {"benign": 3}}}])
+def test_where_classes_have_weights_a_price_is_told_by_them(task):
+    data, weights = load_sample("wdbc"), {"benign": 1, "malignant": 5}
+    first, second = (
+        solve(data, depth=1, constraints={"class_weight": weights} | limit, **task).needed
+        for limit in ({}, {"forbidden_features": ["worst perimeter"]})
+    )
+    price = price_data(first, second)
+    # The objective has the price of leaves besides, and both trees have two.
+    lost = (first.objective - second.objective) * (-1 if task else 1)
+    assert price.leaves == 0
+    assert price.accuracy == pytest.approx(lost)
+    words = price_words(price, "X")
+    assert words.startswith("X raises the cost" if task else "X costs ")
+    assert task or f"{100 * lost:.1f} weighted accuracy points" in words
+    open_gap = replace(second, status="feasible", bound=first.objective)
+    told = price_words(price_data(first, open_gap), "X")
+    assert re.search(r"at most [\d.]+\." if task else r"at most [\d.]+ weighted points\.", told)
 
 
 def test_lists_and_floors_of_run_and_question_are_joined(base):

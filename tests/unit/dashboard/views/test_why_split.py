@@ -8,8 +8,10 @@ import pytest
 
 from dashboard.views.explore import why_split
 from octcore.data.samples import load_sample
+from octcore.formulations.base import loss_words
 from octcore.plotting.thresholds import first_split_words, measure_of
 from octcore.solving.solve import solve
+from octcore.solving.threshold_span import most_lost
 
 
 @pytest.mark.parametrize("node", [1, 3])
@@ -46,8 +48,23 @@ def test_a_price_in_an_objective_that_counts_rows_is_none_in_points() -> None:
     run = solve(load_sample("iris"), depth=2, params={"split_weight": 0.5}).needed
     value = next(v for v in run.values() if v.column == "sepal width (cm)")
     lost = run.objective - value.value
-    assert f"costs {lost:.2g} of the objective: " in next(why_split.price_words(run, 1, value))
+    assert f"costs {lost:.4g} of the objective: " in next(why_split.price_words(run, 1, value))
     assert "accuracy" not in measure_of(run)
+    assert loss_words(most_lost(run), run.settings) == "0.01 of the objective"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "1.25 points"),
+        ({"params": {"leaf_penalty": 0.01}}, "1.25 points"),
+        ({"constraints": {"class_weight": "balanced"}}, "1.25 weighted points"),
+        ({"refer": 0.1}, "1.25 points of mean cost and leaves"),
+        ({"params": {"split_weight": 0.5}}, "0.0125 of the objective"),
+    ],
+)
+def test_a_loss_is_told_in_what_the_objective_counts(settings, words: str) -> None:
+    assert loss_words(0.0125, settings) == words
 
 
 def test_a_question_about_a_level_is_asked_positively() -> None:
