@@ -178,12 +178,10 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
     notes = []
     if run.encoding.key != search["encoding"]:
         is_oblique = run.tree is not None and not run.tree.is_univariate
-        own = "cuts by sums of columns" if is_oblique else f"tests {run.encoding.key} columns"
-        is_raw = search["encoding"] == questions.ALL_THRESHOLDS
-        columns = "all thresholds" if is_raw else f"{search['encoding']} features"
+        own = "cuts by sums of columns" if is_oblique else f"was found by {run.asked.info.title}"
         notes.append(
-            f"Your tree {own}; counted are trees of one column per split on {columns}, and their "
-            "optimum is that of these."
+            f"Your tree {own}; counted are trees of one column per split on all thresholds, and "
+            "their optimum is that of these."
         )
     if run.depth > search["depth"]:
         notes.append(

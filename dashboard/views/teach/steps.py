@@ -23,7 +23,7 @@ from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import plane_figure
 from octcore.program import Capability
 from octcore.selection.alternatives import Alternatives
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 from octcore.verification.certificates.proof import ExcludedCuts
 
 DEEPEST = 2
@@ -168,7 +168,7 @@ def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figu
     return figure
 
 
-PROOF_TASK, PROOF_SECONDS = "excluded", 180.0
+PROOF_TASK, PROOF_SECONDS, SAME = "excluded", 180.0, 1e-9
 
 
 def proof(lesson: Lesson) -> None:
@@ -189,6 +189,8 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
     )
     cuts = [ExcludedCuts(**cut) for cut in result["cuts"]]
     n, price = data.n_samples, float(lesson.settings["leaf_penalty"]) * data.n_samples
+    view = lesson_trees.run_view(lesson, of_common_objective()[0].key)
+    shown, more = proven_tree(run, (view.solved if view else None) or run, n)
     left, right = st.columns([6, 5], gap="large")
     with right:
         st.header("Why is no tree better?", anchor=False)
@@ -198,17 +200,27 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
                 "Argument", 1, len(cuts) + 1, key=session.widget_key("proof_step", job.id)
             )
         tree_cost = f"{result['cost'] * n:g}"
-        wrong = text.count(round((1 - (run.accuracy or 0.0)) * n), "error")
+        wrong = text.count(round((1 - (shown.accuracy or 0.0)) * n), "error")
         price_words = f", and {price:g} for every leaf" if price else ""
-        st.markdown(f"The best tree costs **{tree_cost}**: {wrong}{price_words}.")
+        st.markdown(f"The best tree costs **{tree_cost}**: {wrong}{price_words}.{more}")
         st.markdown(_argument_words(run, cuts, at, n, tree_cost))
         with st.container(key="beside_words"):  # a presentation keeps both in sight
             key = session.widget_key("proof_tree", job.id)
-            run_summary.still_tree(run_summary.tree_view(run), key)
+            run_summary.still_tree(run_summary.tree_view(shown), key)
     with left:
         figure = proof_figure(data, cuts[:at], at <= len(cuts), session.palette())
         words = f"Points, and the cuts that argument {at} excludes"
         lesson_trees.show_plane(figure, "proof_plane", words)
+
+
+def proven_tree(run: SolvedRun, known: SolvedRun, n: int) -> tuple[SolvedRun, str]:
+    """The tree that is `known`, if the proof of a run holds for it, too, else why it does not."""
+    assert run.objective is not None
+    assert known.objective is not None
+    if known.objective > run.objective - SAME:
+        return known, ""
+    words = "That of the step before, cut only between neighbours of different class, costs"
+    return run, f" {words} {(1 - known.objective) * n:g}."
 
 
 def _argument_words(run: Run, cuts: list[ExcludedCuts], at: int, n: int, tree_cost: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import lesson_plane
-from dashboard.views.teach.steps import fan_figure
+from dashboard.views.teach.steps import fan_figure, proven_tree
+from octcore.formulations.base import of_common_objective
 from octcore.plotting.palette import LIGHT
 from octcore.selection.alternatives import alternatives
 from octcore.selection.near_optimal import near_optimal
+from octcore.solving.solve import solve
 
 
 def test_the_fan_has_the_boundaries_of_all_good_trees():
@@ -26,3 +28,19 @@ def test_the_fan_has_the_boundaries_of_all_good_trees():
         ((t.x[i], t.y[i]), (t.x[i + 1], t.y[i + 1])) for t in fan for i in range(0, len(t.x), 3)
     }
     assert drawn == expected
+
+
+def test_a_proof_is_shown_on_the_tree_that_was_shown_before_unless_that_is_worse():
+    found = {}
+    for key in ("4-partitions", "6-partitions"):
+        lesson = lessons.default_lesson(key)
+        data = lessons.lesson_data(lesson)
+        keys = (of_common_objective()[0].key, "threshold-search")
+        known, run = (solve(data, **lessons.solve_settings(lesson, k)).needed for k in keys)
+        found[key] = proven_tree(run, known, data.n_samples), known, run
+    (shown, more), known, run = found["4-partitions"]
+    assert known.tree != run.tree
+    assert (shown, more) == (known, "")
+    (shown, more), known, run = found["6-partitions"]
+    assert shown is run
+    assert more.endswith(f" costs {(1 - known.objective) * known.n_train:g}.")
