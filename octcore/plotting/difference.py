@@ -84,9 +84,13 @@ class Price:
     own_optima: bool | None = None
     """Where the objectives differ: whether each tree is optimal for its own; None where they are
     the same."""
-    of_costs: bool = False  # whether answers have costs
-    measure: str = "accuracy"  # where they have none, what `before` and `after` are
-    unit: str = "points"  # of `low` and `high`, see `loss_unit`
+    measure: str = "accuracy"
+    unit: str = "points"  # `measure`, `unit`: see `accuracy_words` and `loss_unit`
+
+    @property
+    def of_costs(self) -> bool:
+        """Whether answers have costs."""
+        return self.measure.endswith("cost")
 
     @property
     def accuracy(self) -> float:
@@ -101,9 +105,8 @@ class Price:
 
 def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True) -> Price:
     """Compare two runs; with other class weights objectives differ."""
-    of_costs = before.asked.has_task
-    measure = accuracy_words(before.settings) if same_objective else "accuracy"
-    shares = [_worth(run, same_objective) for run in (before, after)]
+    settings = before.settings if same_objective else {**before.settings, "constraints": {}}
+    shares = [_worth(run, settings["constraints"]) for run in (before, after)]
     low = high = None
     if before.is_optimal and before.objective is not None and after.objective is not None:
         high = before.objective - after.objective
@@ -112,15 +115,14 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
     leaves, own = after.tree.n_leaves - before.tree.n_leaves, None
     if not same_objective:
         low, high, own = None, None, before.is_optimal and after.is_optimal
-    unit = loss_unit(before.settings)
-    return Price(shares[0], shares[1], leaves, low, high, own, of_costs, measure, unit)
+    return Price(*shares, leaves, low, high, own, accuracy_words(settings), loss_unit(settings))
 
 
-def _worth(run: SolvedRun, by_weight: bool) -> float:
+def _worth(run: SolvedRun, constraints: Mapping[str, Any]) -> float:
     """Mean cost or accuracy on the training rows, which count alike or by their classes."""
     X, asked = run.encoding.transform(run.train.frame), run.asked
     y, classes = run.train.codes, run.train.classes
-    weights = class_weights(Constraints.parse(run.constraints if by_weight else {}), y, classes)
+    weights = class_weights(Constraints.parse(constraints), y, classes)
     if not asked.has_task:
         return metrics.accuracy(run.tree, X, y, weights)
     task = task_of(asked.costs, asked.refer, classes)
@@ -128,32 +130,26 @@ def _worth(run: SolvedRun, by_weight: bool) -> float:
 
 
 def price_words(price: Price, change: str) -> str:
-    """State the price in accuracy points, and honestly what is proven about it."""
-    if price.of_costs:
-        first = _cost_words(price, change)
-    elif abs(price.accuracy) < NOTHING:
+    """State the price in points, or in costs of a row, and honestly what is proven about it."""
+    of_costs = price.of_costs
+    lost = price.after - price.before if of_costs else price.accuracy
+    paid = ", paid for with leaves" * (lost < 0 < price.leaves)
+    if abs(lost) < NOTHING:
         what = "only leaves" if price.leaves > 0 else "nothing"
-        first = f"{change} costs {what}: {price.measure} stays {text.percent(price.after)}"
+        stays = f"{price.measure} stays {text.percent(price.after)}"
+        stays = f"the answers cost {price.after:.4g} a row as before" if of_costs else stays
+        first = f"{change} costs {what}: {stays}"
+    elif of_costs:
+        how = f"{'raises' if lost > 0 else 'lowers'} the cost of the answers by {abs(lost):.4g}"
+        first = f"{change} {how} a row{paid}: {price.before:.4g} becomes {price.after:.4g}"
     else:
         points, before, after = text.points_between(price.before, price.after)
-        how = "costs" if price.accuracy > 0 else "gains"
-        paid = ", paid for with leaves" * (price.accuracy < 0 < price.leaves)
-        first = f"{change} {how} {points} {price.measure} points{paid}: {before} becomes {after}"
+        how = f"{'costs' if lost > 0 else 'gains'} {points} {price.measure} points{paid}"
+        first = f"{change} {how}: {before} becomes {after}"
     if price.leaves:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
         first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
     return first + ". " + _proof_words(price)
-
-
-def _cost_words(price: Price, change: str) -> str:
-    rise = price.after - price.before
-    if abs(rise) < NOTHING:
-        return f"{change} costs nothing: the answers cost {price.after:.4g} a row as before"
-    how = f"raises the cost of the answers by {rise:.4g} a row"
-    if rise < 0:
-        paid = ", paid for with leaves" * (price.leaves > 0)
-        how = f"lowers the cost of the answers by {-rise:.4g} a row{paid}"
-    return f"{change} {how}: {price.before:.4g} becomes {price.after:.4g}"
 
 
 def _proof_words(price: Price) -> str:

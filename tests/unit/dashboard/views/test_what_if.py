@@ -85,7 +85,7 @@ def test_a_price_is_neither_rounded_away_nor_below_its_bound(base):
     assert "paid for with leaves" in price_words(Price(0.8, 0.9, 1, None, None), "X")
     words = price_words(Price(0.8, 0.8, 0, 0.00199, 0.00301), "X")
     assert "at most 0.4 points. It is at least 0.1 in any case." in words
-    words = price_words(Price(0.8, 0.9, 0, 0.0, 0.25, of_costs=True), "X")
+    words = price_words(Price(0.8, 0.9, 0, 0.0, 0.25, measure="1 - mean cost"), "X")
     assert "the price in the objective is at most 0.25." in words
 
 
