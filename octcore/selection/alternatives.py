@@ -28,8 +28,7 @@ class FeatureUse:
 
     name: str
     trees: int
-    at_root: int
-    """`trees`, `at_root`: trees that test it anywhere, and at the root."""
+    at_root: int  # `trees`, `at_root`: trees that test it anywhere, and at the root
     low: float
     high: float
     """`low`, `high`: smallest and largest loss of accuracy when its values are permuted, in shares

@@ -28,10 +28,8 @@ class Verdict(StrEnum):
 class Verification(Record):
     """The claim of a run, held against an independent derivation."""
 
-    status: str
-    """One of "confirmed", "refuted" or "not verified"."""
-    statement: str
-    """One sentence for the certificate: what was found, or why nothing was."""
+    status: str  # one of "confirmed", "refuted" or "not verified"
+    statement: str  # one sentence for the certificate: what was found, or why nothing was
     method: str = ""  # how the claim was checked, such as "conflicting rows"; empty if it was not
     optimum: float | None = None
     """The optimum as derived here, in the formulation's own sense; None where only the claim itself

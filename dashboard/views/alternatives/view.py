@@ -177,11 +177,9 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
         st.caption(text.markdown(f"Read so: {'; '.join(record.statements)}.", 400))
     notes = []
     if run.encoding.key != search["encoding"]:
-        is_oblique = run.tree is not None and not run.tree.is_univariate
-        own = "cuts by sums of columns" if is_oblique else f"was found by {run.asked.info.title}"
         notes.append(
-            f"Your tree {own}; counted are trees of one column per split on all thresholds, and "
-            "their optimum is that of these."
+            f"Your tree was found by {run.asked.info.title}; counted are trees of one column per "
+            "split on all thresholds, and their optimum is that of these."
         )
     if run.depth > search["depth"]:
         notes.append(
@@ -297,9 +295,7 @@ def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
         height=TABLE_HEIGHT,
         on_select="rerun",
         selection_mode="multi-row",
-        column_config={
-            "points below": st.column_config.NumberColumn(format="%.3f", help="In the objective.")
-        },
+        column_config={"points below": st.column_config.NumberColumn(format="%.3f")},
     )
     return [shown[k] for k in event["selection"]["rows"][:PINNED]]
 

@@ -103,8 +103,9 @@ def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
             "yet.",
             tuple(steps if optimum is not None else steps[1:]),
         )
-    better = None if greedy is None else shortfall(run, greedy)
-    if better is not None and is_binary(run) and not (run.constraints or run.asked.has_task):
+    right = [r.accuracy for r in (run, greedy) if r is not None and r.accuracy is not None]
+    better = 100 * (right[-1] - right[0]) if right else 0.0  # none where one of both is missing
+    if better > NOTICED and is_binary(run) and not (run.constraints or run.asked.has_task):
         finer = exactly(run.settings)
         if finer is not None:
             words = (
@@ -263,14 +264,6 @@ def is_binary(run: Run) -> bool:
     raw = run.train.columns if run.train is not None else ()
     made = any(column.kind == "numeric" for column in raw)
     return made and all(column.is_binary for column in run.encoding.columns)
-
-
-def shortfall(run: Run, greedy: Run) -> float | None:
-    """Points by which a greedy tree is right on more training rows; None where it is not."""
-    if run.accuracy is None or greedy.accuracy is None:
-        return None
-    points = 100 * (greedy.accuracy - run.accuracy)
-    return points if points > NOTICED else None
 
 
 def _is_rarer(run: Run, label: Any) -> bool:

@@ -9,13 +9,11 @@ from typing import Any
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import (
     FormulationInfo,
-    accuracy_words,
     get_formulation,
     list_formulations,
     of_common_objective,
 )
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.plotting import text
 from octcore.plotting.difference import condition_words
 from octcore.program import Capability
 from octcore.selection.near_optimal import FORMULATION, run_of_tree
@@ -131,11 +129,9 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
             why = "not proven optimal"
         if run.depth > MOST_DEPTH:
             why = f"of depth {run.depth}"
-        is_plain = accuracy_words(run.settings) == "accuracy"  # else the price tells another share
-        right = f", {text.percent(before.accuracy)} right" * is_plain
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of depth "
-            f"{before.depth}{right} ({_proof(before)})"
+            f"{before.depth} ({_proof(before)})"
         )
     words = f"{first} and the best tree under the condition ({_proof(after)})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked}

@@ -196,7 +196,7 @@ def test_the_run_itself_is_compared_only_when_it_is_a_proven_optimum(iris, base)
     assert what_if.variant_settings(deep, iris, {}, "path-search")["depth"] == what_if.MOST_DEPTH
     words = what_if.compared_words(deep, base, base, {})
     assert "Your tree is of depth 6, so the price counts from the best tree" in words
-    assert "of depth 2, " in words
+    assert "of depth 2 (by" in words
 
 
 def test_constraints_of_the_run_stay(iris):
