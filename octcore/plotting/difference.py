@@ -106,7 +106,7 @@ class Price:
 def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True) -> Price:
     """Compare two runs; with other class weights objectives differ."""
     settings = before.settings if same_objective else {**before.settings, "constraints": {}}
-    shares = [_worth(run, settings["constraints"]) for run in (before, after)]
+    old, new = (_worth(run, settings) for run in (before, after))
     low = high = None
     if before.is_optimal and before.objective is not None and after.objective is not None:
         high = before.objective - after.objective
@@ -115,14 +115,15 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
     leaves, own = after.tree.n_leaves - before.tree.n_leaves, None
     if not same_objective:
         low, high, own = None, None, before.is_optimal and after.is_optimal
-    return Price(*shares, leaves, low, high, own, accuracy_words(settings), loss_unit(settings))
+    words = accuracy_words(settings), loss_unit(settings)
+    return Price(old, new, leaves, low, high, own, *words)
 
 
-def _worth(run: SolvedRun, constraints: Mapping[str, Any]) -> float:
+def _worth(run: SolvedRun, settings: Mapping[str, Any]) -> float:
     """Mean cost or accuracy on the training rows, which count alike or by their classes."""
     X, asked = run.encoding.transform(run.train.frame), run.asked
     y, classes = run.train.codes, run.train.classes
-    weights = class_weights(Constraints.parse(constraints), y, classes)
+    weights = class_weights(Constraints.parse(settings.get("constraints")), y, classes)
     if not asked.has_task:
         return metrics.accuracy(run.tree, X, y, weights)
     task = task_of(asked.costs, asked.refer, classes)
