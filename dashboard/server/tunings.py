@@ -14,7 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.fit import encoding_keys
 from octcore.errors import SettingsError, refusal
 from octcore.formulations.base import FormulationInfo
-from octcore.parameters import Flag, FloatRange, IntRange, Names, Parameter
+from octcore.parameters import Flag, FloatRange, IntRange, Parameter
 from octcore.plotting import text
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid, settings_with
@@ -90,7 +90,6 @@ def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:
     """What can be varied, as declarations: depth, encoding, hyperparameters, size limits."""
     sizes = (p for p in SIDE_CONSTRAINTS if isinstance(p, IntRange) and p.name in info.constraints)
     own = (p for p in info.hyperparameters if p.name != "exact_root_values")
-    own = (p for p in own if not isinstance(p, Names))
     return (replace(DEPTH, high=info.max_depth), *own, ENCODING, *sizes)
 
 

@@ -50,9 +50,7 @@ def clean_text(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     one_line = _MINUS.sub("-", _BREAKS.sub(" ", text))
-    return (
-        "".join(_escape(character) for character in one_line) if has_control(one_line) else one_line
-    )
+    return "".join(map(_escape, one_line)) if has_control(one_line) else one_line
 
 
 def is_spaced(text: str) -> bool:

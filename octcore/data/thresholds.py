@@ -87,7 +87,5 @@ def short_threshold(threshold: float, low: float, high: float, nudge: float = NU
 
 
 def _quantile(numbers: Floats, levels: Floats, method: str) -> Floats:
-    if np.abs(numbers).max() < SAFE:
-        return np.asarray(np.quantile(numbers, levels, method=method))  # type: ignore[call-overload]
-    shrink = 2.0**-8  # a power of two: exact, back and forth
+    shrink = 1.0 if np.abs(numbers).max() < SAFE else 2.0**-8  # of two: exact, back and forth
     return np.asarray(np.quantile(numbers * shrink, levels, method=method)) / shrink  # type: ignore[call-overload]

@@ -200,8 +200,8 @@ def _mixed_or_text(
     if wanted == "categorical":
         return TypedColumn(raw, None, missing)
     rows = np.bincount(raw.codes, minlength=len(raw.values))
-    n_numbers = int(rows[np.isfinite(numbers)].sum())
-    share = n_numbers / max(1, n_numbers + int(rows[texts].sum()))
+    n_numbers, n_texts = int(rows[np.isfinite(numbers)].sum()), int(rows[texts].sum())
+    share = n_numbers / max(1, n_numbers + n_texts)
     first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
     are_words = not any(_has_digit(raw.values[i]) for i in texts)
     has_order = len(np.unique(numbers[np.isfinite(numbers)])) >= ORDERED
@@ -212,15 +212,13 @@ def _mixed_or_text(
         findings = _words_kept(raw)
         if has_order and share >= HALF and are_words:
             message = (
-                f"holds numbers, but {int(rows[texts].sum()):,} of {len(raw.codes):,} values are "
+                f"holds numbers, but {n_texts:,} of {len(raw.codes):,} values are "
                 f"none, such as {quote(raw.texts()[first])}, and all are read as texts; choose "
                 "numeric to count these as missing."
             )
             findings = (of_column(raw.name, "MIXED_TEXT", message),)
         return TypedColumn(raw, None, missing, findings=findings)
-    n_texts, held = int(rows[texts].sum()), "numbers"
-    if number_format.startswith("date:"):
-        held = "dates"
+    held = "dates" if number_format.startswith("date:") else "numbers"
     finding = of_column(
         raw.name,
         "MIXED_TYPES",
@@ -298,7 +296,6 @@ def finish_column(
     """
     codes = column.raw.codes[rows]
     used = np.unique(codes)
-    numbers = None if column.numbers is None else column.numbers[used]
     kind, order = (
         split_kind(wanted, column.name) if wanted is not None else (default_kind(column, used), ())
     )
@@ -310,8 +307,7 @@ def finish_column(
         )
         raise column_refused(column.name, "PRECISION_LOST", words)
     has_missing = bool(column.missing[used].any())
-    if numbers is not None and kind != "categorical" and not has_missing and not order:
-        assert column.numbers is not None
+    if column.numbers is not None and kind != "categorical" and not has_missing and not order:
         values = column.numbers[codes]
         levels = () if kind == "numeric" else tuple(np.unique(values).tolist())
         number_format = column.raw.made_of or column.number_format

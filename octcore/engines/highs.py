@@ -161,10 +161,9 @@ _STATUS = {
     highspy.HighsModelStatus.kUnboundedOrInfeasible: SolverStatus.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: SolverStatus.TIME_LIMIT,
     highspy.HighsModelStatus.kSolutionLimit: SolverStatus.NODE_LIMIT,
-    highspy.HighsModelStatus.kIterationLimit: SolverStatus.FAILED,
     highspy.HighsModelStatus.kInterrupt: SolverStatus.INTERRUPTED,
 }
-"""`kUnboundedOrInfeasible` is infeasible here: all our models are boxed."""
+"""Any other has failed; `kUnboundedOrInfeasible` is infeasible here: all our models are boxed."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,6 @@ class Switch(Choice):
 INFO = FormulationInfo(
     key="accelerated-bend-oct",
     place=40,
-    class_name="AcceleratedBendOCTClassifier",
     rank=3,
     title="Accelerated BendOCT",
     summary=(

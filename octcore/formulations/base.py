@@ -8,6 +8,7 @@ import functools
 import importlib
 import importlib.util
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,7 +96,8 @@ class FormulationInfo:
     place: int = 1000
     """Place in lists, small numbers first: the baseline, univariate trees, oblique ones."""
     class_name: str = ""
-    """Name of its scikit-learn class, where the key does not give the capital letters."""
+    """Name of its scikit-learn class; made of the key, with the capital letters of a title that it
+    spells, unless it says otherwise."""
     rank: int = 1000
     """Of formulations of one objective, the smallest is asked first for what several can
     express."""
@@ -111,8 +113,11 @@ class FormulationInfo:
     def __post_init__(self) -> None:
         """Fill in what follows from the rest where it is not given."""
         if not self.class_name:
-            words = "".join(part.capitalize() for part in self.key.split("-"))
-            object.__setattr__(self, "class_name", f"{words}Classifier")
+            letters = self.key.replace("-", "")
+            name = re.sub(r"[\s-]", "", self.title)[: len(letters)]
+            if name.lower() != letters:
+                name = "".join(part.capitalize() for part in self.key.split("-"))
+            object.__setattr__(self, "class_name", f"{name}Classifier")
         if not self.default_encoding:
             key = "QT-5" if self.needs_binary_features else "scaled"
             object.__setattr__(self, "default_encoding", key)

@@ -23,7 +23,6 @@ from octcore.warmstart.amending import first_trees
 INFO = FormulationInfo(
     key="bend-oct",
     place=30,
-    class_name="BendOCTClassifier",
     rank=5,
     title="BendOCT",
     summary=(

@@ -43,7 +43,6 @@ from octcore.warmstart.amending import first_trees
 INFO = FormulationInfo(
     key="bin-oct",
     place=100,
-    class_name="BinOCTClassifier",
     title="BinOCT",
     summary="Minimises the errors of a balanced tree; thresholds are found by binary search in "
     "bits, so that the number of rows of the model depends on the values, not on the data rows.",
@@ -320,14 +319,11 @@ class BinOCT:
             owner = next((a for a in (*topology.ancestors(m), m) if a in tree.labels), None)
             if m in self.sets.L:
                 labels[m] = tree.labels[owner if owner is not None else m]
-            elif owner is not None:
-                splits[m] = idle
             else:
-                j = tree.splits[m].features[0]
-                candidates = self.thresholds.get(j)
-                if candidates is None:
-                    splits[m] = idle
-                    continue
-                nearest = int(np.argmin(np.abs(candidates - tree.splits[m].threshold)))
+                split = tree.splits[m] if owner is None else idle
+                if (j := split.features[0]) not in self.thresholds:
+                    split, j = idle, spare
+                candidates = self.thresholds[j]
+                nearest = int(np.argmin(np.abs(candidates - split.threshold)))
                 splits[m] = Split.on_feature(j, float(candidates[nearest]))
         return Tree(splits, labels, tree.n_features, tree.n_classes)

@@ -18,7 +18,6 @@ from octcore.warmstart.greedy import prune
 INFO = FormulationInfo(
     key="cart",
     place=10,
-    class_name="CARTClassifier",
     title="CART (greedy baseline)",
     summary=(
         "Grows the tree split by split, each time taking the best next step, and prunes it. "

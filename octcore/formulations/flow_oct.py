@@ -52,7 +52,6 @@ VIOLATION = 1e-4  # smaller violations cost more rows than they gain
 INFO = FormulationInfo(
     key="flow-oct",
     place=20,
-    class_name="FlowOCTClassifier",
     rank=4,
     title="FlowOCT",
     summary="Correctly classified rows flow from the root to a leaf; a mixed-integer program finds "
@@ -268,12 +267,11 @@ class FlowOCT:
             arcs = [z[i, 2 * m + s], *(b[m, f] for f in there)]
             return None, linear(minus[len(there)], arcs), 0.0
 
-        model.flow_label = pyo.Constraint(
-            I,
-            N,
-            rule=lambda _, i, m: (None, linear((1.0, -1.0), (t[i, m], w[m, y[i]])), 0.0),
-            doc="(2h) t_im <= w_m,y_i: flow leaves at a leaf of the right class",
+        @model.Constraint(
+            I, N, doc="(2h) t_im <= w_m,y_i: flow leaves at a leaf of the right class"
         )
+        def flow_label(_, i, m):
+            return None, linear((1.0, -1.0), (t[i, m], w[m, y[i]])), 0.0
 
     def _recall(self, model: Any) -> None:
         rows, N = self.sets.rows, self.sets.N

@@ -139,6 +139,7 @@ declare(
     ),
     key="margot",
     place=140,
+    class_name="MargotClassifier",
     title="MARGOT",
     summary="Every branch node is a support vector machine, and all planes are found together with "
     "the way that each row takes. Margins are part of the objective, so the picture generalises.",

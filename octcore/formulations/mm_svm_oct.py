@@ -62,7 +62,6 @@ Planes = dict[int, tuple[np.ndarray, float]]
 INFO = FormulationInfo(
     key="mm-svm-oct",
     place=170,
-    class_name="MMSVMOCTClassifier",
     title="MM-SVM-OCT",
     summary="A tree of support vector machines whose narrowest margin is as wide as possible; rows "
     "may be relabelled at a price.",
@@ -484,9 +483,9 @@ class MMSVMModel:
         )
 
     def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
-        n = len(self.judge.rows)
+        I, signs = range(len(self.judge.rows)), self.judge.rows.signs
 
-        def margin(i: int, t: int, sign: float, flip: float) -> Any:
+        def slack(i: int, t: int, sign: float, flip: float) -> Any:
             """Slack row of a label; it holds where i passes t and (flip) its label is as said."""
             guard()
             values, variables = score_terms(model, self.judge.rows.X[i], t, sign)
@@ -499,19 +498,16 @@ class MMSVMModel:
                 low -= big_m if flip < 0 else 0.0
             return low, linear(values, variables), None
 
-        model.margin = pyo.Constraint(
-            range(n),
-            self.T,
-            rule=lambda _, i, t: margin(i, t, float(self.judge.rows.signs[i]), 1.0),
-            doc="y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it",
-        )
+        @model.Constraint(I, self.T, doc="y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it")
+        def margin(_, i, t):
+            return slack(i, t, float(signs[i]), 1.0)
+
         if self.relabels:
-            model.flipped = pyo.Constraint(
-                range(n),
-                self.T,
-                rule=lambda _, i, t: margin(i, t, -float(self.judge.rows.signs[i]), -1.0),
-                doc="-y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)",
-            )
+            doc = "-y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)"
+
+            @model.Constraint(I, self.T, doc=doc)
+            def flipped(_, i, t):
+                return slack(i, t, -float(signs[i]), -1.0)
 
     def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.judge.rows)

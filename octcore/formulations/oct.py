@@ -40,7 +40,6 @@ SMALLEST_GAP = 1e-4
 INFO = FormulationInfo(
     key="oct",
     place=80,
-    class_name="OCTClassifier",
     title="OCT",
     summary="Thresholds on the numeric columns themselves, no binarization: variables say which "
     "column a node tests, at which value, and where every row ends.",
@@ -211,18 +210,14 @@ class OCT:
         # columns and thresholds lie in [0, 1], so no row can miss its side by more than these
         left_big_m, right_big_m = 1.0 + max(self.gaps.values(), default=0.0), 1.0
 
-        def left(_, i, t, m):
+        doc = "sum_j a_mj (x_ij + eps_j) <= beta_m + (1 + eps_max)(1 - z_it)"
+
+        @model.Constraint(I, left_steps, doc=doc)
+        def left_of_threshold(_, i, t, m):
             guard()
             values = [float(X[i, j]) + self.gaps[j] for j in J]
             variables = [*(a[m, j] for j in J), beta[m], z[i, t]]
             return None, linear([*values, -1.0, left_big_m], variables), left_big_m
-
-        model.left_of_threshold = pyo.Constraint(
-            I,
-            left_steps,
-            rule=left,
-            doc="sum_j a_mj (x_ij + eps_j) <= beta_m + (1 + eps_max)(1 - z_it)",
-        )
 
         @model.Constraint(I, right_steps, doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)")
         def right_of_threshold(_, i, t, m):

@@ -172,20 +172,15 @@ class OCTBinary:
 
     def _route_by_feature(self, model: Any, guard: Callable[[], None]) -> None:
         b, z, sets = model.b, model.z, self.sets
+        doc = "(3) z_it <= 1 - b_mf where f sends row i the other way"
 
-        def follows(_, i, t, m, s, f):
+        @model.Constraint(sets.I, sets.steps, sets.columns, doc=doc)
+        def follows_split(_, i, t, m, s, f):
             guard()
             if sets.rows.X[i, f] == s:
                 return pyo.Constraint.Skip
             return None, linear((1.0, 1.0), (z[i, t], b[m, f])), 1.0
 
-        model.follows_split = pyo.Constraint(
-            sets.I,
-            sets.steps,
-            sets.columns,
-            rule=follows,
-            doc="(3) z_it <= 1 - b_mf where f sends row i the other way",
-        )
         doc = "z_it <= d_m left of m: without a split all rows go right"
         equations.add_right_without_split(model, sets, z, model.d, doc)
 

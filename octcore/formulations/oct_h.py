@@ -66,7 +66,6 @@ POLISH_SECONDS = 0.5  # time to improve one tree of the solver by re-assigning r
 INFO = FormulationInfo(
     key="oct-h",
     place=120,
-    class_name="OCTHClassifier",
     title="OCT-H",
     summary="Optimal trees whose splits are hyperplanes; every feature that a hyperplane uses has "
     "a price, so that planes stay readable.",

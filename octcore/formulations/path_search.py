@@ -30,7 +30,6 @@ INFO = FormulationInfo(
         "Accelerated Benders decomposition for optimal classification trees (depth-two subtrees)",
     ),
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_SUBTREE,
     has_costs=True,

@@ -83,7 +83,6 @@ def _objective(params: Mapping[str, Any]) -> tuple[Sense, str]:
 INFO = FormulationInfo(
     key="s-oct",
     place=110,
-    class_name="SOCTClassifier",
     has_side_margins=True,
     title="S-OCT",
     summary="Every split is a hyperplane. The model routes points freely and cuts off what no "
@@ -124,7 +123,6 @@ INFO = FormulationInfo(
     ),
     constraints=frozenset({"max_leaves", "max_splits", "class_weight"}),
     capabilities=(Capability.SEPARATION, Capability.LINEAR),
-    sense=Sense.MAXIMISE,
     objective=f"{CORRECT_ROWS}; with alpha > 0 minimise share of errors + alpha x splits",
     objective_with=_objective,
     max_depth=6,
@@ -338,14 +336,12 @@ class SOct:
         found = chain_bound(points.X, points.counts, leaves, self.objective.epsilon, guard)
         hit = {pair: h for h, pair in enumerate(self.hits)}
         members = [[hit[pair] for pair in chain.members] for chain in found.chains]
-        model.chain = pyo.Constraint(
-            range(len(members)),
-            rule=lambda m, r: (
-                pyo.quicksum(m.z[h, t] for h in members[r] for t in self.sets.L)
-                <= found.chains[r].most_right(leaves)
-            ),
-            doc="(ours) a line meets every leaf in one interval",
-        )
+
+        @model.Constraint(range(len(members)), doc="(ours) a line meets every leaf in one interval")
+        def chain(m, r):
+            right = pyo.quicksum(m.z[h, t] for h in members[r] for t in self.sets.L)
+            return right <= found.chains[r].most_right(leaves)
+
         return found if found.chains else None
 
     def _described(self, found: ChainBound) -> list[dict[str, Any]]:

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from octcore.numerics.linear import linear_program, quiet_solver, run
+from octcore.numerics.linear import FloatArray, linear_program, quiet_solver, run
 
-FloatArray = NDArray[np.float64]
 WEIGHT_BOX = 1e3  # largest |h_j|: with scores within M = 1 it separates rows that are 1e-7 apart
 FIRST_ROWS = 1_500  # rows that the first program has, where there are more
 LACKING = 1e-9  # margin that a row may lack, of the one wanted, before it joins

@@ -55,7 +55,6 @@ INFO = FormulationInfo(
         "(objective and depth-two subtrees)",
     ),
     needs_binary_features=True,
-    default_encoding="QT-5",
     hyperparameters=REGULARISERS,
     constraints=constraint_kinds.ALL,
     has_costs=True,

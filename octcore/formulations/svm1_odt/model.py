@@ -52,7 +52,6 @@ VIOLATION = 1e-6  # a cut that is violated by less is not worth a row
 INFO = FormulationInfo(
     key="svm1-odt",
     place=130,
-    class_name="SVM1ODTClassifier",
     title="SVM1-ODT",
     summary="Every split is a 1-norm support vector machine: few errors first, then margins, then "
     "small weights. Categorical columns are split by subsets of their values.",

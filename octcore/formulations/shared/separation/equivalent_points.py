@@ -276,9 +276,9 @@ class EquivalentPointCuts:
     def _rows(
         self, chosen: np.ndarray, by_choice: np.ndarray, beta: Indicator, hit: np.ndarray
     ) -> list[Cuts]:
-        builder, spare = RowBuilder(self.layout), self._total[chosen] - self._bound[chosen]
+        bound, spare = self._bound[chosen], self._total[chosen] - self._bound[chosen]
         factor = np.where(by_choice, self._classes[chosen] - 1, spare)
-        builder.new_rows(np.where(by_choice, 1.0, self._bound[chosen]))
+        builder = RowBuilder(self.layout, np.where(by_choice, 1.0, bound).tolist())
         first = np.searchsorted(self.sets.set_of_group, chosen)
         ends = np.append(self.sets.group_start[1:], len(self.sets.members))
         for row, j in enumerate(chosen):

@@ -116,8 +116,7 @@ class BendersCuts:
 
     def _rows(self, flow: Flow, chosen: np.ndarray, halved: np.ndarray) -> list[Cuts]:
         layout, target = self.layout, self.instance.target[chosen]
-        builder = RowBuilder(layout)
-        builder.new_rows(np.zeros(len(chosen)))
+        builder = RowBuilder(layout, [0.0] * len(chosen))
         own = np.arange(len(chosen))
         builder.add(own, layout.hit(chosen), 1.0)
         above = np.zeros((layout.n_nodes + 1, len(chosen)), bool)

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from octcore.numerics.hulls import SUPPORT, HullDistance
-from octcore.numerics.linear import sparse_rows
+from octcore.numerics.linear import FloatArray, IntArray, sparse_rows
 from octcore.program import Columns, Cuts, Point, SearchState
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Routing = Mapping[int, tuple[IntArray, IntArray]]
 """By branch node, the columns whose sum says that a point goes left, and right: shape
 ``(n_points, n_columns_per_point)``."""

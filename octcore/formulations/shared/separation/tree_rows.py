@@ -164,15 +164,11 @@ class RowBuilder:
     """Collects rows entry by entry; entries of one position add up."""
 
     layout: TreeLayout
-    rhs: list[float] = field(default_factory=list)
+    rhs: list[float] = field(default_factory=list)  # right-hand sides of the rows that are open
     pictures: list[Mapping[str, Any]] = field(default_factory=list)
     _rows: list[np.ndarray] = field(default_factory=list)
     _columns: list[np.ndarray] = field(default_factory=list)
     _values: list[np.ndarray] = field(default_factory=list)
-
-    def new_rows(self, rhs: np.ndarray) -> None:
-        """Open rows with the given right-hand sides."""
-        self.rhs.extend(np.asarray(rhs, float).tolist())
 
     def add(self, rows: Any, columns: Any, values: Any) -> None:
         """Add entries; arguments broadcast against each other."""
