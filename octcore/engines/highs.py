@@ -195,16 +195,19 @@ class SolverResult:
 class SolverHooks:
     """What a caller may do while a MIP runs."""
 
-    on_solution: Callable[[np.ndarray, float], None]
+    on_solution: Callable[[np.ndarray, float], None] = lambda point, objective: None
     """``(point, objective)``, for every feasible point found."""
-    on_progress: Callable[[float | None, int | None], bool]
+    on_progress: Callable[[float | None, int | None], bool] = lambda bound, nodes: False
     """``(bound, nodes) -> stop``, at most four times a second; both are None inside an LP.  A true
     answer stops the run."""
-    inject: Callable[[], np.ndarray | None]
+    inject: Callable[[], np.ndarray | None] = lambda: None
     """Returns a complete point to offer to the solver, or None; asked first for the start.
 
     A start is not given before presolve: HiGHS 1.15 takes its objective for a multiple of the
     steps of the *presolved* objective, which may have lost it, and prunes better trees."""
+
+
+UNHEARD = SolverHooks()
 
 
 class HighsModel:
@@ -221,17 +224,15 @@ class HighsModel:
         """Add rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
         add_rows(self._highs, matrix, lower, upper)
 
-    def run(self, settings: SolverSettings, hooks: SolverHooks | None = None) -> SolverResult:
+    def run(self, settings: SolverSettings, hooks: SolverHooks = UNHEARD) -> SolverResult:
         """Solve within the limits; what a hook raised is raised again, after HiGHS has ended."""
         self._apply(settings)
-        relay = None
-        if hooks is not None:
-            relay = _Relay(hooks, self._is_mip, self._unit)
-            self._highs.setCallback(relay, None)
-            for kind in relay.kinds:
-                self._highs.startCallback(kind)
+        relay = _Relay(hooks, self._is_mip, self._unit)
+        self._highs.setCallback(relay, None)
+        for kind in relay.kinds:
+            self._highs.startCallback(kind)
         run(self._highs)
-        if relay is not None and relay.failure is not None:
+        if relay.failure is not None:
             raise relay.failure
         return self._result()
 

@@ -56,7 +56,7 @@ class _MonolithicRun(ModelRun):
         found: list[Cuts] = []
         last = None
         for round_number in range(ROOT_ROUNDS):
-            hooks = SolverHooks(lambda *_: None, lambda *_: bool(self.reached()), lambda: None)
+            hooks = SolverHooks(on_progress=lambda *_: bool(self.reached()))
             result = relaxation.run(self._settings(self.clock.remaining - budget), hooks)
             if (
                 result.status is not SolverStatus.OPTIMAL

@@ -82,7 +82,7 @@ class FormulationInfo:
     """What `octcore.tune` tries where it is given no grid."""
     choice: str = "accuracy"  # how `octcore.tune` chooses where it is not told
     constraints: frozenset[str]  # side constraints that it can express
-    capabilities: tuple[Capability, ...]
+    capabilities: tuple[Capability, ...] = (Capability.LINEAR,)
     """What its programs ask of an engine, one or the other; `engines` follows."""
     sense: Sense = Sense.MAXIMISE
     objective: str = COMMON_OBJECTIVE  # the objective in words, for axis titles

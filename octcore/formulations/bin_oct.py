@@ -35,7 +35,7 @@ from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear
 from octcore.formulations.shared.univariate import weight_unit
-from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.program import ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.amending import first_trees
@@ -56,7 +56,6 @@ INFO = FormulationInfo(
     hyperparameters=(),
     constraints=constraint_kinds.ALL - {"max_leaves", "max_splits", "feature_once_per_path"},
     has_costs=True,
-    capabilities=(Capability.LINEAR,),
     sense=Sense.MINIMISE,
     objective="misclassified rows",
     equations=(

@@ -34,7 +34,6 @@ from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjec
 from octcore.numerics.linear import sparse_rows
 from octcore.parameters import Flag
 from octcore.program import (
-    Capability,
     Cuts,
     ModelSize,
     Point,
@@ -70,7 +69,6 @@ INFO = FormulationInfo(
     ),
     constraints=constraint_kinds.ALL,
     has_costs=True,
-    capabilities=(Capability.LINEAR,),
     equations=(
         (
             r"\max \sum_i \theta_i / n - \lambda \sum_m p_m",

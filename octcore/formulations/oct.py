@@ -29,7 +29,7 @@ from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.parameters import FloatRange, fraction_in_words
-from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.program import ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import first_trees
 from octcore.warmstart.points import node_gaps
@@ -57,7 +57,6 @@ INFO = FormulationInfo(
     ),
     constraints=constraint_kinds.ALL,
     has_costs=True,
-    capabilities=(Capability.LINEAR,),
     sense=Sense.MINIMISE,
     objective="errors / errors of the majority rule + alpha x splits",
     equations=(

@@ -30,7 +30,7 @@ from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.tree_model import TreeSets, linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
-from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
+from octcore.program import ModelSize, Point, Problem, Program, PyomoModel
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import first_trees
 
@@ -54,7 +54,6 @@ INFO = FormulationInfo(
     ),
     constraints=constraint_kinds.ALL,
     has_costs=True,
-    capabilities=(Capability.LINEAR,),
     equations=(
         (r"\max\ n - \sum_t L_t - \lambda n \sum_m d_m", "correct rows minus the price of splits"),
         (r"z_{it} \le \sum_{f: x_{if} = 0} b_{mf}", "rows at t went left where t lies left"),

@@ -32,7 +32,7 @@ from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.side_constraints import limit_features, structural_start_values
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode
-from octcore.program import Capability, Patience, Point, Problem, Program, PyomoModel
+from octcore.program import Patience, Point, Problem, Program, PyomoModel
 from octcore.search.univariate.columns import ColumnTable, make_table
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import drop_idle_splits
@@ -58,7 +58,6 @@ INFO = FormulationInfo(
     hyperparameters=REGULARISERS,
     constraints=constraint_kinds.ALL,
     has_costs=True,
-    capabilities=(Capability.LINEAR,),
     max_depth=3,
     equations=(
         (

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.kernels import inner, kernel
+from octcore.numerics.margin_simplex import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 MOST_DEPTH, MOST_BOXES = 2, 2_500_000
 """Levels of a tree, and boxes that trees of some number of columns get at most."""
 LOOKS, NESTED_LOOKS = 3e6, 3e7
@@ -206,7 +205,7 @@ def _verdict(
         if n_columns[which] == 1 and least[0] + least[1] < errors:
             looks += rows.x.size
             least[which] = _split_errors(rows, boxes, top, which, planes[1 + which])
-    total = open_weight + _total(boxes.counts[top, 0]) + _total(boxes.counts[top, 1])
+    total = open_weight + sum_of(boxes.counts[top, 0]) + sum_of(boxes.counts[top, 1])
     for which in range(2):
         few_open = open_weight <= NESTED_SHARE * total
         if n_columns[which] > 1 and few_open and least[0] + least[1] < errors:
@@ -440,7 +439,8 @@ def _is_plane(rows: Any, columns: Any, size: int, boxes: Any, top: int) -> bool:
 
 
 @inner()
-def _total(counts: Any) -> float:
+def sum_of(counts: Any) -> float:
+    """Sum of an array; numpy's own way compiles for a second."""
     total = 0.0
     for k in range(len(counts)):
         total += counts[k]
@@ -491,4 +491,4 @@ def _split_errors(rows: Any, boxes: Any, top: int, which: int, plane: Any) -> fl
             last = value
             tally[0, rows.y[i]] += rows.weights[i]
             tally[1, rows.y[i]] -= rows.weights[i]
-    return _total(whole) - most
+    return sum_of(whole) - most

@@ -21,6 +21,7 @@ from octcore.numerics.margin_simplex import (
     row_multipliers,
     score_all,
 )
+from octcore.search.assignment.few_columns import sum_of
 
 FREE, ERROR = 0, -1
 NEW, CLOSED = -2, -1  # beside the rows and columns that a level decides
@@ -406,7 +407,7 @@ def _least_of_planes(data: Any, programs: Any, first: int, n_branch: int) -> flo
     for slot in range(first, first + n_branch):
         values += programs.value[slot]
         unpaid += _least_features(data, programs, slot)
-        paid += _count(programs.paid[slot])
+        paid += sum_of(programs.paid[slot])
     return values + max(unpaid, (data.columns - paid) * data.feature)
 
 
@@ -416,7 +417,7 @@ def _least_features(data: Any, programs: Any, slot: int) -> float:
     if data.feature <= 0.0 or programs.value[slot] <= 0.0:  # no rows on two sides: no plane needed
         return 0.0
     paid = programs.paid[slot]
-    n_paid = _count(paid)
+    n_paid = sum_of(paid)
     if n_paid > 1:  # two columns may part what one does not: only programs tell
         return 0.0
     for j in range(1, len(paid)):
@@ -424,15 +425,6 @@ def _least_features(data: Any, programs: Any, slot: int) -> float:
         if is_open and _parts_alone(data, programs, slot, j):
             return 0.0 if n_paid else data.feature
     return data.feature if n_paid else 2 * data.feature
-
-
-@inner()
-def _count(flags: Any) -> int:
-    """Number of flags that are set."""
-    total = 0
-    for j in range(len(flags)):
-        total += flags[j]
-    return total
 
 
 @part()
@@ -473,7 +465,7 @@ def _forbid_dear_columns(data: Any, programs: Any, stack: Any, level: int, cutof
     values, paid, unpaid = stack.errors[level], 0, 0.0
     for slot in range(first, first + n_branch):
         values += programs.value[slot]
-        paid += _count(programs.paid[slot])
+        paid += sum_of(programs.paid[slot])
         unpaid += _least_features(data, programs, slot)
     for slot in range(first, first + n_branch):
         others = unpaid - _least_features(data, programs, slot)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import N_PIVOTS, NO_PRODUCTS, NodeQp, new_bank
+from octcore.numerics.node_qp.factor import NO_PRODUCTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
     NodePlane,
     NodeSolution,
@@ -354,14 +354,6 @@ class RoutingFrame:
         self.warm = kept
         if better:
             self.improve()
-
-    def pivots(self) -> int:
-        """Pivots over all banks."""
-        return int(sum(bank.count[:, N_PIVOTS].sum() for one in self.team for bank in one.banks()))
-
-    def banks(self) -> tuple[NodeQp, ...]:
-        """All QPs of this thread."""
-        return (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
 
     def least_abandoned(self) -> float:
         """Least bound, without bias penalties, of the states that no thread could decide."""

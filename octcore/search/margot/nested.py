@@ -91,11 +91,6 @@ class NestedSearch(RoutingSearch):
         for bank in (self.root, *self.below):
             clear_bank(bank)
 
-    def banks(self) -> tuple[Any, ...]:
-        """All QPs of this thread."""
-        own = (self.root, self.root_pair, *self.below, self.below_pair, self.below_desk.trial)
-        return (*super().banks(), *own)
-
     def _load_root(self) -> None:
         load_rows(node_of(self.root, 0), np.zeros(len(self.prefix), np.int8))
         none = np.zeros(0, np.int64)

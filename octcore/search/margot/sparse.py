@@ -154,7 +154,9 @@ class SparseRoutingSearch(RoutingSearch):
         """Whether to look for a tree at this state."""
         if self.nodes > _EAGER_STATES and self.nodes % _EVERY:
             return False
-        return self.tree_pivots <= _TREE_SHARE * self.pivots()
+        banks = (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
+        pivots = sum(int(bank.count[:, N_PIVOTS].sum()) for bank in banks)
+        return self.tree_pivots <= _TREE_SHARE * pivots
 
     def _tighten(self) -> NDArray[np.float64]:
         """Raise the bound of the current state; what the budget costs nodes above plain QPs."""
