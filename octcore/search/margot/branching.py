@@ -76,7 +76,7 @@ def _payment(bank, data, sample, node, n_upper):
 
 
 @inner
-def one_step(qp, own, row, sample, sign, target, upper):
+def one_step(qp, own, sample, sign, target, upper):
     """Dual gain of the first step that brings in a row, roughly."""
     violation = target - sign * qp.score[sample]
     if violation <= own.constants[2]:
@@ -101,10 +101,9 @@ def one_step(qp, own, row, sample, sign, target, upper):
 @inner
 def _step_gain(child_qp, child, parent_qp, parent, sample, side):
     """One-step gain of sending a sample to a side: hinge below plus routing row here."""
-    gain = one_step(child_qp, child, sample, sample, child.y[sample], 1.0, child.upper[sample])
+    gain = one_step(child_qp, child, sample, child.y[sample], 1.0, child.upper[sample])
     target = parent.constants[0] if side < 0 else 0.0
-    row = parent.y.shape[0] + sample
-    return gain + one_step(parent_qp, parent, row, sample, float(side), target, np.inf)
+    return gain + one_step(parent_qp, parent, sample, float(side), target, np.inf)
 
 
 @kernel

@@ -334,11 +334,11 @@ class RoutingFrame:
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""
         clear_bank(self.warm)
-        problem, better = self.problem, True
+        better = True
         while better and not self.tracker.stop():
             planes, routing = self.tracker.planes, self.tracker.routing
             better = False
-            for moved in rerouted(problem.x, problem.y, self.penalties, planes, routing):
+            for moved in rerouted(self.problem, planes, routing):
                 before = self.tracker.objective
                 self.try_routing(moved, "search")
                 if self.tracker.objective < before * (1.0 - 1e-6):

@@ -63,7 +63,7 @@ def _gain_below(bank, data, sample):
     top, least = 0.0, np.inf
     for node in range(3):
         own, upper = node_data(data, node), data.upper[node, sample]
-        gain = one_step(view_of(bank, node), own, sample, sample, data.y[sample], 1.0, upper)
+        gain = one_step(view_of(bank, node), own, sample, data.y[sample], 1.0, upper)
         if node == 0:
             top = gain
         else:
@@ -91,9 +91,8 @@ def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
     Returns the number of candidates, -1 when the state is pruned, -2 when samples were sent.
     """
     rating, own, qp = desk.rating, node_data(data, 0), view_of(root, 0)
-    epsilon, n = data.constants[0], prefix.shape[0]
-    found, sent = 0, False
-    for sample in range(n):
+    epsilon, found, sent = data.constants[0], 0, False
+    for sample in range(prefix.shape[0]):
         if prefix[sample] != 0:
             continue
         score = qp.score[sample]
@@ -107,7 +106,7 @@ def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
         for which in range(2):
             side = 2 * which - 1
             target = epsilon if side < 0 else 0.0
-            gain = one_step(qp, own, n + sample, sample, float(side), target, np.inf)
+            gain = one_step(qp, own, sample, float(side), target, np.inf)
             if gain >= room:  # an estimate; a side is closed by a bound alone
                 gain = _root_gain(root, desk.trial, data, sample, side, room, CONFIRM_PIVOTS)
                 if gain >= room:

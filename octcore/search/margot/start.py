@@ -115,25 +115,19 @@ def tree_objective(problem: RoutingProblem, planes: Planes, routing: NDArray[np.
 
 
 def rerouted(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    penalties: NDArray[np.float64],
-    planes: Planes,
-    routing: NDArray[np.int64],
+    problem: RoutingProblem, planes: Planes, routing: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
     """Routings in which samples move to the leaf where the current planes charge them least.
 
     A sample may cross an upper plane only if it lies within a reach of it; the reach shrinks.
     """
-    n_nodes = len(planes.biases)
-    n_upper = n_nodes // 2
-    scores = x @ planes.weights.T + planes.biases
-    hinge = penalties.T * np.maximum(0.0, 1.0 - y[:, None] * scores)
-    leaves = np.arange(n_upper, n_nodes)
-    cost = np.zeros((len(y), len(leaves)))
+    n_upper, labels = problem.n_upper, problem.y
+    scores = problem.x @ planes.weights.T + planes.biases
+    hinge = problem.penalties().T * np.maximum(0.0, 1.0 - labels[:, None] * scores)
+    cost = np.zeros((len(labels), n_upper + 1))
     crossing = np.zeros_like(cost)
-    for position, leaf in enumerate(leaves):
-        node = int(leaf)
+    for position in range(n_upper + 1):
+        node = n_upper + position
         cost[:, position] = hinge[:, node]
         while node > 0:
             parent = (node - 1) // 2
@@ -143,7 +137,7 @@ def rerouted(
             crossing[:, position] = np.maximum(crossing[:, position], distance)
             cost[:, position] += hinge[:, parent]
             node = parent
-    here = np.arange(len(y))
+    here = np.arange(len(labels))
     current = cost[here, routing - n_upper]
     for reach in _REACH:
         allowed = np.where(crossing <= reach, cost, np.inf)
