@@ -89,12 +89,11 @@ def new_solver(**options: float | str) -> highspy.Highs:
     return highs
 
 
-def quiet_solver(lp: highspy.HighsLp | None = None, **options: float | str) -> highspy.Highs:
+def quiet_solver(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
     """Make a single-threaded HiGHS, for a program, that returns vertices at tight tolerances."""
     tight = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
     highs = new_solver(**{"threads": 1, "solver": "simplex", **tight, **options})
-    if lp is not None:
-        highs.passModel(lp)
+    highs.passModel(lp)
     return highs
 
 

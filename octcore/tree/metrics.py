@@ -94,10 +94,9 @@ def feature_usage(tree: Tree, groups: np.ndarray) -> dict[int, dict[int, float]]
 
 
 def majority_labels(
-    tree: Tree, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
+    tree: Tree, X: np.ndarray, y: np.ndarray, weights: np.ndarray
 ) -> Mapping[int, int]:
     """Best label of every leaf; an empty leaf takes that of its nearest non-empty ancestor."""
-    weights = np.ones(len(y)) if weights is None else weights
     rows = tree.node_rows(X)
     labels = {}
     for leaf in tree.labels:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from octcore.errors import EngineError
 from octcore.numerics.hulls import widest_gap
-from octcore.numerics.linear import add_rows, new_solver, quiet_solver, run
+from octcore.numerics.linear import add_rows, new_solver, run
 
 
 def foreign_run(threads: int) -> None:
@@ -35,7 +35,7 @@ def test_hulls_after_a_run_with_other_threads(threads: int) -> None:
 
 def test_a_refused_run_is_made_with_its_own_threads() -> None:
     foreign_run(2)
-    highs = quiet_solver()
+    highs = new_solver(threads=1)
     highs.addVariable(0.0, 1.0, -1.0)
     run(highs)
     assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
