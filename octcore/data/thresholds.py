@@ -87,5 +87,5 @@ def short_threshold(threshold: float, low: float, high: float, nudge: float = NU
 
 
 def _quantile(numbers: Floats, levels: Floats, method: str) -> Floats:
-    shrink = 1.0 if np.abs(numbers).max() < SAFE else 2.0**-8  # of two: exact, back and forth
+    shrink = 1.0 if np.abs(numbers).max() < SAFE else 2.0**-8  # a power of two is exact, both ways
     return np.asarray(np.quantile(numbers * shrink, levels, method=method)) / shrink  # type: ignore[call-overload]

@@ -113,10 +113,10 @@ class FormulationInfo:
     def __post_init__(self) -> None:
         """Fill in what follows from the rest where it is not given."""
         if not self.class_name:
-            letters = self.key.replace("-", "")
-            name = re.sub(r"[\s-]", "", self.title)[: len(letters)]
-            if name.lower() != letters:
-                name = "".join(part.capitalize() for part in self.key.split("-"))
+            title = re.sub(r"[\s-]", "", self.title)
+            name = "".join(part.capitalize() for part in self.key.split("-"))
+            if title.lower().startswith(name.lower()):
+                name = "".join(map(min, name, title))  # of one letter the capital is the smaller
             object.__setattr__(self, "class_name", f"{name}Classifier")
         if not self.default_encoding:
             key = "QT-5" if self.needs_binary_features else "scaled"
