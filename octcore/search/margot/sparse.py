@@ -154,8 +154,8 @@ class SparseRoutingSearch(RoutingSearch):
         """Whether to look for a tree at this state."""
         if self.nodes > _EAGER_STATES and self.nodes % _EVERY:
             return False
-        banks = (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
-        pivots = sum(int(bank.count[:, N_PIVOTS].sum()) for bank in banks)
+        banks = [(s.bank, s.pair, s.complete, s.warm, s.desk.trial) for s in self.team]
+        pivots = sum(int(bank.count[:, N_PIVOTS].sum()) for own in banks for bank in own)
         return self.tree_pivots <= _TREE_SHARE * pivots
 
     def _tighten(self) -> NDArray[np.float64]:
