@@ -26,9 +26,8 @@ def test_a_race_ends_with_trees_side_by_side(visit):
     page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
     watched.settle()
     assert len(re.findall(r"[0-9a-f-]{36}", page.url.split("runs=")[1])) == 3
-    page.locator(".badge", has_text=re.compile("proven optimal", re.I)).first.wait_for(
-        timeout=60_000
-    )
+    badges = page.get_by_text(re.compile("proven optimal, verified", re.I))  # of each that found it
+    badges.nth(2).wait_for(timeout=60_000)
     page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
     lines = page.evaluate(
         "() => [...document.querySelectorAll('.js-plotly-plot')][0]._fullData.map(t => t.name)"
