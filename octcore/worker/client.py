@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from octcore.worker.request import Request
 
 WATCH_SECONDS = 0.25  # a dead worker is noticed within it
 STALE_SECONDS = 5.0  # an idle worker that was not heard for so long is not used
+HEAD_START = 2.0  # most first solves end within it; a worker's imports take a core for as long
 
 
 class WorkerPool:
@@ -31,6 +33,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._idle: list[SolveProcess] = []
         self._jobs: set[Job] = set()
+        self._taken = 0.0
         self._closing = threading.Event()
         self._refill()
         threading.Thread(target=self._watch, name="worker-watch", daemon=True).start()
@@ -85,6 +88,7 @@ class WorkerPool:
         with self._lock:
             # The one that has been warming longest.
             process = self._idle.pop(0) if self._idle else None
+            self._taken = time.monotonic()
         if process is not None and not (process.is_alive and process.silence < STALE_SECONDS):
             process.kill()
             process = None
@@ -108,7 +112,8 @@ class WorkerPool:
                 jobs = tuple(self._jobs)
             for job in jobs:
                 job.check()
-            self._refill()
+            if not self._idle or time.monotonic() - self._taken > HEAD_START:
+                self._refill()
 
 
 def solve_in_child(

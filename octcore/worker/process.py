@@ -155,7 +155,11 @@ class SolveProcess:
         try:
             while line := stream.readline(LINE_LIMIT):
                 self._seq += 1
-                self._receive(read_message(line, self._seq))
+                self._receive(message := read_message(line, self._seq))
+                if message["kind"] == "done":
+                    # Its last: giving all memory back takes the process some tenths of a second.
+                    self._tell_end()
+                    break
         except ProtocolError as error:
             self.broken = str(error)
         self._finish()
@@ -185,12 +189,16 @@ class SolveProcess:
         self.wait(5.0)
         with self._lock:
             self._ended = True
-            on_end = self._on_end
         for stream in (self._process.stdin, self._process.stdout):
             # Closing flushes what the dead child did not read.
             with contextlib.suppress(OSError, ValueError):
                 if stream is not None:
                     stream.close()
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        with self._lock:
+            on_end, self._on_end = self._on_end, None
         if on_end is not None:
             on_end()
 

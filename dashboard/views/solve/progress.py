@@ -68,7 +68,7 @@ def _soon(run_id: str | None) -> JobView | None:
     Most first trees are there by then, and need no second drawing of the page.
     """
     view = jobs.view(run_id)
-    while view is not None and not (view.is_final or is_checking(view)):
+    while view is not None and not view.is_final:
         if view.started is None or time.time() - view.started > FIRST_LOOK:
             break
         time.sleep(LOOK_SECONDS)

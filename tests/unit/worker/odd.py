@@ -60,6 +60,10 @@ def endless_model(cancel) -> None:
         highs.run()
 
 
+def end_slowly(cancel) -> None:
+    child.os._exit = lambda code: time.sleep(3600)
+
+
 def native_code(cancel) -> None:
     """Python's lock is held, so that neither heartbeats nor the wish to stop get through."""
     sum(itertools.repeat(0))
@@ -68,6 +72,7 @@ def native_code(cancel) -> None:
 ACTIONS = {
     "endless model": endless_model,
     "native": native_code,
+    "slow end": end_slowly,
     "behave": lambda cancel: None,
     "print": print_much,
     "polite": wait_for_cancel,

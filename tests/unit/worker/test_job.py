@@ -15,6 +15,7 @@ import pytest
 from octcore.engines.base import StopReason
 from octcore.errors import EngineError, SettingsError, TooLargeError
 from octcore.numerics.kernels import PREPARED, PREPARING
+from octcore.worker import client
 from octcore.worker import process as process_module
 from octcore.worker.client import WorkerPool, solve_in_child
 from octcore.worker.job import JobState, Stopwatch
@@ -208,6 +209,24 @@ def test_an_idle_worker_that_dies_is_replaced():
         wait_until(lambda: bool(idle_pids(pool)), PATIENCE)
         left = idle_pids(pool)
     assert not any(is_running(pid) for pid in (first, second, *left))
+
+
+def test_a_result_does_not_wait_for_the_end_of_its_process(odd_pool):
+    job = start(odd_pool, "slow end")
+    assert result_of(job, PATIENCE).status == "feasible"
+    assert job.snapshot().state is JobState.DONE
+    wait_until(lambda: not is_running(job.pid), PATIENCE)
+
+
+def test_a_worker_starts_in_the_place_of_one_only_when_a_first_solve_is_over(monkeypatch):
+    monkeypatch.setattr(client, "HEAD_START", 3600.0)
+    with WorkerPool(idle=2, command=FAKE_COMMAND) as pool:
+        (_, second) = idle_pids(pool)
+        start(pool, "sleep")
+        time.sleep(3 * client.WATCH_SECONDS)
+        assert idle_pids(pool) == (second,)
+        start(pool, "sleep")  # now none is left
+        wait_until(lambda: len(idle_pids(pool)) == 2, PATIENCE)
 
 
 def test_a_busy_worker_stands_back_behind_its_parent():
