@@ -18,7 +18,7 @@ def solve_node_qp_reference(
     sides: NDArray[np.int8] | None = None,
     epsilon: float = 1e-3,
 ) -> NodePlane:
-    """Solve the problem of `octcore.numerics.node_qp.solve_node_plane` with Clarabel."""
+    """Solve the problem of `octcore.numerics.node_qp.plane.NodeProblem` with Clarabel."""
     if len(y) == 0:
         return NodePlane(np.zeros(x.shape[1]), 0.0, 0.0)
     side = np.zeros(len(y), np.int8) if sides is None else np.asarray(sides, np.int8)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.formulations.shared.tree_model import MergedRows, merge_rows
-from octcore.numerics.node_qp.plane import solve_node_plane
+from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.tree import topology
@@ -114,11 +114,11 @@ class TwoClassTrees:
         here = visited[node]
         if not len(here):  # any plane will do: this one has no norm and no slack
             return np.zeros(self.X.shape[1]), -1.0 if node % 2 == 0 else 1.0
-        sides = None
+        sides = np.zeros(len(here), np.int8)
         if node in self.upper:
             sides = np.where(np.isin(here, visited[2 * node]), -1, 1).astype(np.int8)
-        found = solve_node_plane(self.X[here], signs, penalty, sides, epsilon, stop, columns)
-        return found.plane.weights, float(found.plane.bias)
+        plane = NodeProblem(self.X[here], signs, penalty, sides, epsilon, stop).solve(columns).plane
+        return plane.weights, float(plane.bias)
 
     def coding_claims(self, *others: str) -> tuple[str, ...]:
         """What a proof covers, and which class is which sign; that all rows are alike, if so."""

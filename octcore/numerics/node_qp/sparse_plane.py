@@ -7,13 +7,12 @@ raises the dual value by ``w_j^2 / 2``.
 """
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.plane import NodePlane, NodeSolution, misses, solve_node_plane
+from octcore.numerics.node_qp.plane import NodePlane, NodeProblem, NodeSolution
 from octcore.numerics.node_qp.sparse import SLACK
 
 _NO_WEIGHT = 1e-7  # a weight below this share of the largest one is none
@@ -30,16 +29,11 @@ class SparsePlane:
 
 @dataclass(frozen=True)
 class SparseNode:
-    """A node QP with a feature budget; arrays as in `solve_node_plane`."""
+    """A node QP with a feature budget."""
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    sides: NDArray[np.int8] | None
-    epsilon: float
+    qp: NodeProblem
     budget: int
     price: float
-    stop: Callable[[], bool] | None = None
 
     def solve(self, features: NDArray[np.int64]) -> NodeSolution:
         """Solution over some features, with weights for all; no value where rows are missed.
@@ -49,26 +43,25 @@ class SparseNode:
         """
         if len(features) == 0:
             return self._constant()
-        rows = (self.x, self.y, self.upper, self.sides, self.epsilon, self.stop)
-        found = solve_node_plane(*rows, features)
+        found = self.qp.solve(features)
         plane, size = found.plane, np.abs(found.plane.weights)
         used = np.flatnonzero(size > _NO_WEIGHT * size.max())
         if 0 < len(used) < len(features):
             fewer = self.solve(used)
             if fewer.plane.value < np.inf:
                 return replace(found, plane=fewer.plane)
-        missed = misses(plane, self.x, self.sides, self.epsilon)
-        return replace(found, plane=replace(plane, value=np.inf if missed else plane.value))
+        value = np.inf if self.qp.misses(plane) else plane.value
+        return replace(found, plane=replace(plane, value=value))
 
     def _constant(self) -> NodeSolution:
-        weights, none = np.zeros(self.x.shape[1]), np.zeros(2 * len(self.y))
-        routed = np.zeros(len(self.y)) if self.sides is None else self.sides
-        if routed.min() < 0 < routed.max():
+        y, upper, sides = self.qp.y, self.qp.upper, self.qp.sides
+        weights, none = np.zeros(self.qp.x.shape[1]), np.zeros(2 * len(y))
+        if sides.min() < 0 < sides.max():
             return NodeSolution(NodePlane(weights, 0.0, np.inf), np.inf, weights, none)
-        bias = 1.0 if self.upper[self.y > 0].sum() >= self.upper[self.y < 0].sum() else -1.0
-        if routed.any():
-            bias = max(bias, 0.0) if routed.max() > 0 else min(bias, -self.epsilon)
-        value = float(self.upper @ np.maximum(0.0, 1.0 - self.y * bias))
+        bias = 1.0 if upper[y > 0].sum() >= upper[y < 0].sum() else -1.0
+        if sides.any():
+            bias = max(bias, 0.0) if sides.max() > 0 else min(bias, -self.qp.epsilon)
+        value = float(upper @ np.maximum(0.0, 1.0 - y * bias))
         return NodeSolution(NodePlane(weights, bias, value), value, weights, none)
 
     def charge(self, n_features: int) -> float:
@@ -88,9 +81,9 @@ def solve_sparse_node(
     `cutoff`: planes worth this or more are of no interest.
     `kept`, `allowed`: masks of features that are charged anyway, and of those that may be used.
     """
-    best = NodePlane(np.zeros(node.x.shape[1]), 0.0, np.inf)
+    n_features = node.qp.x.shape[1]
+    best = NodePlane(np.zeros(n_features), 0.0, np.inf)
     value, lowest = cutoff, np.inf
-    n_features = node.x.shape[1]
     first = np.zeros(n_features, bool) if kept is None else kept
     everything = np.ones(n_features, bool) if allowed is None else allowed
     heap: list[tuple[float, int, NDArray[np.bool_], NDArray[np.bool_]]] = []
@@ -100,7 +93,7 @@ def solve_sparse_node(
         bound, _, held, usable = heapq.heappop(heap)
         if bound >= value * (1.0 - SLACK):  # the least of the heap: what is left is no better
             return SparsePlane(best, value, min(lowest, value * (1.0 - SLACK)))
-        if serial > 0 and node.stop is not None and node.stop():
+        if serial > 0 and node.qp.stop():
             return SparsePlane(best, value, min(lowest, bound))
         relaxed, bound, chosen = _relax(node, held, usable)
         if bound >= value * (1.0 - SLACK):  # `value` only falls, and the answer is no higher

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from octcore.numerics.node_qp.factor import NO_PRODUCTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
     NodePlane,
+    NodeProblem,
     NodeSolution,
     bias_scale,
     chunk_pivots,
-    misses,
     padded_rows,
-    plane_of,
-    solve_node_plane,
 )
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
 from octcore.search.margot.branching import new_desk, process
@@ -255,13 +253,10 @@ class RoutingFrame:
     def _warm_plane(self, routing: NDArray[np.int64], node: int) -> NodePlane:
         """Plane of a complete routing by its warm QP; by a cold one where rounding spoilt it."""
         sides = node_membership(routing, node)
-        here = sides < 2
-        x, y, upper = self.problem.x[here], self.problem.y[here], self.penalties[node, here]
-        if len(y) and (node < self.problem.n_upper or y.max() != y.min()):
-            routed = sides[here] if node < self.problem.n_upper else None
-            vector = self.complete.vector[node, : x.shape[1]]
-            plane = plane_of(vector, x, y, upper, routed, self.problem.epsilon)
-            if not self._misses(plane, sides):
+        qp = self.qp(sides, node)
+        if len(qp.y) and (node < self.problem.n_upper or qp.y.max() != qp.y.min()):
+            plane = qp.plane(self.complete.vector[node, : qp.x.shape[1]])
+            if not qp.misses(plane):
                 return plane
         return self.solve_node(sides, node).plane
 
@@ -270,26 +265,23 @@ class RoutingFrame:
         objective = tree_objective(self.problem, planes, routing)
         return self.tracker.offer(objective, planes, routing, source)
 
+    def qp(self, sides: NDArray[np.int8], node: int) -> NodeProblem:
+        """QP of a node from plain arrays, with ``sides`` as in `node_membership`."""
+        here, problem = np.flatnonzero(sides < 2), self.problem
+        rows = np.ascontiguousarray(problem.x[here]), problem.y[here], self.penalties[node, here]
+        return NodeProblem(*rows, sides[here], problem.epsilon, self.tracker.stop)
+
     def solve_node(
         self, sides: NDArray[np.int8], node: int, columns: NDArray[np.int64] | None = None
     ) -> NodeSolution:
         """Solve the QP of a node from scratch, over some features or all of them.
 
-        ``sides`` as in `node_membership`; a node without rows sends them to its own side.
+        A node without rows sends them to its own side.
         """
-        here, problem = np.flatnonzero(sides < 2), self.problem
-        if not len(here):
-            zero, none = np.zeros(problem.x.shape[1]), np.zeros(0)
+        if not (sides < 2).any():
+            zero, none = np.zeros(self.problem.x.shape[1]), np.zeros(0)
             return NodeSolution(NodePlane(zero, own_side(node), 0.0), 0.0, zero, none)
-        return solve_node_plane(
-            np.ascontiguousarray(problem.x[here]),
-            problem.y[here],
-            self.penalties[node, here],
-            sides[here] if sides[here].any() else None,
-            problem.epsilon,
-            self.tracker.stop,
-            columns,
-        )
+        return self.qp(sides, node).solve(columns)
 
     def solve_nodes(self, prefix: NDArray[np.int64]) -> list[NodeSolution]:
         """Solve the QPs of a state from scratch, over the features that are allowed now."""
@@ -305,17 +297,11 @@ class RoutingFrame:
     def keeps_routing(self, planes: Planes, routing: NDArray[np.int64]) -> bool:
         """Whether planes send every sample where a complete routing says."""
         return not any(
-            self._misses(
-                NodePlane(planes.weights[node], float(planes.biases[node]), 0.0),
-                node_membership(routing, node),
+            self.qp(node_membership(routing, node), node).misses(
+                NodePlane(planes.weights[node], float(planes.biases[node]), 0.0)
             )
             for node in range(self.problem.n_upper)
         )
-
-    def _misses(self, plane: NodePlane, sides: NDArray[np.int8]) -> bool:
-        """Whether a plane does not send samples to given sides."""
-        here = sides < 2
-        return misses(plane, self.problem.x[here], sides[here], self.problem.epsilon)
 
     def polish(self) -> None:
         """Replace the incumbent's planes by accurate ones for the same routing and features."""
@@ -326,8 +312,9 @@ class RoutingFrame:
             if self.has_budgets:  # features that cost no other price
                 columns = np.flatnonzero(self.tracker.planes.weights[node])
             if (sides < 2).any() and len(columns):
-                plane = self.solve_node(sides, node, columns).plane
-                if not self._misses(plane, sides):
+                qp = self.qp(sides, node)
+                plane = qp.solve(columns).plane
+                if not qp.misses(plane):
                     weights[node], biases[node] = plane.weights, plane.bias
         self.offer(Planes(weights, biases), routing, "polish")
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import copy_node, node_of
-from octcore.numerics.node_qp.plane import balanced_dual
+from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
@@ -134,9 +134,9 @@ class _Prover(RoutingFrame):
             used = np.flatnonzero((row[:n] != 0.0) | (row[n:] != 0.0))
             vector = np.zeros(self.problem.x.shape[1])
             if len(used):
-                sides = node_membership(prefix, node)[used]
-                given = sides, self.problem.epsilon, row[used], row[n + used]
-                value, vector = balanced_dual(self.problem.x[used], self.problem.y[used], *given)
+                rows = self.problem.x[used], self.problem.y[used], self.penalties[node, used]
+                qp = NodeProblem(*rows, node_membership(prefix, node)[used], self.problem.epsilon)
+                value, vector = qp.dual(row[used], row[n + used])
                 total += value + 0.5 * float((vector[~self.allowed[node]] ** 2).sum())
             total += self._beyond_budget(node, vector)
         return total

@@ -114,12 +114,7 @@ class SparseRoutingSearch(RoutingSearch):
         return self.offer(Planes.of(found), routing, source)
 
     def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
-        here = np.flatnonzero(sides < 2)
-        problem = self.problem
-        routed = sides[here] if node < problem.n_upper else None
-        rows = (problem.x[here], problem.y[here], self.penalties[node, here], routed)
-        budget = int(self.budgets[node])
-        return SparseNode(*rows, problem.epsilon, budget, self.price, self.tracker.stop)
+        return SparseNode(self.qp(sides, node), int(self.budgets[node]), self.price)
 
     def _expand(self) -> bool:
         """Tighten the current state and split it; its parts go among the open ones."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.plane import solve_node_plane
+from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import Planes, RoutingProblem
 
@@ -36,7 +36,7 @@ def strip_shift(scores: NDArray[np.float64], epsilon: float) -> float:
 
 
 def local_svm(
-    problem: RoutingProblem, stop: Callable[[], bool] | None = None
+    problem: RoutingProblem, stop: Callable[[], bool] = lambda: False
 ) -> tuple[Planes, NDArray[np.int64]]:
     """Level by level, solve the problem of every single node on the samples that it receives.
 
@@ -56,12 +56,12 @@ def local_svm(
         if len(samples) == 0:
             biases[node] = own_side(node)
             continue
-        rows = (x[samples], y[samples], penalties[node, samples], None, problem.epsilon)
+        rows = x[samples], y[samples], penalties[node, samples], np.zeros(len(samples), np.int8)
+        qp = NodeProblem(*rows, problem.epsilon, stop)
         if problem.variant == "margot" or np.ptp(y[samples]) == 0:
-            plane = solve_node_plane(*rows, stop).plane
+            plane = qp.solve().plane
         else:
-            sparse = SparseNode(*rows, int(budgets[node]), problem.price, stop)
-            plane = solve_sparse_node(sparse).plane
+            plane = solve_sparse_node(SparseNode(qp, int(budgets[node]), problem.price)).plane
         weights[node], biases[node] = plane.weights, plane.bias
         if node < problem.n_upper:
             scores = x[samples] @ plane.weights + plane.bias

@@ -13,7 +13,7 @@ from octcore.numerics.node_qp.factor import (
     new_bank,
     node_of,
 )
-from octcore.numerics.node_qp.plane import best_bias, padded_rows, plane_of, solve_node_plane
+from octcore.numerics.node_qp.plane import NodeProblem, best_bias, padded_rows
 from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
@@ -36,7 +36,7 @@ def random_node(seed: int, c: float, routed: bool):
     y[:2] = -1.0, 1.0
     upper = c * rng.integers(1, 4, n)
     if not routed:
-        return x, y, upper, None
+        return x, y, upper, np.zeros(n, np.int8)
     score = (x - 0.5) @ rng.normal(size=p)
     sides = np.where(score >= 0, 1, -1).astype(np.int8)
     sides[np.abs(score) < 0.02] = 0
@@ -49,13 +49,12 @@ def random_node(seed: int, c: float, routed: bool):
 @pytest.mark.parametrize("seed", range(6))
 def test_value_equals_reference(seed: int, c: float, routed: bool):
     x, y, upper, sides = random_node(seed, c, routed)
-    fast = solve_node_plane(x, y, upper, sides, EPSILON).plane
+    fast = NodeProblem(x, y, upper, sides, EPSILON).solve().plane
     slow = solve_node_qp_reference(x, y, upper, sides, EPSILON)
     assert fast.value == pytest.approx(slow.value, rel=VALUE_TOLERANCE, abs=1e-7)
-    if sides is not None:
-        score = x @ fast.weights + fast.bias
-        assert (score[sides > 0] >= -5e-6).all()
-        assert (score[sides < 0] <= -EPSILON + 5e-6).all()
+    score = x @ fast.weights + fast.bias
+    assert (score[sides > 0] >= -5e-6).all()
+    assert (score[sides < 0] <= -EPSILON + 5e-6).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -112,9 +111,10 @@ def test_inseparable_routing_reaches_any_cutoff():
 
 
 def test_pure_and_empty_nodes_cost_nothing():
-    plane = solve_node_plane(np.eye(3), -np.ones(3), np.ones(3)).plane
+    plane = NodeProblem(np.eye(3), -np.ones(3), np.ones(3), np.zeros(3, np.int8)).solve().plane
     assert (plane.value, plane.bias) == (0.0, -1.0)
-    assert solve_node_plane(np.zeros((0, 2)), np.zeros(0), np.zeros(0)).bound == 0.0
+    nothing = NodeProblem(np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros(0, np.int8))
+    assert nothing.solve().bound == 0.0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -145,7 +145,8 @@ def test_reference_refuses_inseparable_routing():
 def test_sparse_node_equals_enumeration(seed: int, price: float):
     rng = np.random.default_rng(seed)
     x, y = rng.random((25, 5)), np.where(rng.random(25) < 0.5, -1.0, 1.0)
-    node = SparseNode(x, y, np.full(25, 20.0), None, EPSILON, 2, price)
+    qp = NodeProblem(x, y, np.full(25, 20.0), np.zeros(25, np.int8), EPSILON)
+    node = SparseNode(qp, 2, price)
     values = []
     for mask in range(32):
         features = np.flatnonzero([(mask >> j) & 1 for j in range(5)])
@@ -161,10 +162,11 @@ def test_a_plane_that_rounding_left_too_short_grows_until_its_strip_is_empty() -
     x = np.array([[0.0], [0.1], [0.101], [1.0]])
     y, sides = np.array([-1.0, -1.0, 1.0, 1.0]), np.array([-1, -1, 1, 1], np.int8)
     short = np.array([1.0 - 1e-3])  # one would be wide enough for the strip of 1e-3
-    plane = plane_of(short, x, y, np.ones(4), sides, 1e-3)
+    qp = NodeProblem(x, y, np.ones(4), sides)
+    plane = qp.plane(short)
     scores = x @ plane.weights + plane.bias
     assert scores[:2].max() <= -1e-3 + 1e-12
     assert scores[2:].min() >= -1e-12
     assert plane.weights[0] == pytest.approx(1.0)
-    far = plane_of(short / 2, x, y, np.ones(4), sides, 1e-3)  # this is no rounding
+    far = qp.plane(short / 2)  # this is no rounding
     assert far.weights[0] == short[0] / 2

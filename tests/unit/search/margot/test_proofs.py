@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from octcore.numerics.node_qp.plane import balanced_dual, solve_node_plane
+from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
 from tests.referee.node_qp import solve_node_qp_reference
@@ -64,8 +64,8 @@ def test_plane_and_bound_of_a_node_meet(penalty: float, routed: bool):
         x = rng.random((6, 2))
         y = np.where(rng.random(6) < 0.5, -1.0, 1.0)
         upper = penalty * 10.0 ** rng.uniform(-2, 2, 6)
-        sides = np.where(x @ rng.normal(size=2) > 0.1, 1, -1).astype(np.int8) if routed else None
-        found = solve_node_plane(x, y, upper, sides)
+        sides = np.where(x @ rng.normal(size=2) > 0.1, 1, -1) if routed else np.zeros(6)
+        found = NodeProblem(x, y, upper, sides.astype(np.int8)).solve()
         assert found.bound <= found.plane.value * (1 + 1e-6)
         assert found.plane.value - found.bound <= 1e-6 * found.plane.value + 1e-12
 
@@ -77,7 +77,7 @@ def test_the_dual_is_a_bound_at_any_multipliers():
     value = solve_node_qp_reference(x, y, upper, sides).value
     for _ in range(500):
         hinge, route = rng.random(8) * upper, rng.random(8) * 10.0 ** rng.integers(-3, 3)
-        assert balanced_dual(x, y, sides, 1e-3, hinge, route)[0] <= value * (1 + 1e-6)
+        assert NodeProblem(x, y, upper, sides).dual(hinge, route)[0] <= value * (1 + 1e-6)
 
 
 USELESS_SECOND = np.array([[1.0, 0.5], [0.5, 1.0], [1.0, 0.5], [0.5, 0.0]])
@@ -85,7 +85,8 @@ LABELS = np.array([1.0, -1.0, 1.0, -1.0])
 
 
 def test_rounding_is_no_use_of_a_feature():
-    node = SparseNode(USELESS_SECOND, LABELS, np.full(4, 100.0), None, 1e-3, 1, 10.0)
+    qp = NodeProblem(USELESS_SECOND, LABELS, np.full(4, 100.0), np.zeros(4, np.int8))
+    node = SparseNode(qp, 1, 10.0)
     plane = node.solve(np.arange(2)).plane
     assert plane.weights[1] == 0.0
     assert plane.weights[0] == pytest.approx(4.0, rel=1e-5)

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.sparse import half_lines
@@ -41,10 +42,9 @@ def enumerated_optimum(problem: RoutingProblem) -> float:
             labels = problem.y[here]
             if key not in known:
                 trivial = node > 0 and (len(labels) == 0 or labels.max() == labels.min())
-                routed = sides[here] if node == 0 else None
-                rows = (problem.x[here], labels, penalties[node, here], routed)
+                rows = (problem.x[here], labels, penalties[node, here], sides[here])
                 budget = int(problem.budgets()[node])
-                sparse = SparseNode(*rows, problem.epsilon, budget, price)
+                sparse = SparseNode(NodeProblem(*rows, problem.epsilon), budget, price)
                 known[key] = 0.0 if trivial else solve_sparse_node(sparse).value
             total += known[key]
             if total >= best:
