@@ -507,7 +507,7 @@ def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
     for number, (_, chosen) in enumerate(_feature_sets(claim)):
         guard()
         sums = make_sums(claim, _columns(claim, chosen), guard, n_sets - number)
-        best = min(best, coupled_optimum(sums, claim, value.price, guard))
+        best = min(best, coupled_optimum(sums, claim, value.price))
     return best, method
 
 
@@ -553,6 +553,9 @@ class Sums:
     floors: list[tuple[int, float]]  # sums (by position) and their least values
     gaps: list[tuple[int, float, int, float, float]]
     """Sum and size of one group, sum and size of the other, largest gap."""
+    least: int  # rows of a leaf
+    once: bool  # whether a raw feature is tested once at most on a path
+    guard: Guard
 
     @property
     def width(self) -> int:
@@ -568,6 +571,38 @@ class Sums:
             shares = vectors[:, 2 + a] / size_a - vectors[:, 2 + b] / size_b
             kept &= np.abs(shares) <= gap + SHARE_TOLERANCE
         return kept
+
+    def vectors(self, rows: Array, allowed: Array, depth: int) -> Array:
+        """Vectors of all trees of some depth on some rows, the least errors of every kind."""
+        self.guard()
+        found = self.leaves(rows)
+        if depth == 0 or self.counts[rows].sum() < 2 * self.least:  # no side holds enough
+            return found
+        for right, left in self.sides(rows, allowed, None, depth):
+            for vectors in _all_sums(right, left):
+                self.guard()
+                self.guard.needs(COPIES * (found.nbytes + vectors.nbytes))
+                found = _least(np.concatenate([found, vectors]))
+        return found
+
+    def sides(
+        self, rows: Array, allowed: Array, roots: Array | None, depth: int
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield the vectors of both sides of every test."""
+        counts, group = self.counts, self.group
+        for f in allowed if roots is None else roots:
+            inside = self.right[f, rows]
+            below = allowed[group[allowed] != group[f]] if self.once else allowed
+            parts = rows[inside], rows[~inside]
+            if min(counts[part].sum() for part in parts) >= self.least:
+                right, left = (self.vectors(part, below, depth - 1) for part in parts)
+                yield right, left
+
+    def leaves(self, rows: Array) -> Array:
+        """One vector for every label of a leaf."""
+        if self.counts[rows].sum() < self.least:
+            return np.empty((0, self.width))
+        return _least(np.insert(self.of_label[:, rows].sum(axis=1), 1, 1.0, axis=1))
 
 
 def make_sums(claim: Claim, columns: Array, guard: Guard, times: int = 1) -> Sums:
@@ -606,7 +641,8 @@ def make_sums(claim: Claim, columns: Array, guard: Guard, times: int = 1) -> Sum
     guard.expects(times * coupled_seconds(n_tests, len(wrong), 1 + len(blocks), claim.depth))
     right = ~sheet.sides(np.arange(n_tests))
     group = claim.group[sheet.cuts.column]
-    return Sums(right, group, sheet.counts, np.stack(blocks, axis=2), floors, gaps)
+    rules = claim.least_rows, bool(claim.limits.get("feature_once_per_path")), guard
+    return Sums(right, group, sheet.counts, np.stack(blocks, axis=2), floors, gaps, *rules)
 
 
 def coupled_seconds(n_tests: int, n_classes: int, width: int, depth: int) -> float:
@@ -618,9 +654,8 @@ def coupled_seconds(n_tests: int, n_classes: int, width: int, depth: int) -> flo
     return SUM_SECONDS * width * work
 
 
-def coupled_optimum(sums: Sums, claim: Claim, price: float, guard: Guard) -> float:
+def coupled_optimum(sums: Sums, claim: Claim, price: float) -> float:
     """Least errors + price x leaves of a tree that keeps the limits; infinite if there is none."""
-    task = _Coupled(sums, claim.least_rows, bool(claim.limits.get("feature_once_per_path")), guard)
     whole, allowed = np.arange(len(sums.counts)), np.arange(len(sums.group))
     root, roots, best = claim.limits.get("root_feature"), None, np.inf
     if root is not None:
@@ -631,55 +666,13 @@ def coupled_optimum(sums: Sums, claim: Claim, price: float, guard: Guard) -> flo
         return float((kept[:, 0] + price * kept[:, 1]).min(initial=best))
 
     if roots is None:
-        best = take(task.leaves(whole))
+        best = take(sums.leaves(whole))
     if claim.depth > 0:
-        for right, left in task.sides(whole, allowed, roots, claim.depth):
+        for right, left in sums.sides(whole, allowed, roots, claim.depth):
             for vectors in _all_sums(right, left):
-                guard()
+                sums.guard()
                 best = take(vectors)
     return best
-
-
-@dataclass(frozen=True, eq=False)
-class _Coupled:
-    """Rules that hold for every subtree."""
-
-    sums: Sums
-    least: int
-    once: bool
-    guard: Guard
-
-    def vectors(self, rows: Array, allowed: Array, depth: int) -> Array:
-        """Vectors of all trees of some depth on some rows, the least errors of every kind."""
-        self.guard()
-        found = self.leaves(rows)
-        if depth == 0 or self.sums.counts[rows].sum() < 2 * self.least:  # no side holds enough
-            return found
-        for right, left in self.sides(rows, allowed, None, depth):
-            for vectors in _all_sums(right, left):
-                self.guard()
-                self.guard.needs(COPIES * (found.nbytes + vectors.nbytes))
-                found = _least(np.concatenate([found, vectors]))
-        return found
-
-    def sides(
-        self, rows: Array, allowed: Array, roots: Array | None, depth: int
-    ) -> Iterator[tuple[Array, Array]]:
-        """Yield the vectors of both sides of every test."""
-        counts, group = self.sums.counts, self.sums.group
-        for f in allowed if roots is None else roots:
-            inside = self.sums.right[f, rows]
-            below = allowed[group[allowed] != group[f]] if self.once else allowed
-            parts = rows[inside], rows[~inside]
-            if min(counts[part].sum() for part in parts) >= self.least:
-                right, left = (self.vectors(part, below, depth - 1) for part in parts)
-                yield right, left
-
-    def leaves(self, rows: Array) -> Array:
-        """One vector for every label of a leaf."""
-        if self.sums.counts[rows].sum() < self.least:
-            return np.empty((0, self.sums.width))
-        return _least(np.insert(self.sums.of_label[:, rows].sum(axis=1), 1, 1.0, axis=1))
 
 
 def _all_sums(right: Array, left: Array) -> Iterator[Array]:

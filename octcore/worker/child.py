@@ -7,7 +7,6 @@ import importlib
 import json
 import logging
 import os
-import queue
 import sys
 import threading
 import time
@@ -53,37 +52,33 @@ class Channel:
         sys.stdout.flush()
         self._file = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._seq = 0
 
     def send(self, kind: str, **fields: Any) -> None:
         """Send one message; a parent that no longer reads ends the process."""
         with self._lock:
-            self._write(kind, fields)
+            self._seq += 1
+            record = {"seq": self._seq, "kind": kind, **fields}
+            try:
+                self._file.write(json.dumps(record, allow_nan=False, default=str).encode() + b"\n")
+                self._file.flush()
+            except OSError:
+                os._exit(EXIT_NO_READER)
 
     def end(self, exit_code: int, **fields: Any) -> None:
         """Send an error as the very last message and end the process."""
         with self._lock:
-            self._write("error", fields)
+            self.send("error", **fields)
             os._exit(exit_code)
-
-    def _write(self, kind: str, fields: dict[str, Any]) -> None:
-        self._seq += 1
-        record = {"seq": self._seq, "kind": kind, **fields}
-        try:
-            self._file.write(json.dumps(record, allow_nan=False, default=str).encode() + b"\n")
-            self._file.flush()
-        except OSError:
-            os._exit(EXIT_NO_READER)
 
 
 class Inbox:
     """Reads the request and the wish to cancel; the end of stdin ends the process."""
 
     def __init__(self) -> None:
-        self.cancel = threading.Event()
-        self._seen = threading.Event()
-        self._requests: queue.Queue[bytes] = queue.Queue()
+        self.cancel, self._seen = threading.Event(), threading.Event()
+        self._line = b""
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
     @property
@@ -92,22 +87,20 @@ class Inbox:
         return self._seen.is_set()
 
     def request(self) -> bytes:
-        """Wait for the request line."""
-        return self._requests.get()
+        """Wait for the request line, which is given away: it may be large."""
+        self._seen.wait()
+        line, self._line = self._line, b""
+        return line
 
     def _read(self) -> None:
         stream = sys.stdin.buffer
-        self._accept(stream.readline())
-        for line in stream:
-            if line.strip() == b"cancel":
-                self.cancel.set()
+        self._line = stream.readline()
+        if self._line.endswith(b"\n"):
+            self._seen.set()
+            for line in stream:
+                if line.strip() == b"cancel":
+                    self.cancel.set()
         os._exit(EXIT_NO_PARENT)
-
-    def _accept(self, line: bytes) -> None:
-        if not line.endswith(b"\n"):
-            os._exit(EXIT_NO_PARENT)
-        self._seen.set()
-        self._requests.put(line)
 
 
 class Watch:

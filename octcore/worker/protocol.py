@@ -27,7 +27,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from octcore.errors import DataError, OctError, SettingsError, TooLargeError
+from octcore.errors import OctError
 
 PROTOCOL = 2
 HEARTBEAT_SECONDS = 0.5
@@ -63,13 +63,7 @@ def error_fields(error: BaseException) -> dict[str, Any]:
     if isinstance(error, OctError):
         from octcore.data.serial import jsonable
 
-        own = {k: v for k, v in vars(error).items() if k not in {"code", "message"}}
-        return {
-            "error": type(error).__name__,
-            "code": error.code,
-            "message": error.message,
-            **jsonable(own),
-        }
+        return {"error": type(error).__name__, **jsonable(vars(error))}
     text = f"{type(error).__name__}: {error}".strip().rstrip(".")
     return {
         "error": "EngineError",
@@ -92,14 +86,8 @@ def memory_error(what: str) -> dict[str, Any]:
 def make_error(message: Mapping[str, Any]) -> OctError:
     """Make the exception that an ``error`` message describes."""
     kind = ERRORS.get(str(message.get("error")), OctError)
-    error = kind.__new__(kind)
     text = str(message.get("message", "The worker sent an error without a message."))
-    Exception.__init__(error, text)
-    error.code, error.message = str(message.get("code", "DEFECT")), text
-    if isinstance(error, DataError):
-        error.line, error.column = message.get("line"), message.get("column")
-    elif isinstance(error, SettingsError):
-        error.setting = message.get("setting")
-    elif isinstance(error, TooLargeError):
-        error.size = dict(message.get("size") or {})
+    own = {name: value for name, value in message.items() if name not in ("seq", "kind", "error")}
+    error = kind.__new__(kind, text)  # as pickling makes it: every kind has arguments of its own
+    vars(error).update({"code": "DEFECT", **own, "message": text})
     return error
