@@ -181,7 +181,17 @@ def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> So
     def run(instance: Instance, data: Dataset, limit: float) -> Run:
         settings = _settings(instance, limit)
         check_against_data(check_settings(**settings), data)
-        return _in_child(instance, Request(data, settings), on_phase)
+        with SolveProcess() as process:
+            end = time.monotonic() + WARM_SECONDS
+            while not process.is_ready and process.is_alive and time.monotonic() < end:
+                time.sleep(POLL_SECONDS)
+            before = cpu_seconds()
+            job = Job(Request(data, settings), process)
+            while not job.wait(POLL_SECONDS):
+                job.check()
+                if on_phase is not None:
+                    on_phase(instance, job.snapshot())
+            return _timed(job.result(), before)
 
     return run
 
@@ -201,27 +211,6 @@ def _timed(run: Run, before: float) -> Run:
 def _settings(instance: Instance, limit: float) -> dict[str, Any]:
     own = {"formulation": instance.formulation, "depth": instance.depth, "time_limit": limit}
     return {**own, **instance.settings}
-
-
-def _in_child(
-    instance: Instance, request: Request, on_phase: Callable[[Instance, Snapshot], None] | None
-) -> Run:
-    process = SolveProcess()
-    job: Job | None = None
-    try:
-        start = time.monotonic()
-        while not process.is_ready and process.is_alive and time.monotonic() - start < WARM_SECONDS:
-            time.sleep(POLL_SECONDS)
-        before = cpu_seconds()
-        job = Job(request, process)
-        while not job.wait(POLL_SECONDS):
-            job.check()
-            if on_phase is not None:
-                on_phase(instance, job.snapshot())
-        return _timed(job.result(), before)
-    finally:
-        if job is None or not job.is_final:
-            process.kill()
 
 
 def _prepared(

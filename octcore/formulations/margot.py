@@ -35,7 +35,7 @@ import pyomo.environ as pyo
 
 from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared.tree_model import add_within, linear, score_terms
+from octcore.formulations.shared.tree_model import add_within, score
 from octcore.formulations.shared.two_classes import EPSILON, GAP, STRIP_TOLERANCE, TwoClassTrees
 from octcore.numerics import kernels
 from octcore.numerics.node_qp import plane as node_qp
@@ -527,29 +527,26 @@ class MargotModel:
         def margin(_: Any, t: int, i: int) -> Any:
             guard()
             sign, below = float(self.family.rows.signs[i]), self._below(t)
-            coefficients, variables = score_terms(model, self.family.rows.X[i], t, sign)
-            coefficients = [*coefficients, 1.0, *[-big_m] * len(below)]
-            variables = [*variables, model.xi[t, i], *(model.z[i, s] for s in below)]
-            return 1.0 - big_m, linear(coefficients, variables), None
+            more = (1.0, model.xi[t, i]), *((-big_m, model.z[i, s]) for s in below)
+            return 1.0 - big_m, score(model, self.family.rows.X[i], t, *more, sign=sign), None
 
     def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.family.rows)
         epsilon = self.family.price("epsilon")
 
-        def score(t: int, i: int, child: int, factor: float) -> Any:
+        def scored(t: int, i: int, child: int, factor: float) -> Any:
             """Score of a row, and a factor where it goes to a child."""
             guard()
-            coefficients, variables = score_terms(model, self.family.rows.X[i], t)
-            there = [model.z[i, s] for s in self._below(child)]
-            return linear([*coefficients, *[factor] * len(there)], [*variables, *there])
+            there = ((factor, model.z[i, s]) for s in self._below(child))
+            return score(model, self.family.rows.X[i], t, *there)
 
         @model.Constraint(self.family.upper, range(n), doc="(9) right-goers have score >= 0")
         def go_right(_, t, i):
-            return -big_m, score(t, i, 2 * t + 1, -big_m), None
+            return -big_m, scored(t, i, 2 * t + 1, -big_m), None
 
         @model.Constraint(self.family.upper, range(n), doc="(10) left-goers have score <= -epsilon")
         def go_left(_, t, i):
-            return None, score(t, i, 2 * t, big_m), big_m - epsilon
+            return None, scored(t, i, 2 * t, big_m), big_m - epsilon
 
     def _budgets(self, model: Any, box: float) -> None:
         family, features = self.family, range(self.family.rows.X.shape[1])

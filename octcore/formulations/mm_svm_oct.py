@@ -26,7 +26,7 @@ import pyomo.environ as pyo
 from octcore.errors import CancelledError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import oblique
-from octcore.formulations.shared.tree_model import add_within, linear, score_terms
+from octcore.formulations.shared.tree_model import add_within, linear, score
 from octcore.formulations.shared.two_classes import EPSILON, GAP, STRIP_TOLERANCE, TwoClassTrees
 from octcore.numerics import kernels
 from octcore.numerics.node_qp import plane as node_qp
@@ -488,15 +488,13 @@ class MMSVMModel:
         def slack(i: int, t: int, sign: float, flip: float) -> Any:
             """Slack row of a label; it holds where i passes t and (flip) its label is as said."""
             guard()
-            values, variables = score_terms(model, self.judge.rows.X[i], t, sign)
-            low = 1.0
-            values, variables = [*values, 1.0], [*variables, model.e[i, t]]
+            low, more = 1.0, [(1.0, model.e[i, t])]
             if t > 1:
-                values, variables, low = [*values, -big_m], [*variables, model.z[i, t]], low - big_m
+                more, low = [*more, (-big_m, model.z[i, t])], low - big_m
             if self.relabels:
-                values, variables = [*values, flip * big_m], [*variables, model.r[i, t]]
+                more.append((flip * big_m, model.r[i, t]))
                 low -= big_m if flip < 0 else 0.0
-            return low, linear(values, variables), None
+            return low, score(model, self.judge.rows.X[i], t, *more, sign=sign), None
 
         @model.Constraint(I, self.T, doc="y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it")
         def margin(_, i, t):
@@ -517,17 +515,16 @@ class MMSVMModel:
         @model.Constraint(range(n), upper, doc="s >= -M (1-th)")
         def go_right(_: Any, i: int, t: int) -> Any:
             guard()
-            values, variables = score_terms(model, self.judge.rows.X[i], t)
-            return -big_m, linear([*values, -big_m], [*variables, model.th[i, t]]), None
+            return -big_m, score(model, self.judge.rows.X[i], t, (-big_m, model.th[i, t])), None
 
         @model.Constraint(range(n), upper, doc="s <= M th")
         def go_left(_: Any, i: int, t: int) -> Any:
             """The strip binds rows that pass t only: s <= M th - eps (1 - th) + eps (1 - z)."""
-            values, variables = score_terms(model, self.judge.rows.X[i], t)
-            values, variables = [*values, -big_m - epsilon], [*variables, model.th[i, t]]
+            right = -big_m - epsilon, model.th[i, t]
             if t == 1:
-                return None, linear(values, variables), -epsilon
-            return None, linear([*values, epsilon], [*variables, model.z[i, t]]), 0.0
+                return None, score(model, self.judge.rows.X[i], t, right), -epsilon
+            passes = epsilon, model.z[i, t]
+            return None, score(model, self.judge.rows.X[i], t, right, passes), 0.0
 
         @model.Constraint(range(n), levels, doc="a row passes one node of every level")
         def one_per_level(_, i, k):

@@ -284,8 +284,8 @@ class OCTHTrees:
     def goal(self) -> TreeGoal:
         """What the search for accurate trees maximises; a split costs one feature at least."""
         problem = self.problem
-        limits = self.epsilon, self.price, self.most_splits, problem.seed
-        return TreeGoal(self.points, problem.depth, *limits)
+        limits = self.epsilon, self.price, self.most_splits
+        return TreeGoal(self.points, problem.depth, *limits, seed=problem.seed)
 
     def sparse_search(self) -> SparseSearch:
         """Make the search for trees with few features."""

@@ -7,9 +7,8 @@ less (`sparse_search`), programs with soft margins (`margin_search`).
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -30,15 +29,25 @@ HEARTBEAT_SECONDS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class TreeGoal:
-    """Correct weight minus prices, under limits."""
+class Goal:
+    """What a search maximises."""
 
     points: ClassCounts
-    depth: int
+    depth: int  # number of levels of branch nodes
+    seed: int = field(default=0, kw_only=True)  # of everything random
+
+    def value(self, planes: PlaneTree) -> float:
+        """Value of a tree; ``-inf`` where it does not count."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TreeGoal(Goal):
+    """Correct weight minus prices, under limits."""
+
     epsilon: float = 0.0  # smallest admissible node gap for weights of 1-norm 1
     split_price: float = 0.0  # price of a split in weight of correct rows
     max_splits: int | None = None
-    seed: int = 0
     feature_price: float = 0.0  # price of a feature in a split, in weight of correct rows
     least_leaf: int = 1
 
@@ -65,24 +74,6 @@ class TreeGoal:
         correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
         features = np.count_nonzero(planes.weights) if self.feature_price else 0
         return float(correct) - self.split_price * splits - self.feature_price * features
-
-
-class Goal(Protocol):
-    """What a search maximises."""
-
-    @property
-    def depth(self) -> int:
-        """Number of levels of branch nodes."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Of everything random."""
-        ...
-
-    def value(self, planes: PlaneTree) -> float:
-        """Value of a tree; ``-inf`` where it does not count."""
-        ...
 
 
 def climb(

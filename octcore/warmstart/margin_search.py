@@ -22,9 +22,8 @@ import numpy as np
 
 from octcore.numerics.margin_lp import MarginPrices, clear_plane, margin_plane, soft_planes
 from octcore.warmstart.descent import Descent
-from octcore.warmstart.goal import GAIN, LocalSearch, Plane, climb
+from octcore.warmstart.goal import GAIN, Goal, LocalSearch, Plane, climb
 from octcore.warmstart.points import (
-    ClassCounts,
     FloatArray,
     IntArray,
     PlaneTree,
@@ -40,15 +39,12 @@ STALLED = 60  # restarts without a better tree that end the search
 
 
 @dataclass(frozen=True, eq=False)
-class MarginGoal:
+class MarginGoal(Goal):
     """Points and prices; an error costs 1.  Columns lie in [0, 1]."""
 
-    points: ClassCounts
-    depth: int
     prices: MarginPrices
     distance: float
     """How far behind ``h.x = g`` a row goes right: planes of trees are ``(h, -g - distance)``."""
-    seed: int = 0
 
     def value(self, planes: PlaneTree) -> float:
         """What a tree costs less than nothing."""

@@ -176,8 +176,8 @@ class Starts(TreeSearch):
 
     def __init__(self, objective: CountObjective) -> None:
         self.objective, problem = objective, objective.problem
-        asked = objective.epsilon, objective.split_price, objective.max_splits, problem.seed
-        super().__init__(TreeGoal(objective.points, problem.depth, *asked))
+        asked = objective.epsilon, objective.split_price, objective.max_splits
+        super().__init__(TreeGoal(objective.points, problem.depth, *asked, seed=problem.seed))
 
     def tree_of(self, leaf: IntArray) -> Tree:
         """Tree of a routing: widest gaps, and slack where no plane separates."""

@@ -118,12 +118,12 @@ def linear(coefficients: Sequence[float], variables: Sequence[Any]) -> LinearExp
     )
 
 
-def score_terms(
-    model: Any, x: np.ndarray, t: int, sign: float = 1.0
-) -> tuple[list[float], list[Any]]:
-    """Coefficients and variables of the score ``w_t.x + b_t`` of a row, times a sign."""
-    used = np.flatnonzero(x).tolist()
-    return [*[sign * float(x[j]) for j in used], sign], [*(model.w[t, j] for j in used), model.b[t]]
+def score(
+    model: Any, x: np.ndarray, t: int, *more: tuple[float, Any], sign: float = 1.0
+) -> LinearExpression:
+    """Make the score ``w_t.x + b_t`` of a row, times a sign, and more terms beside it."""
+    own = [(sign * float(x[j]), model.w[t, j]) for j in np.flatnonzero(x).tolist()]
+    return linear(*zip(*own, (sign, model.b[t]), *more, strict=True))
 
 
 def add_tested_column(model: Any, sets: TreeSets, tests: Any, splits: Any, doc: str) -> None:

@@ -301,9 +301,8 @@ class SVM1Trees:
         rows, problem = self.sets.rows, self.problem
         X, weights = rows.X[some][:, self.space.columns], scale * rows.weights[some]
         points = count_classes(X, rows.y[some], weights, problem.n_classes)
-        return MarginSearch(
-            MarginGoal(points, problem.depth, self.prices, self.distance, problem.seed)
-        )
+        prices = self.prices, self.distance
+        return MarginSearch(MarginGoal(points, problem.depth, *prices, seed=problem.seed))
 
     def _planes_of(self, tree: Tree) -> PlaneTree:
         """Planes of a tree without subsets; below its leaves rows go left."""

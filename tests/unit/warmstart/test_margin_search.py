@@ -25,7 +25,7 @@ def goal_of(seed: int, n_classes: int = 3) -> MarginGoal:
     X = rng.random((40, 2))
     y = (X[:, 0] > 0.5).astype(np.int64) + (X[:, 1] > 0.4) * (n_classes - 2)
     points = count_classes(X, y, rng.integers(1, 3, 40).astype(float), n_classes)
-    return MarginGoal(points, 2, PRICES, PRICES.right / 2, seed)
+    return MarginGoal(points, 2, PRICES, PRICES.right / 2, seed=seed)
 
 
 def plain_cost(goal: MarginGoal, tree: PlaneTree) -> float:
