@@ -28,7 +28,7 @@ from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingT
 from octcore.formulations.shared import oblique, terminals
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import tree_model as equations
-from octcore.formulations.shared.tree_model import TreeSets, linear
+from octcore.formulations.shared.tree_model import TreeSets, paired
 from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.numerics.hulls import Gap, widest_gap
 from octcore.parameters import FloatRange
@@ -487,25 +487,22 @@ class OCTHModel:
         X, mu, depth = sets.rows.X[:, sets.columns], self.mu, sets.depth
         big_m = np.abs(X).max(axis=1, initial=0.0) + self.judge.reach
 
-        def terms(i: int, m: int, child: int) -> tuple[list[float], list[Any], list[Any]]:
+        def scored(i: int, m: int, child: int, factor: float) -> Any:
+            """Score of a row, and a factor where it ends below a child."""
             guard()
-            used = np.flatnonzero(X[i])
-            below = [model.z[i, t] for t in topology.terminals_below(child, depth)]
-            values = [*(float(v) for v in X[i][used]), -1.0]
-            return values, [*(model.a[m, sets.columns[j]] for j in used), model.b[m]], below
+            own = ((float(X[i, j]), model.a[m, sets.columns[j]]) for j in np.flatnonzero(X[i]))
+            below = ((factor, model.z[i, t]) for t in topology.terminals_below(child, depth))
+            return paired(*own, (-1.0, model.b[m]), *below)
 
         @model.Constraint(sets.I, sets.B, doc="a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)")
         def go_left(_: Any, i: int, m: int) -> Any:
-            values, variables, below = terms(i, m, 2 * m)
             slack = float(big_m[i]) + mu
-            values = [*values, *[slack] * len(below)]
-            return None, linear(values, [*variables, *below]), slack - mu
+            return None, scored(i, m, 2 * m, slack), slack - mu
 
         @model.Constraint(sets.I, sets.B, doc="a_m.x_i >= b_m - M_i (1 - sum_t z_it)")
         def go_right(_: Any, i: int, m: int) -> Any:
-            values, variables, below = terms(i, m, 2 * m + 1)
             slack = float(big_m[i])
-            return -slack, linear([*values, *[-slack] * len(below)], [*variables, *below]), None
+            return -slack, scored(i, m, 2 * m + 1, -slack), None
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes; every one moves to the middle of its strip."""

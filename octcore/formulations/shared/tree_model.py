@@ -118,12 +118,17 @@ def linear(coefficients: Sequence[float], variables: Sequence[Any]) -> LinearExp
     )
 
 
+def paired(*terms: tuple[float, Any]) -> LinearExpression:
+    """Make the sum of coefficients times their variables."""
+    return linear(*zip(*terms, strict=True))
+
+
 def score(
     model: Any, x: np.ndarray, t: int, *more: tuple[float, Any], sign: float = 1.0
 ) -> LinearExpression:
     """Make the score ``w_t.x + b_t`` of a row, times a sign, and more terms beside it."""
     own = [(sign * float(x[j]), model.w[t, j]) for j in np.flatnonzero(x).tolist()]
-    return linear(*zip(*own, (sign, model.b[t]), *more, strict=True))
+    return paired(*own, (sign, model.b[t]), *more)
 
 
 def add_tested_column(model: Any, sets: TreeSets, tests: Any, splits: Any, doc: str) -> None:

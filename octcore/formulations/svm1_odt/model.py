@@ -27,7 +27,7 @@ from octcore.formulations.base import FormulationInfo, Reference, TeachingText, 
 from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.terminals import TerminalValues
-from octcore.formulations.shared.tree_model import MergedRows, linear
+from octcore.formulations.shared.tree_model import MergedRows, linear, paired
 from octcore.formulations.svm1_odt.trees import GAP, SMALLEST_STRIP, SVM1Trees
 from octcore.numerics.linear import sparse_rows
 from octcore.numerics.margin_lp import WEIGHT_BOX
@@ -276,18 +276,11 @@ class SVM1Model:
         @model.Constraint(sets.I, sets.B, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib")
         def score(_: Any, i: int, b: int) -> Any:
             guard()
-            used = np.flatnonzero(X[i])
-            x = [float(v) for v in X[i][used]]
-            names = [sets.columns[j] for j in used]
-            values = [1.0, *(-v for v in x), *x, -1.0, 1.0]
-            variables = [
-                model.g[b],
-                *(model.h_plus[b, j] for j in names),
-                *(model.h_minus[b, j] for j in names),
-                model.p_plus[i, b],
-                model.p_minus[i, b],
-            ]
-            return 0.0, linear(values, variables), 0.0
+            x = [(float(X[i, j]), sets.columns[j]) for j in np.flatnonzero(X[i])]
+            plus = ((-v, model.h_plus[b, j]) for v, j in x)
+            minus = ((v, model.h_minus[b, j]) for v, j in x)
+            apart = (-1.0, model.p_plus[i, b]), (1.0, model.p_minus[i, b])
+            return 0.0, paired((1.0, model.g[b]), *plus, *minus, *apart), 0.0
 
     def _margins(self, model: Any, guard: Callable[[], None]) -> None:
         sets = self.judge.sets
