@@ -47,8 +47,6 @@ class _MonolithicRun(ModelRun):
             result = self._branch_and_bound()
         return self._conclude(result)
 
-    # --- root relaxation -------------------------------------------------------------------
-
     def _root_rounds(self) -> None:
         """Strengthen the model with rows that its optional separators find at the root."""
         budget = self.clock.remaining * (1 - ROOT_TIME_SHARE)
@@ -86,8 +84,6 @@ class _MonolithicRun(ModelRun):
         state = SearchState(True, bool((fractional < CLAIM_TOLERANCE).all()), round_number)
         point = Point(self.compiled.columns, x)
         return [cuts for sep in self.built.separators for cuts in sep.separate(point, state)]
-
-    # --- branch and bound ------------------------------------------------------------------
 
     def _branch_and_bound(self) -> SolverResult:
         if self.recorder.tree is not None:
@@ -175,8 +171,6 @@ class _MonolithicRun(ModelRun):
     def _is_tiny(self, objective: float) -> bool:
         """Whether a claim says nothing about an objective that is only computed to some digits."""
         return self.program.tolerance > 0.0 and 0.0 < abs(objective) < SMALLEST_OBJECTIVE
-
-    # --- verdict ---------------------------------------------------------------------------
 
     def _conclude(self, result: SolverResult) -> Outcome:
         self._close(result)

@@ -230,8 +230,6 @@ class BranchAndCut:
         self._root_costs: tuple[float, np.ndarray] | None = None
         self._last_flush = -np.inf
 
-    # -- limits and bounds -------------------------------------------------------------------
-
     @property
     def tolerance(self) -> float:
         """Error of LP values: absolute, growing slowly with their size, well below the step."""
@@ -273,8 +271,6 @@ class BranchAndCut:
             counts, pictures = self.pool.news()
             if counts:
                 self.recorder.cut_round(counts, pictures)
-
-    # -- the loop ----------------------------------------------------------------------------
 
     def run(self) -> StopReason:
         """Search until the tree is empty or a limit is reached."""
@@ -391,8 +387,6 @@ class BranchAndCut:
             return value - last < 1e-4 * max(1.0, abs(value))
         return value - last < 2e-3 * max(self.step, 1e-9, abs(self.cutoff - value))
 
-    # -- incumbents --------------------------------------------------------------------------
-
     def _offer(self, tree: Tree, source: str) -> None:
         if tree in self._seen:
             return
@@ -417,8 +411,6 @@ class BranchAndCut:
             self._open.give_up(bound)
             message = "An integral point claims more than its tree reaches; its node stays open."
             self.recorder.note(message, claimed=self.relaxation.objective(bound))
-
-    # -- branching and fixing ----------------------------------------------------------------
 
     def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node:
         """Go on with the first child; the others wait until a dead end."""
