@@ -10,6 +10,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from octcore import plotting as plotting
     from octcore.data.grouping import class_versus_rest as class_versus_rest
     from octcore.data.reading import read_csv as read_csv
     from octcore.data.samples import list_samples as list_samples
@@ -82,8 +83,8 @@ def __getattr__(name: str) -> Any:
     if name.endswith("Classifier") and name not in _HOME:
         # One class for every formulation, such as FlowOCTClassifier, made by the estimators.
         return getattr(importlib.import_module("octcore.estimator.named"), name)
-    if name == "formulations":
-        return importlib.import_module("octcore.formulations")  # a package that can be called
+    if name in ("formulations", "plotting"):
+        return importlib.import_module(f"octcore.{name}")  # the first can be called, too
     if name == "__all__":
         return __dir__()
     if name not in _HOME:

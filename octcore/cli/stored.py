@@ -189,7 +189,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
     words += f" in time ({arguments.time_limit:g} s)" * written.is_late
     print(
-        f"{written.folder}: no tree has an objective above {written.objective!r}; "
+        f"{written.folder}: no tree has an objective above {written.objective:.12g}; "
         f"{written.n_bytes:,} bytes; {words}"
     )
     return EXITS[None] if written.is_late else 0

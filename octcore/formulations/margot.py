@@ -428,15 +428,6 @@ class MargotFamily(TwoClassTrees):
 
 def make_program(family: MargotFamily) -> Program:
     """Make the program of any variant: the routing search first, the model for other engines."""
-    if family.is_decided:  # no plane tells the rows apart: nothing is better than a single leaf
-        return Program(
-            sense=Sense.MINIMISE,
-            capabilities=(*CAPABILITIES, Capability.LINEAR),
-            evaluate=family.evaluate,
-            tolerance=GAP,
-            bound=family.evaluate(family.problem.majority_leaf),
-            claims=family.claims,
-        )
     model = MargotModel(family)
     task = RoutingTask(family.search_problem(), family.tree, family.routing)
     return Program(
@@ -557,7 +548,7 @@ class MargotModel:
             model.u = pyo.Var(family.T, domain=pyo.NonNegativeReals, doc="u_t: features beyond B_t")
         doc = "(section 4) features per plane within the budget B_t, plus u_t where it is soft"
 
-        @model.Constraint(family.T, doc=doc)
+        @model.Constraint(family.T if features else (), doc=doc)
         def budget(_, t):
             soft = model.u[t] if family.variant == "sfs" else 0.0
             return pyo.quicksum(model.s[t, j] for j in features) <= (family.budget(t) or 0) + soft

@@ -475,7 +475,7 @@ def near_optimal(
         Rows with a target.
     encoding : str
         ``"auto"`` for the columns that `octcore.solve` uses: all thresholds of numbers, and a
-        column for every category; or any other, as QT-5 for five thresholds a column.
+        column for every category; or any other, as QT-5 for four thresholds a column.
     depth : int
         Largest depth.
     params : mapping or None

@@ -46,7 +46,7 @@ DIGITS = 1e-9  # relative; what an objective and the whole numbers of its proof 
 
 README_TEXT = """\
 tree.opb describes all trees of depth {depth}{limits}; {name} proves: none costs less than {cost}.
-A leaf costs {price}, wrong rows the weights in "min:"; {cost} is the objective {objective!r}.
+A leaf costs {price}, wrong rows the weights in "min:"; {cost} is the objective {objective:.12g}.
 Nodes are numbered from 1, the children of n are 2n and 2n + 1; comments name columns and labels.
 u<n>_<j>_<s>: node n splits on column j at one of its first s numbers; rows above it go right.
 l<n>: node n is a leaf, p<n>_<k>: with label k; r<x>_<n>: the rows of pattern x arrive at node n.
@@ -378,8 +378,8 @@ def _refuse_large(
 ) -> None:
     if n_bytes > limit or seconds > time_limit:
         timed = time_limit < math.inf
-        duration = f" and {seconds:,.0f} s of writing" if timed else ""
-        allowed = f" or {time_limit:,.0f} s" if timed else ""
+        duration = f" and {seconds:,.6g} s of writing" if timed else ""
+        allowed = f" or {time_limit:,.6g} s" if timed else ""
         raise TooLargeError(
             "PROOF_TOO_LARGE",
             f"The proof would take about {n_bytes / 1e6:,.6g} MB{duration}, more than the "

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import octcore
+from octcore import plotting
 from octcore.cli import main
 from octcore.docs.generated import (
     FOLDER,
@@ -72,6 +74,11 @@ def test_the_reference_has_every_public_name() -> None:
     shown = without_directives(page)
     assert ":::" not in shown
     assert "time_limit" in shown
+
+
+def test_pages_reach_the_figures_by_the_package_alone() -> None:
+    """Where nobody imported them: here everything is imported, so the package is asked itself."""
+    assert octcore.__getattr__("plotting").tree is plotting.tree
 
 
 def test_the_first_page_links_every_other() -> None:

@@ -233,14 +233,14 @@ def add_big_m(
     `goes_left`, `goes_right`: ``(point, node) -> variable`` that is 1 when the point goes there.
     """
     features = range(X.shape[1])
-    reach = (X.max(axis=1) + 1.0).tolist()
+    reach = (X.max(axis=1, initial=0.0) + 1.0).tolist()
     rows = X.tolist()
     points = range(len(X))
     model.a = pyo.Var(nodes, features, bounds=(-1, 1), doc="a_tj: weight of column j at node t")
     model.a_size = pyo.Var(nodes, features, bounds=(0, 1), doc="at least |a_tj|")
     model.b = pyo.Var(nodes, bounds=(-1, 1), doc="b_t: offset of the plane of node t")
 
-    @model.Constraint(nodes, doc="(5a) ||a_t||_1 <= 1")
+    @model.Constraint(nodes if features else (), doc="(5a) ||a_t||_1 <= 1")
     def unit_norm(m, t):
         return pyo.quicksum(m.a_size[t, j] for j in features) <= 1
 

@@ -175,7 +175,7 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the SVM1-ODT program of a problem."""
     judge = SVM1Trees(problem)
-    judge.refuse_free_rows()
+    judge.refuse_unfit()
     model = SVM1Model(judge)
     least = metrics.conflict_errors(problem.X, problem.y, problem.weights)
     task = judge.task

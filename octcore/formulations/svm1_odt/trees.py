@@ -163,12 +163,16 @@ class SVM1Trees:
         by_norms = 1e-6 / max(1.0, prices.norm * prices.big_m)
         return float(np.clip(min(by_margins, by_norms), 1e-9, 1e-6))
 
-    def refuse_free_rows(self) -> None:
-        """Refuse prices at which the published model is cheaper than all trees.
+    def refuse_unfit(self) -> None:
+        """Refuse settings at which the published model is no model of trees, as `SettingsError`.
 
-        Raises `SettingsError` without strict mode, where rows on a plane go either way for less
-        than an error.
+        Without strict mode rows on a plane may go either way for less than an error; of a margin
+        beyond M rows lack something at a node without a plane, too.
         """
+        if self.prices.margin > self.prices.big_m:
+            message = f"epsilon = {self.prices.margin:g}, the margin wanted, is beyond the largest "
+            message += f"score big_m = {self.prices.big_m:g}; make epsilon at most big_m."
+            raise SettingsError("MARGIN_BEYOND_SCORES", message, "epsilon")
         if not self.prices.right and self._margin_price < 1:
             message = "Without strict mode rows on a plane go either way for alpha1 x epsilon = "
             message += f"{self._margin_price:g} errors each, which no tree can do; make alpha1 x "

@@ -355,6 +355,7 @@ class Writer:
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
         gaps = [t for t, meant in self.meant.get(name, ()) if not meant]
+        gaps += self._levels(name) & {MISSING_LEVEL}  # rows of a data set say so
         words = [self._is(name, t) for t in gaps if self.columns[name] or PLAIN.fullmatch(t)]
         return self._either([form.format(self._value(name)), *words])
 

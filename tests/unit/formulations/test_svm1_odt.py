@@ -83,6 +83,14 @@ def test_without_strict_mode_a_row_on_a_plane_must_cost_an_error():
         get_formulation("svm1-odt").build(problem)
 
 
+def test_a_margin_beyond_all_scores_is_refused():
+    """A node without a plane lacks it, too: the model's bound was 722 beside a tree of 4."""
+    problem = _problem({"epsilon": 1.0, "big_m": 0.01})
+    with pytest.raises(SettingsError, match=r"epsilon = 1, .* big_m = 0\.01"):
+        get_formulation("svm1-odt").build(problem)
+    get_formulation("svm1-odt").build(_problem({"epsilon": 1.0, "big_m": 1.0}))
+
+
 def test_warning_only_where_margins_are_cheap():
     assert not get_formulation("svm1-odt").build(_problem()).findings
     cheap = get_formulation("svm1-odt").build(_problem({"alpha1": 10.0, "epsilon": 0.05}))

@@ -10,6 +10,7 @@ import pytest
 
 import octcore
 from octcore.cli import main
+from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.solving.model_file import model_files
@@ -105,3 +106,17 @@ def test_the_command_writes_both_files(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["model", str(result), "--data", str(rows), "--output", str(model)]) == 0
     assert capsys.readouterr().out.split() == [str(model), str(model.with_suffix(".mst"))]
     assert read(model).getLp().num_col_ > 0
+
+
+@pytest.mark.parametrize("key", ["margot", "hfs-margot", "sfs-margot", "mm-svm-oct", "s-oct"])
+def test_a_table_whose_columns_are_constant_has_a_model(key: str, tmp_path: Path) -> None:
+    data = Dataset.from_arrays(np.ones((3, 2)), ["u", "v", "v"])
+    params = {"s-oct": {"cuts": "baseline"}, "margot": {"norm": "l1"}}.get(key, {})
+    run = octcore.solve(data, key, params=params)
+    model, _ = run.write_model(tmp_path / "model.lp")
+    assert run.is_optimal
+    if key in {"margot", "s-oct"}:  # the others have squares
+        program, solver = get_formulation(key).build(problem_of(run)), read(model)
+        solver.run()
+        found = program.scale * solver.getInfo().objective_function_value + program.shift
+        assert found == pytest.approx(run.objective, abs=1e-6)

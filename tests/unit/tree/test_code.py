@@ -471,6 +471,18 @@ def test_a_gap_in_an_order_has_a_rank(runner: Runner, tmp_path: Path) -> None:
     assert list(said) == ["left", "right", "right", None]
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("runner", [RUNNERS[name] for name in TEXTS], ids=TEXTS)
+def test_a_gap_is_known_as_the_rows_of_a_data_set_say_it(runner: Runner, tmp_path: Path) -> None:
+    """They hold "(missing)", which `predict` takes for a gap and code took for another category."""
+    data, encoding, tree = stump([MISSING_LEVEL, "b", "c"], place=0)
+    rows = pd.DataFrame({"x": [MISSING_LEVEL, "b", None]})
+    expected = ["right", "left", "right"]
+    assert tree.predict(encoding.transform(prepare_rows(rows, data.columns))).tolist() == expected
+    records = [{"x": MISSING_LEVEL}, {"x": "b"}, {"x": None}]
+    assert list(runner(bare(data, encoding, tree), records, tmp_path)) == expected
+
+
 def test_single_floats_are_compared_in_double_precision() -> None:
     value = np.float32(0.2)
     data, encoding, tree = stump([0.1, 0.2], math.nextafter(float(value), 0.0), kind="numeric")
