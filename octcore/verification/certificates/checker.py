@@ -228,7 +228,8 @@ class Checker:
             for constraint in self.formula:
                 self._add(constraint)
         elif rule in {"o", "ov"}:
-            cost = self._cost([self._literal(word) for word in rest])
+            known = () if rule == "ov" else self.database.constraints.values()
+            cost = self._cost([self._literal(word) for word in rest], known)
             if rule == "o":
                 self._expect(self.best is None or cost < self.best, "a solution is no better")
                 self.best = cost
@@ -286,14 +287,14 @@ class Checker:
         self._expect(len(stack) == 1, "a sum is not whole")
         return stack[0]
 
-    def _cost(self, literals: list[int]) -> int:
-        """Of a solution of the formula."""
+    def _cost(self, literals: list[int], known: Iterable[Constraint]) -> int:
+        """Of a solution of the formula, and of what is known beside it."""
         chosen = set(literals)
         named = {abs(lit) for lit in chosen}
         is_whole = named >= set(range(1, self.n_variables + 1)) and len(chosen) == len(named)
         self._expect(is_whole, "not every variable has one value")
         self._expect(bool(self.last_id), "the formula is not loaded")
-        for constraint in self.formula:
+        for constraint in (*self.formula, *known):
             reached = sum(c for lit, c in constraint.terms.items() if lit in chosen)
             self._expect(reached >= constraint.degree, "a solution breaks the formula")
         return sum(c for lit, c in self.goal.terms.items() if lit in chosen)

@@ -207,9 +207,9 @@ def raised(line: str) -> str:
     return f"{head} {int(degree) + 1} ; ; begin"
 
 
-def flipped(line: str) -> str:
+def flipped(line: str, at: int = 1) -> str:
     words = line.split()
-    words[1] = words[1][1:] if words[1][0] == "~" else "~" + words[1]
+    words[at] = words[at][1:] if words[at][0] == "~" else "~" + words[at]
     return " ".join(words)
 
 
@@ -224,6 +224,7 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "no solution": lambda lines: [line for line in lines if line[:2] != "o "],
     "a solution that breaks the formula": replaced("o ", flipped),
     "a solution shown that breaks it": replaced("ov ", flipped),
+    "a solution that breaks a definition": replaced("o ", lambda s: flipped(s, -1)),
     "a solution with a hole": replaced("o ", lambda s: "o " + s.split(" ", 2)[2]),
     "a solution twice": lambda lines: [*lines[:-2], lines[-3], *lines[-2:]],
     "two things at a node": lambda s: [*s[:3], s[first(s, "del id")], *s[3:]],
