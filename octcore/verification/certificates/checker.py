@@ -307,7 +307,7 @@ class Checker:
         else:
             name, arrow, value = rest
             self._expect(arrow == "->" and value in {"0", "1"}, "a substitution is no value")
-            self._define(constraint, abs(self._literal(name)), value == "1")
+            self._define(constraint, self._literal(name), value == "1")
         self._add(constraint)
 
     def _define(self, constraint: Constraint, variable: int, value: bool) -> None:

@@ -259,6 +259,7 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "a division": inserted("p 1 2 d"),
     "a variable of the formula set": inserted("red 1 z0_0 >= 1 ; z0_0 -> 1"),
     "a definition the other way": replaced("red", lambda s: s.replace("-> 1", "-> 0"), "-> 1"),
+    "a definition of a negation": replaced("red", lambda s: s.replace("; g", "; ~g"), "-> 1"),
     "a definition of what is known": inserted("red 1 ~g2_1 >= 1 ; g2_1 -> 0"),
     "a line without end": inserted("u 1 p1_0 >= 1"),
     "a negative coefficient": inserted("u -1 p1_0 >= -1 ;"),
