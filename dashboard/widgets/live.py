@@ -81,10 +81,12 @@ def answer(
     at_once: bool = False,
     **more: Any,
 ) -> str | None:
-    """Ask a question as `ask` does, and draw the task that answers it as `task` does."""
+    """Ask as `ask` does and draw the task as `task` does, `at_once`: most often with its answer."""
     key = ask(*question, **more)
+    if key is not None and at_once and jobs.supervisor().wait(key, AT_ONCE_SECONDS):
+        key = ask(*question, **more)  # it may have failed by now: that is said with a way to go on
     if key is not None:
-        task(key, draw, doing, at_once)
+        task(key, draw, doing)
     return key
 
 
@@ -121,12 +123,11 @@ def wait(view: JobView) -> None:
     until(lambda: all_final([jobs.view(key)]), words)
 
 
-def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: bool = False) -> None:
+def task(key: str, draw: Callable[[JobView], None], doing: str = "") -> None:
     """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
 
     `draw`: draws the task once it has a result, or parts of one.
     `doing`: what it does, in words; a task that says it in its own way has none.
-    `at_once`: whether the page waits a moment for the answer, so that it is drawn but once.
     """
 
     def part() -> None:
@@ -140,8 +141,6 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: bo
         if job.result is not None or job.parts:
             draw(job)
 
-    if at_once:
-        jobs.supervisor().wait(key, AT_ONCE_SECONDS)
     until(lambda: jobs.task(key).is_final, part)
 
 
