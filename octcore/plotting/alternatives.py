@@ -90,14 +90,14 @@ def ranked_features(record: Alternatives) -> tuple[FeatureUse, ...]:
 
 def features_words(record: Alternatives) -> str:
     """A sentence on the features that all trees test, and on those that none tests; Markdown."""
-    every = ", ".join(f.name for f in record.features if record.count and f.trees == record.count)
-    none = ", ".join(f.name for f in record.features if not f.trees)
-    first = (
-        f"In all trees: **{text.markdown(every, 200)}**."
-        if every
-        else "No feature is in all trees."
-    )
-    last = f"In none: {text.markdown(none, 200)}." if none else "Every feature is in some tree."
+
+    def named(trees: int) -> str:
+        names = [text.markdown(f.name, 40) for f in record.features if f.trees == trees]
+        return text.few(names, 12)  # the others are counted: a sentence cut in two joins two names
+
+    every, none = named(record.count or -1), named(0)
+    first = f"In all trees: **{every}**." if every else "No feature is in all trees."
+    last = f"In none: {none}." if none else "Every feature is in some tree."
     return f"{first} {last}"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from dashboard.server.job_view import JobView
 from dashboard.views.what_if.questions import Conditions, best_settings, search_settings
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
+from octcore.errors import EngineError
+from octcore.plotting.alternatives import features_words
+from octcore.selection.alternatives import FeatureUse, alternatives
 from octcore.selection.near_optimal import near_optimal
 from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve
@@ -191,3 +196,36 @@ def test_a_chosen_tree_names_no_engine() -> None:
     app = AppTest.from_function(_proof, default_timeout=120).run()
     assert not app.exception
     assert [m.label for m in app.metric] == ["Objective", "Bound", "Gap", "Time"]
+
+
+def _died() -> None:
+    """A task whose worker dies while the page waits for it; runs as a script of its own."""
+    from dashboard.widgets import live
+    from octcore.data.samples import load_sample
+
+    asked = ("alternatives", "rows", load_sample("iris"), {"time_limit": 1.0})
+    live.answer(*asked, draw=lambda job: None, at_once=True)
+
+
+def test_a_task_that_fails_while_the_page_waits_can_be_tried_again(monkeypatch) -> None:
+    followers, died = {}, EngineError("WORKER_DIED", "The worker was ended by signal SIGKILL.")
+    failed = JobView("t", "", {}, "failed", error=died)
+    monkeypatch.setattr(jobs, "followers", lambda: followers)
+    monkeypatch.setattr(jobs, "once", lambda key, *_: followers.setdefault(key, "t"))
+    monkeypatch.setattr(jobs, "task", lambda _: failed)
+    monkeypatch.setattr(jobs, "supervisor", lambda: SimpleNamespace(wait=lambda *_: True))
+    app = AppTest.from_function(_died, default_timeout=120).run()
+    assert not app.exception
+    assert "SIGKILL" in app.warning[0].value
+    assert [button.label for button in app.button] == ["Try again"]
+
+
+def test_long_names_that_no_tree_tests_stay_apart_in_the_sentence() -> None:
+    names = [f"lab value {k:02d} from the quarterly screening panel" for k in range(14)]
+    record = alternatives(near_optimal(load_sample("monks-1"), depth=1, tolerance=0.0))
+    unused = tuple(FeatureUse(name, 0, 0, 0.0, 0.0, True) for name in names)
+    words = features_words(replace(record, features=unused)).replace("\\", "")
+    assert [part.split(":")[-1].strip()[:12] for part in words.split(",")] == [
+        f"lab value {k:02d}" for k in range(12)
+    ]
+    assert words.endswith(" and 2 more.")

@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_read_offers_its_lines(server):
 @pytest.mark.slow
 def test_every_step_is_a_press_and_has_its_way_back_and_the_copied_code_has_them_all(server):
     app = upload(TABLE)
-    press(app, "Read n/a in ward as missing (10 rows)")
+    press(app, "Read n/a in ward as missing")
     press(app, "Merge them in ward")
     press(app, "Read seen as year, month and weekday")
     now = state(app)
@@ -142,6 +142,8 @@ def test_a_part_of_dates_that_is_left_out_goes_with_them(server):
 def test_labels_that_are_missing_leave_out_their_rows(server):
     app = upload(TABLE.replace(";a\n", ";unknown\n", 5))
     assert "These rows are left out then." in shown(app)
-    press(app, "Read unknown in y as missing (5 rows)")
+    # In how many rows is told once, above: here of all rows, of a number like -999 of those in use.
+    assert "Read unknown in y as missing" in [button.label for button in app.button]
+    press(app, "Read unknown in y as missing")
     assert state(app).data.n_samples == 35
     assert state(app).data.classes == ("a", "b")

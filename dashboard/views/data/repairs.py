@@ -135,19 +135,19 @@ def _offers(code: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if code == LEAVE_OUT:
         yield f"Leave {name} out", {"drop": (*choice.drop, column)}
     if code in {WORDS, SENTINEL} and (words := _gaps(code, column)):
-        shown, rows = text.markdown(", ".join(words), 40), text.count(sum(words.values()), "row")
+        shown = text.markdown(", ".join(words), 40)
         known = choice.na_values.get(column, ())
         change = {"na_values": {**choice.na_values, column: (*known, *words)}}
-        yield f"Read {shown} in {name} as missing ({rows})", change
+        yield f"Read {shown} in {name} as missing", change
 
 
-def _gaps(code: str, column: str) -> dict[str, int]:
-    """Texts of a column that may mean a gap, and their rows."""
+def _gaps(code: str, column: str) -> list[str]:
+    """Texts of a column that may mean a gap; the finding says in how many rows."""
     raw = session.table().column(column)
     if code == WORDS:
-        return missing_words(raw)
+        return [*missing_words(raw)]
     known = dict(sentinels(session.dataset().frame[column].to_numpy(dtype=float)))
-    return {v: n for v, n in raw.by_rows() if PLAIN.fullmatch(v) and float(v) in known}
+    return [value for value in raw.values if PLAIN.fullmatch(value) and float(value) in known]
 
 
 def draw_steps() -> None:
