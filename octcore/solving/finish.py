@@ -116,8 +116,8 @@ def _searched_sooner(prepared: Prepared, status: str) -> tuple[str, ...]:
     if not (is_open and is_model and is_same and settings.constraints.active <= exact.constraints):
         return ()
     return (
-        f"The optimum is open: {exact.title} ({exact.key}) asks the same of these columns "
-        f"(encoding {settings.encoding}), or of all thresholds, and is mostly proven sooner.",
+        f"This run left the optimum open: {exact.title} ({exact.key}) asks the same of these "
+        f"columns (encoding {settings.encoding}), or of all thresholds, mostly proven sooner.",
     )
 
 

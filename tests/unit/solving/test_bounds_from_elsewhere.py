@@ -76,9 +76,9 @@ def test_the_trace_ends_with_the_bound_of_its_run():
     assert run.certificate.statements.count(REACHED) == 1
 
 
-def unproven() -> Any:
-    events = (Event(0.1, "incumbent", 0.04, 0.99, "start", tree=Tree({}, {1: 0}, 1, 20)),)
-    settings = {"formulation": "threshold-search", "depth": 2}
+def unproven(formulation: str = "threshold-search", n_features: int = 1) -> Any:
+    events = (Event(0.1, "incumbent", 0.04, 0.99, "start", tree=Tree({}, {1: 0}, n_features, 20)),)
+    settings = {"formulation": formulation, "depth": 2}
     return run_from_incumbent(MANY, settings, events, "time_limit", 1.0)
 
 
@@ -101,6 +101,9 @@ def test_a_proof_of_another_run_tightens_a_bound_and_is_named():
         "bounded by the proof of another run of the same question, “long one”"
     )
     assert run.bounded_by(run.objective, "x").badge == "Best found, none is better"
+    model = unproven("flow-oct", 4)
+    closed = model.bounded_by(model.objective, "x")
+    assert "This run left the optimum open" in closed.findings[-1]  # which is not open any more
 
 
 def test_a_bound_that_says_less_or_contradicts_the_tree_is_not_taken():
