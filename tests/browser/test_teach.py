@@ -45,8 +45,11 @@ def wait_for_link(page, pattern: str) -> None:
 
 
 def test_draw_move_remove_and_grow(visit):
-    watched = open_lesson(visit, "?set=drawn&points=&show=cart,path-search")
+    screen = {"width": 1024, "height": 768}
+    watched = open_lesson(visit, "?set=drawn&points=&show=cart,path-search", viewport=screen)
     page = watched.page
+    board = page.locator(BOARD).bounding_box()
+    assert board["y"] + board["height"] <= screen["height"], "a part of the board is below"
     for x, y in ((0.2, 0.2), (0.3, 0.7)):
         page.mouse.click(*place(page, x, y))
     page.get_by_role("radio", name="Class B").click()

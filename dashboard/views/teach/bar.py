@@ -17,7 +17,7 @@ from octcore.errors import OctError
 from octcore.plotting import text
 
 POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
-PLANE, SMALL_PLANE = 540, 400
+PLANE, SMALL_PLANE = 450, 400
 """Least height of a plane that has half of the page, and of one beside others, in pixels."""
 PAGES = "lesson_pages"
 """Key of the bar with back and next, which a presentation pins to the lower edge."""
