@@ -7,6 +7,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.server.tables import Tables
 from dashboard.views.solve.solve_form import untaken_words
 from octcore.data.samples import load_sample
 from tests.app.history_case import APP, PATIENCE, open_page, shown
@@ -42,6 +43,16 @@ def test_an_upload_and_its_preparations_survive_a_reload(server):
     assert after.choice.missing == "drop-columns"
     assert after.data.frame.equals(before.data.frame)
     assert after.table.sha256 == before.table.sha256
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_table_that_a_reload_will_lose_is_said_to_be_lost(server, monkeypatch, is_full):
+    if is_full:
+        monkeypatch.setattr(Tables, "_write", lambda *_: None)
+    app = open_page("data")
+    app.file_uploader[0].upload("own.csv", b"a,b,c,label\n" + ROWS.encode(), "text/csv").run()
+    assert ("data" in app.query_params) == (not is_full)
+    assert ("needs the file again" in shown(app)) == is_full
 
 
 @pytest.mark.long

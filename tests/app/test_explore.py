@@ -254,3 +254,21 @@ def test_the_best_threshold_is_one_that_was_searched():
     app.session_state["points"] = app.session_state["points"][2:]
     assert "No threshold was searched to its end." in shown(app.run())
     assert not app.exception
+
+
+def _rules() -> None:
+    """The rules of a tree on a long name; runs as a script of its own, so imports are inside."""
+    import octcore
+    from dashboard.views.explore.metrics_view import rules_table
+
+    rows = "\n".join(f"{i},{'ab'[i > 9]}" for i in range(20))
+    content = f"{'a long name of a column ' * 5}*,class\n{rows}\n".encode()
+    rules_table(octcore.solve(octcore.read_csv(content, target="class"), "cart", depth=1).needed)
+
+
+def test_a_rule_with_long_names_is_told_whole_in_a_table_whose_words_wrap():
+    app = AppTest.from_function(_rules, default_timeout=120).run()
+    assert not app.exception
+    rules = [rule.replace("\\", "") for rule in app.table[0].value["if"]]
+    name = f"{'a long name of a column ' * 5}*"
+    assert rules == [f"{name} ≤ 9.5", f"{name} > 9.5"]

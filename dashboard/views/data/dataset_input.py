@@ -67,7 +67,9 @@ def describe_source() -> None:
         )
     else:
         size = math.ceil(data.source.n_bytes / 1024)  # a small file is not of 0
-        st.markdown(f"**{text.markdown(choice.file_name, 80)}**, {size:,} KiB")
+        is_lost = bool(session.state().content) and session.DATA_PARAMETER not in st.query_params
+        lost = "; the server could not keep it: a page that is loaded anew needs the file again"
+        st.markdown(f"**{text.markdown(choice.file_name, 80)}**, {size:,} KiB{lost * is_lost}")
     used, left_out = f"{data.n_samples:,}", f"{data.source.n_rows_dropped:,}"
     chart.numbers([("Rows in use", used, None), ("Rows left out", left_out, None)], width=130)
     _draw_lines()

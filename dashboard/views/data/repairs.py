@@ -135,10 +135,9 @@ def _offers(code: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if code == LEAVE_OUT:
         yield f"Leave {name} out", {"drop": (*choice.drop, column)}
     if code in {WORDS, SENTINEL} and (words := _gaps(code, column)):
-        shown = text.markdown(", ".join(words), 40)
         known = choice.na_values.get(column, ())
         change = {"na_values": {**choice.na_values, column: (*known, *words)}}
-        yield f"Read {shown} in {name} as missing", change
+        yield f"Read {text.markdown(', '.join(words), 40)} in {name} as missing", change
 
 
 def _gaps(code: str, column: str) -> list[str]:

@@ -67,17 +67,17 @@ def rules_table(run: SolvedRun) -> None:
     X = run.encoding.transform(run.train.frame)
     rows = [
         {
-            "leaf": rule.leaf,
-            "if": text.words(" and ".join(rule.conditions)) or "always",
-            "then": str(rule.label),
-            "rows": rule.n_samples,
+            "leaf": str(rule.leaf),
+            "if": text.markdown(text.words(" and ".join(rule.conditions)) or "always", 10_000),
+            "then": text.markdown(rule.label),
+            "rows": f"{rule.n_samples:,}",
             "right": "–"
             if rule.label == ASK or not rule.n_samples
             else text.percent(rule.right / rule.n_samples),
         }
         for rule in rules(run.tree, run.encoding, X, run.train.codes)
     ]
-    chart.table(rows, "rules", "Leaves as rules", wide="if", counts=["rows"])
+    st.table(rows, border="horizontal", alt="Leaves as rules")  # whose words wrap
 
 
 def model_card(run_id: str, run: SolvedRun) -> None:
