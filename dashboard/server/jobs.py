@@ -121,12 +121,13 @@ def _from_history(run_id: str) -> JobView | None:
     view, store = history.entry(supervisor(), run_id), supervisor().store
     if view is None or store is None:
         return None
-    if view.is_final:
-        with contextlib.suppress(OctError):  # not cached, so that what arrives later is found
-            run = _load(run_id, str(view.summary.get("badge")))
-            return replace(view, trace=run.trace, run=run, error=None)
-    ended = StoreError("NO_RESULT", "It ended without a tree.") if view.is_final else None
-    return replace(view, trace=Trace(store.events(run_id)), error=view.error or ended)
+    try:  # not cached, so that what arrives later is found
+        if not view.is_final:
+            return replace(view, trace=Trace(store.events(run_id)))
+        run = _load(run_id, str(view.summary.get("badge")))
+        return replace(view, trace=run.trace, run=run, error=None)
+    except OctError as error:  # it has no tree, or is damaged
+        return replace(view, error=view.error or error)
 
 
 def rows(view: JobView) -> Dataset | None:

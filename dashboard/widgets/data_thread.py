@@ -23,11 +23,10 @@ def forget_gone() -> None:
     looked_at = st.query_params.get(session.RUN_PARAMETER) or session.state().run
     if looked_at and jobs.view(looked_at) is None:
         session.forget_run(looked_at)
-        st.warning(
-            "The run that this page was to show is not in the history of this server: it was "
-            "deleted, or made on another one. Ask there for its report, which opens anywhere.",
-            icon=":material/link_off:",
-        )
+        words = "The run that this page was to show is not in the history of this server: it was "
+        words += "deleted, or made on another one. Ask there for its report, which opens anywhere."
+        unread = text.markdown(jobs.supervisor().history_problem, 500)
+        st.warning(unread or words, icon=":material/link_off:")
 
 
 def restore() -> None:

@@ -290,7 +290,7 @@ class RunStore:
                 return read_back(result, self.data(run_id), self.events(run_id))
         events = self.events(run_id)
         if info.state.is_open or not any(event.tree for event in events):
-            message = f"The run {info.name or run_id} is {info.state} and has no tree yet."
+            message = f"The run {info.name or run_id} is {info.state} and has no tree."
             raise StoreError("NO_RESULT", message)
         seconds = events[-1].seconds
         return run_from_incumbent(

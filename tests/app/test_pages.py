@@ -139,10 +139,14 @@ def test_pages_open_empty_and_say_what_to_do(fake, page):
         assert "no solved tree yet" in shown(app)
 
 
-def test_unknown_run_in_the_link_is_said_in_words(fake):
+@pytest.mark.parametrize("problem", ["", "The history of runs cannot be used: it is damaged."])
+def test_unknown_run_in_the_link_is_said_in_words(fake, monkeypatch, problem):
+    monkeypatch.setattr(Supervisor, "history_problem", problem)
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
     app.query_params["run"] = "00000000-0000-0000-0000-000000000000"
     app.run()
+    assert ("was deleted, or made on another one" in shown(app)) != bool(problem)
+    assert ("it is damaged" in shown(app)) == bool(problem)
     app.switch_page("screens/solve.py").run()
     assert not app.exception
 

@@ -209,6 +209,15 @@ def test_interrupted_run_shows_its_last_tree_and_why(server, iris):
         assert "A tree with 1 question is right for 67" in shown(page)
 
 
+@pytest.mark.parametrize("page", ["runs", "explore", "solve"])
+def test_a_damaged_run_is_said_to_be_damaged_and_not_to_have_no_tree(server, iris, page):
+    run_id = server.submit("me", iris, {"depth": 1})
+    server.store._update(run_id, "result = ?", "{")
+    told = shown(open_page(page, run=run_id))
+    assert "run 1 cannot be read" in told
+    assert "without a tree" not in told
+
+
 def test_open_leads_to_explore(server, iris):
     run_id = server.submit("me", iris, {"depth": 1})
     app = open_page("runs", run=run_id)

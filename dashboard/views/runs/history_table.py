@@ -141,8 +141,8 @@ def _one(entry: JobView) -> None:
         _confirm([entry])
     if view is not None:
         data_thread.button(view)
-    if entry.error:
-        st.warning(text.markdown(entry.error.message, 500), icon=":material/bolt:")
+    if error := entry.error or (view and view.error):
+        st.warning(text.markdown(error.message, 500), icon=":material/bolt:")
     if run is not None:
         run_summary.headline(entry.id, run)
         if solved is not None:
