@@ -15,11 +15,11 @@ from octcore.plotting import text
 
 draw_title("Race")
 asked = session.compared()
-found = [view for key in asked if (view := jobs.view(key)) is not None]
+found = [view for key in asked if (view := jobs.view(key)) is not None and view.settings]
 views = found[: session.MOST_COMPARED]
 of_all = f"Of {text.count(len(asked), 'run')} in this link,"
 if missing := len(asked) - len(found):
-    st.warning(f"{of_all} {missing:,} cannot be found on this server any more.")
+    st.warning(f"{of_all} {missing:,} cannot be found, or read, on this server.")
 if len(found) > len(views):
     st.warning(f"{of_all} the first {len(views)} found are shown: more do not fit side by side.")
 

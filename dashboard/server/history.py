@@ -1,10 +1,11 @@
 """The runs of one browser, from the history on disk and from memory; no Streamlit in here."""
 
+import contextlib
 from dataclasses import replace
 
 from dashboard.server.job_view import HELPER, JobView, title_of
 from dashboard.server.supervisor import Supervisor
-from octcore.errors import OctError, StoreError
+from octcore.errors import OctError, StoreError, read_in_words
 from octcore.store.proofs import as_known
 from octcore.store.runs import RunInfo, run_summary
 
@@ -26,20 +27,23 @@ def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     """One run by its full id, whoever started it; None when there is none."""
     job, store = supervisor.get(run_id), supervisor.store
     job = None if job is not None and job.task else job
-    try:
+    with contextlib.suppress(OctError):  # not in the history, or not to be read
         if store is not None:
-            (info,) = as_known(store, (store.info(run_id),))
-            return _stored(info, job)
-    except OctError:
-        pass  # not in the history, or not to be read
+            return _stored(*as_known(store, (store.info(run_id),)), job)
     return None if job is None else _live(job)
 
 
 def _stored(info: RunInfo, job: JobView | None) -> JobView:
-    title, summary = info.name or title_of(info.settings, "data"), dict(info.summary)
+    settings, summary = dict(info.settings), dict(info.summary)
+    error = StoreError("NO_RESULT", info.error) if info.error else None
+    try:
+        with read_in_words("BROKEN_RUN", "What this run was asked"):
+            title = title_of(settings, "data")
+    except OctError as broken:  # damaged, or of another version
+        title, settings, error = info.id, {}, broken
+    title = info.name or title
     if job is None:
-        error = StoreError("NO_RESULT", info.error) if info.error else None
-        job = JobView(info.id, title, info.settings, info.state.value, session=info.session)
+        job = JobView(info.id, title, settings, info.state.value, session=info.session)
         job = replace(job, elapsed=float(summary.get("seconds") or 0.0), error=error)
     return replace(job, title=title, submitted=info.created, summary=summary)
 

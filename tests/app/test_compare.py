@@ -103,7 +103,7 @@ def test_runs_that_are_deleted_while_the_page_is_drawn_are_said_to_be_gone(serve
 
     monkeypatch.setattr(jobs, "view", view)
     words = shown(open_page("compare", runs=",".join(keys)))
-    assert "Of 2 runs in this link, 2 cannot be found on this server any more." in words
+    assert "Of 2 runs in this link, 2 cannot be found, or read, on this server." in words
 
 
 def test_preset_can_be_changed_before_the_start(server):

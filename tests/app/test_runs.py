@@ -218,6 +218,18 @@ def test_a_damaged_run_is_said_to_be_damaged_and_not_to_have_no_tree(server, iri
     assert "without a tree" not in told
 
 
+def test_a_run_of_another_version_hides_no_other_run(server, iris):
+    app = open_page("runs")
+    odd, own_run = own(app, server, iris), own(app, server, iris)
+    server.store._update(odd, "settings = ?", '{"formulation": "of-tomorrow"}')
+    app.run()
+    assert not app.exception
+    assert [*app.dataframe[0].value["what differs"]].count("cannot be read") == 1
+    assert "no formulation 'of-tomorrow'" in shown(open_page("runs", run=odd)).replace("\\", "")
+    race = open_page("compare", runs=f"{odd},{own_run}")
+    assert "Of 2 runs in this link, 1 cannot be found, or read" in shown(race)
+
+
 def test_open_leads_to_explore(server, iris):
     run_id = server.submit("me", iris, {"depth": 1})
     app = open_page("runs", run=run_id)

@@ -91,7 +91,7 @@ def test_a_formulation_says_how_its_best_is_chosen(server):
 
 
 def test_a_link_to_a_model_selection_that_is_gone(server):
-    assert "does not keep any more" in shown(open_page("tune", tuning="gone"))
+    assert "is gone from this server" in shown(open_page("tune", tuning="gone"))
 
 
 @pytest.mark.slow

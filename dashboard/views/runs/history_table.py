@@ -55,6 +55,7 @@ def state_words(entry: JobView) -> str:
 
 def history_frame(entries: Sequence[JobView]) -> pd.DataFrame:
     """Make one row per run, with numbers as numbers so that columns sort; what matters first."""
+    told = iter(differences([entry.settings for entry in entries if entry.settings]))
     facts = pd.DataFrame([entry.summary for entry in entries], columns=FACTS).astype(float)
     return pd.DataFrame(
         {
@@ -67,7 +68,7 @@ def history_frame(entries: Sequence[JobView]) -> pd.DataFrame:
             "seconds": facts["seconds"],
             "started (UTC)": _moments([entry.submitted for entry in entries]),
             "data": [text.printable(e.summary.get("data") or "–", 40) for e in entries],
-            "what differs": list(differences([entry.settings for entry in entries])),
+            "what differs": [next(told) if e.settings else "cannot be read" for e in entries],
         }
     )
 

@@ -153,10 +153,8 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
-    words = (
-        f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
-        f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
-    )
+    words = f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
+    words += f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
     show_plane(figure, session.widget_key("lesson_plane", key, height), words, height)
 
 

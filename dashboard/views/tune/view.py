@@ -209,10 +209,7 @@ def _pick(tuning: str | None) -> Standing | None:
 
 def _nothing_yet(tuning: str | None) -> None:
     if tuning is not None:
-        st.warning(
-            "This link names a model selection that this server does not keep any more; start it "
-            "again."
-        )
+        st.warning("The model selection of this link is gone from this server; start it again.")
         return
     st.info(
         "Choose what to vary and press **Try**: every candidate is trained on some rows and judged "
