@@ -29,7 +29,7 @@ def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     job = None if job is not None and job.task else job
     with contextlib.suppress(OctError):  # not in the history, or not to be read
         if store is not None:
-            return _stored(*as_known(store, (store.info(run_id),)), job)
+            return _stored(as_known(store, (store.info(run_id),))[0], job)
     return None if job is None else _live(job)
 
 
