@@ -230,6 +230,25 @@ def test_a_run_of_another_version_hides_no_other_run(server, iris):
     assert "Of 2 runs in this link, 1 cannot be found, or read" in shown(race)
 
 
+def _deleted() -> None:
+    """The part of Solve about a run that another tab deleted; runs as a script of its own."""
+    import streamlit as st
+
+    from dashboard.views.solve import progress
+
+    if not st.session_state.get("was_drawn"):
+        st.session_state["was_drawn"] = True
+        progress._live("deleted meanwhile")
+    else:
+        st.text("the whole page anew")
+
+
+def test_a_run_that_is_deleted_below_the_page_solve_has_it_drawn_anew(server):
+    app = AppTest.from_function(_deleted, default_timeout=120).run()
+    assert not app.exception
+    assert [element.value for element in app.text] == ["the whole page anew"]
+
+
 def test_open_leads_to_explore(server, iris):
     run_id = server.submit("me", iris, {"depth": 1})
     app = open_page("runs", run=run_id)

@@ -77,9 +77,9 @@ def _soon(run_id: str | None) -> JobView | None:
 
 
 def _live(run_id: str) -> None:
-    view = jobs.view(run_id)
-    if view is not None:
-        (_finished if view.is_final else _running)(view)
+    if (view := jobs.view(run_id)) is None:
+        st.rerun()  # the page says that it was deleted meanwhile
+    (_finished if view.is_final else _running)(view)
 
 
 def _running(view: JobView) -> None:
