@@ -31,6 +31,7 @@ class GreedyRules:
     min_samples_leaf: int  # smallest number of rows on each side
     rivals: dict[int, set[int]]  # raw features that may not occur together with a raw feature
     max_features: int | None  # largest number of distinct raw features
+    binary: np.ndarray  # boolean by encoded column: known to hold 0 and 1 alone
 
     @classmethod
     def of(cls, problem: Problem) -> "GreedyRules":
@@ -41,6 +42,9 @@ class GreedyRules:
             a, b = context.raw_index(first), context.raw_index(second)
             rivals.setdefault(a, set()).add(b)
             rivals.setdefault(b, set()).add(a)
+        is_binary = problem.X.dtype == np.uint8 and problem.X.max(initial=0) <= 1
+        binary = np.full(problem.n_features, is_binary)
+        binary[[j for own in problem.categorical for j in own]] = True
         return cls(
             allowed=~problem.forbidden_columns,
             root=problem.root_columns,
@@ -49,6 +53,7 @@ class GreedyRules:
             min_samples_leaf=max(1, wanted.min_samples_leaf or 1),
             rivals=rivals,
             max_features=wanted.max_features,
+            binary=binary,
         )
 
     def columns(self, node: int, splits: dict[int, Split]) -> np.ndarray:
@@ -91,29 +96,24 @@ def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
         if topology.node_depth(node) < problem.depth and (is_open or forced):
             columns = rules.columns(node, splits)
             held = rows[problem.counts[rows] > 0]  # a row once, see `octcore.data.tasks`
-            split = best_split(X[held], y[held], weights[held], problem.n_classes, columns, rules)
+            split = best_split(problem, held, columns, rules)
         if split is None:
             labels[node] = label
             continue
         splits[node] = split
-        right = split.goes_right(X[rows])
+        right = split.goes_right(X, rows)
         queue += [(2 * node, rows[~right], label), (2 * node + 1, rows[right], label)]
     return Tree(splits, labels, problem.n_features, problem.n_classes)
 
 
 def best_split(
-    X: np.ndarray,
-    y: np.ndarray,
-    weights: np.ndarray,
-    n_classes: int,
-    columns: np.ndarray,
-    rules: GreedyRules,
+    problem: Problem, rows: np.ndarray, columns: np.ndarray, rules: GreedyRules
 ) -> Split | None:
     """Find the split with the least weighted Gini impurity; None if no column separates rows."""
-    one_hot = np.zeros((len(y), n_classes))
-    one_hot[np.arange(len(y)), y] = weights
+    one_hot = np.zeros((len(rows), problem.n_classes))
+    one_hot[np.arange(len(rows)), problem.y[rows]] = problem.weights[rows]
     best: tuple[float, Split] | None = None
-    for j, purity, threshold in _candidates(X, one_hot, columns, rules.min_samples_leaf):
+    for j, purity, threshold in _candidates(problem.X, rows, one_hot, columns, rules):
         # More than rounding: of equal columns the first one is taken.
         if best is None or purity > best[0] + 1e-12 * max(1.0, abs(best[0])):
             best = (purity, Split.on_feature(j, threshold))
@@ -121,24 +121,26 @@ def best_split(
 
 
 def _candidates(
-    X: np.ndarray, one_hot: np.ndarray, columns: np.ndarray, smallest: int
+    X: np.ndarray, rows: np.ndarray, one_hot: np.ndarray, columns: np.ndarray, rules: GreedyRules
 ) -> Iterator[tuple[int, float, float]]:
     """Yield column, purity and threshold of the best split of every column that has one."""
-    cells = X if len(columns) == X.shape[1] else X[:, columns]
-    if len(cells) and _is_binary(cells):
-        # All columns of 0 and 1 at once, by matrix products of some rows at a time.
-        right = np.zeros((len(columns), one_hot.shape[1]))
-        for part in _blocks(cells):
-            right += cells[part].T.astype(np.float64) @ one_hot[part]
-        size = np.count_nonzero(cells, axis=0)
-        purity = purity_of(right) + purity_of(one_hot.sum(axis=0) - right)
-        for i in np.flatnonzero(np.minimum(size, len(cells) - size) >= smallest):
-            yield int(columns[i]), float(purity[i]), 0.5
-        return
-    total = one_hot.sum(axis=0)
-    for j in columns:
-        order = np.argsort(X[:, j], kind="stable")
-        values = X[order, j].astype(np.float64)
+    total, smallest = one_hot.sum(axis=0), rules.min_samples_leaf
+    right, size = np.zeros((X.shape[1], len(total))), np.zeros(X.shape[1], dtype=np.int64)
+    step = max(1, BLOCK_CELLS // max(1, X.shape[1]))
+    # All columns of 0 and 1 at once, by matrix products of some rows at a time.
+    for begin in range(0, len(rows), step) if rules.binary[columns].any() else ():
+        cells = X[rows[begin : begin + step]]
+        right += cells.T.astype(np.float64) @ one_hot[begin : begin + step]
+        size += np.count_nonzero(cells, axis=0)
+    purities = purity_of(right) + purity_of(total - right)
+    for j in columns.tolist():
+        if rules.binary[j]:
+            if min(size[j], len(rows) - size[j]) >= smallest:
+                yield j, float(purities[j]), 0.5
+            continue
+        values = X[rows, j].astype(np.float64)
+        order = np.argsort(values, kind="stable")
+        values = values[order]
         ends = np.flatnonzero(values[1:] > values[:-1])
         ends = ends[(ends + 1 >= smallest) & (len(values) - ends - 1 >= smallest)]
         if not len(ends):
@@ -146,18 +148,7 @@ def _candidates(
         left = np.cumsum(one_hot[order], axis=0)[ends]
         purity = purity_of(left) + purity_of(total - left)
         place = int(np.argmax(purity))
-        yield int(j), float(purity[place]), midpoint(*values[ends[place] + [0, 1]].tolist())
-
-
-def _blocks(cells: np.ndarray) -> Iterator[slice]:
-    step = max(1, BLOCK_CELLS // max(1, cells.shape[1]))
-    return (slice(begin, begin + step) for begin in range(0, len(cells), step))
-
-
-def _is_binary(cells: np.ndarray) -> bool:
-    if cells.dtype == np.uint8:
-        return bool(cells.max(initial=0) <= 1)
-    return all(bool(((cells[part] == 0) | (cells[part] == 1)).all()) for part in _blocks(cells))
+        yield j, float(purity[place]), midpoint(*values[ends[place] + [0, 1]].tolist())
 
 
 def purity_of(counts: np.ndarray) -> np.ndarray:
