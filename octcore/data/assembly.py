@@ -128,7 +128,8 @@ class _Assembly:
                 self.columns_dropped.append((name, "USER"))
                 continue
             wanted = split_kind(kinds[name], name)[0] if name in kinds else None
-            column = type_column(raw, self.table, wanted, mark)
+            known, key = self.table.typed, (raw, wanted, mark)
+            column = known[key] = known.get(key) or type_column(raw, self.table, wanted, mark)
             if column.is_date and name in kinds:
                 how = slashed_order(raw.values, column.number_format)
                 words = f"is read as days since {column.number_format.split(':')[1]}{how}."
@@ -313,7 +314,7 @@ class _Assembly:
 
     def constant(self, column: TypedColumn) -> Finding | None:
         """Say that a column has one value only on the rows that are kept."""
-        used = np.unique(column.raw.codes[self.rows])
+        used = column.used(self.rows)
         gone = column.missing[used]
         is_constant = len(used) == 1 or bool(gone.all())
         if column.numbers is not None and not gone.any():

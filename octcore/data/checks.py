@@ -16,7 +16,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding, count, info, listing, of_column, percent, quote, warning
 from octcore.data.heading import LONG_TEXT
 from octcore.data.numbers import FEW_NUMBERS, PLAIN, format_number
-from octcore.data.thresholds import quantile_thresholds
+from octcore.data.thresholds import inner_quantiles
 
 SOLVER_TOLERANCE = 1e-6  # of solvers for feasibility; to them smaller differences are none
 BUCKETS = 5  # quantile parts of the default encoding, used to see what binning would lose
@@ -28,6 +28,8 @@ SCALE_RATIO = 1e9
 _SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
 Numbers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
+Coded = Mapping[str, tuple[Codes, Any, pd.Series]]
+"""Of every column: which value a row has, the distinct values, and the column itself."""
 
 
 def check_table(
@@ -40,10 +42,15 @@ def check_table(
     """
     yield from _shape(data.n_samples, data.n_features)
     ranges: dict[str, float] = {}
+    # Once: of thousands of columns a look into the frame takes as long as all that is done here.
+    coded = {str(name): (*pd.factorize(cells), cells) for name, cells in data.frame.items()}
     for column in data.columns:
         name = column.name
+        codes, values, _ = coded[name]
+        order = np.argsort(values)
+        distinct, rows = np.asarray(values)[order], np.bincount(codes)[order]
         if column.holds_numbers:
-            yield from _numbers(name, data.frame[name].to_numpy(dtype=np.float64))
+            yield from _numbers(name, distinct, rows)
         if any(len(str(level)) > LONG_TEXT for level in column.levels):
             yield of_column(
                 name,
@@ -53,20 +60,21 @@ def check_table(
         if name not in numbers or (column.kind != "numeric" and name in stated):
             continue
         known = numbers[name]
+        if not column.holds_numbers:
+            distinct, rows = np.unique(known, return_counts=True)
         with np.errstate(over="ignore"):
-            ranges[name] = min(float(np.ptp(known)), float(np.finfo(np.float64).max))
-        yield from _edges(name, known, column.kind)
+            ranges[name] = min(float(distinct[-1] - distinct[0]), float(np.finfo(np.float64).max))
+        yield from _edges(name, known, distinct, rows, column.kind)
         if column.kind == "numeric" and name not in stated:
-            yield from _few_numbers(name, known)
+            yield from _few_numbers(name, distinct)
     yield from _scales(ranges)
     if data.y is not None:
         yield from _classes(data)
-        coded = {name: pd.factorize(data.frame[name]) for name in data.feature_names}
         yield from _leakage(data, coded)
-        yield from _deciding_threshold(data)
-        codes = {name: found.astype(np.int64) for name, (found, _) in coded.items()}
-        yield from _copies(data, codes)
-        yield from _conflicts(data, codes)
+        yield from _deciding_threshold(data, coded)
+        groups = _row_groups([codes for codes, _, _ in coded.values()])
+        yield from _copies(data, coded, groups)
+        yield from _conflicts(data, coded, groups)
 
 
 def _classes(data: Dataset) -> Iterator[Finding]:
@@ -113,16 +121,15 @@ def _shape(n_samples: int, n_features: int) -> Iterator[Finding]:
         )
 
 
-def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
+def _numbers(name: str, distinct: Numbers, counts: Codes) -> Iterator[Finding]:
     """Look for sentinels and for values that a solver cannot tell apart."""
-    for value, rows in sentinels(values):
+    for value, rows in _sentinels(distinct, counts):
         yield of_column(
             name,
             "SENTINEL",
             f"has {value:g} in {count(rows, 'row')}, far from all other values; does it mean that "
             "the value is missing?",
         )
-    distinct = np.unique(values)
     if len(distinct) < 3:
         return
     gaps = np.diff(distinct)
@@ -141,7 +148,10 @@ def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
 
 def sentinels(values: Numbers) -> Iterator[tuple[float, int]]:
     """Numbers that often stand for a missing one and are far from all others, and their rows."""
-    distinct, rows = np.unique(values, return_counts=True)
+    return _sentinels(*np.unique(values, return_counts=True))
+
+
+def _sentinels(distinct: Numbers, rows: Codes) -> Iterator[tuple[float, int]]:
     if len(distinct) < 3:
         return
     for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
@@ -168,14 +178,17 @@ def _scales(ranges: Mapping[str, float]) -> Iterator[Finding]:
     )
 
 
-def _edges(name: str, values: Numbers, kind: str) -> Iterator[Finding]:
+def _edges(
+    name: str, values: Numbers, distinct: Numbers, rows: Codes, kind: str
+) -> Iterator[Finding]:
     """Look for quantile edges that coincide, so that there are fewer buckets than asked for.
 
     Two values need two buckets: of such a column only a nearly constant one is worth a word.
     """
-    distinct, rows = np.unique(values, return_counts=True)
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, BUCKETS + 1)))
-    buckets = len(distinct) if len(distinct) <= FEW_NUMBERS else len(edges) - 1
+    buckets = len(distinct)
+    if buckets > FEW_NUMBERS and rows.max() >= (len(values) - 1) / BUCKETS:  # else none coincide
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, BUCKETS + 1)))
+        buckets = len(edges) - 1
     if buckets >= BUCKETS:
         return
     if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
@@ -187,9 +200,8 @@ def _edges(name: str, values: Numbers, kind: str) -> Iterator[Finding]:
     yield of_column(name, "EDGES_COLLAPSED", words)
 
 
-def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
+def _few_numbers(name: str, distinct: Numbers) -> Iterator[Finding]:
     """Look for a few whole numbers, which may be codes."""
-    distinct = np.unique(values)
     if len(distinct) > FEW_NUMBERS or (distinct != np.round(distinct)).any():
         return
     low, high = distinct[len(distinct) // 2 - 1 : len(distinct) // 2 + 1]
@@ -211,7 +223,7 @@ def check_ids(name: str, noun: str, n_values: int, n_rows: int) -> Finding | Non
     return of_column(name, "ID_COLUMN", words)
 
 
-def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[Finding]:
+def _leakage(data: Dataset, coded: Coded) -> Iterator[Finding]:
     """Look for features that determine the target one to one.
 
     A copy of the labels, a code for them, or a one-to-one match of three or more classes is
@@ -222,7 +234,7 @@ def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[
     if data.n_samples < FEW_ROWS or n_classes < 2:
         return
     for column in data.columns:
-        feature_codes, levels = coded[column.name]
+        feature_codes, levels, _ = coded[column.name]
         if len(levels) != n_classes or 2 * len(levels) > data.n_samples:
             continue
         if len(np.unique(feature_codes * n_classes + data.codes)) != n_classes:
@@ -241,16 +253,17 @@ def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[
         )
 
 
-def _deciding_threshold(data: Dataset) -> Iterator[Finding]:
+def _deciding_threshold(data: Dataset, coded: Coded) -> Iterator[Finding]:
     """Look for a numeric column that decides between two classes by a single threshold."""
     if data.n_classes != 2 or min(data.class_counts) < FEW_ROWS:
         return
+    of_class = [data.codes == k for k in (0, 1)]
     for column in data.columns:
         if column.kind != "numeric":
             continue
-        numbers = data.frame[column.name].to_numpy(dtype=np.float64)
-        of_class = [numbers[data.codes == k] for k in (0, 1)]
-        (_, low), (high, _) = sorted((own.min(), own.max()) for own in of_class)
+        numbers = coded[column.name][2].to_numpy(dtype=np.float64)
+        parts = [numbers[own] for own in of_class]
+        (_, low), (high, _) = sorted((own.min(), own.max()) for own in parts)
         if low < high:
             words = (
                 f"alone decides {quote(data.target_name)} by one threshold between "
@@ -260,9 +273,9 @@ def _deciding_threshold(data: Dataset) -> Iterator[Finding]:
             yield of_column(column.name, "LEAKAGE", words, "info")
 
 
-def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
+def _copies(data: Dataset, coded: Coded, groups: Codes) -> Iterator[Finding]:
     """Look for rows that repeat others, and for columns that are equal in every row."""
-    groups = _row_groups([*coded.values(), data.codes])
+    groups = _row_groups([data.codes], groups)
     repeated = len(groups) - int(groups.max()) - 1
     if repeated:
         yield info(
@@ -273,11 +286,11 @@ def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         )
     first: dict[tuple[bool, bytes], str] = {}
     for column in data.columns:
-        part = coded[column.name]
+        part, values, _ = coded[column.name]
         # Two levels part rows in one way; of more, those compared by size part them by their order.
-        is_ordered = column.kind != "categorical" and part.max() > 1
+        is_ordered = column.kind != "categorical" and len(values) > 2
         if is_ordered:
-            part = _ranks(column, data)
+            part = _ranks(column, part, values)
         twin = first.setdefault((is_ordered, part.tobytes()), column.name)
         if twin != column.name:
             yield info(
@@ -288,19 +301,17 @@ def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
             )
 
 
-def _ranks(column: Column, data: Dataset) -> Codes:
+def _ranks(column: Column, codes: Codes, values: Any) -> Codes:
     """Places of the values in the order of a column; equal for a column and its reverse."""
-    values = data.frame[column.name].to_numpy()
-    order = np.array(column.levels) if column.levels else np.unique(values)
-    ranks = pd.Index(order).get_indexer(values).astype(np.int64)
-    ranks = np.unique(ranks, return_inverse=True)[1]
+    places = pd.Index(column.levels).get_indexer(values) if column.levels else np.asarray(values)
+    ranks = np.argsort(np.argsort(places))[codes]
     return min(ranks, ranks.max() - ranks, key=lambda found: found.tobytes())
 
 
-def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
+def _conflicts(data: Dataset, coded: Coded, groups: Codes) -> Iterator[Finding]:
     """Look for equal rows with different labels, as they are and after quantile binning."""
     codes, n_classes, lines = data.codes, data.n_classes, data.row_lines
-    ceiling, clash = _ceiling(_row_groups([*coded.values()]), codes, n_classes)
+    ceiling, clash = _ceiling(groups, codes, n_classes)
     if ceiling < 1:
         line = int(lines[clash])
         yield warning(
@@ -309,7 +320,7 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
             f"{line}): no tree can be more accurate than {percent(ceiling)} on these data.",
             line=line,
         )
-    binned = [_bucket_codes(c, data, coded[c.name]) for c in data.columns]
+    binned = [_bucket_codes(c, *coded[c.name]) for c in data.columns]
     after, clash = _ceiling(_row_groups(binned), codes, n_classes)
     if after < ceiling:
         majority = max(data.class_counts) / len(codes)
@@ -324,22 +335,21 @@ def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
         )
 
 
-def _row_groups(coded: Sequence[Codes]) -> Codes:
+def _row_groups(coded: Sequence[Codes], groups: Codes | None = None) -> Codes:
     """Number the groups of equal rows, one column at a time so that no key overflows."""
-    groups = np.zeros(len(coded[0]), dtype=np.int64)
+    groups = np.zeros(len(coded[0]), dtype=np.int64) if groups is None else groups
     for codes in coded:
-        groups = pd.factorize(groups * (int(codes.max()) + 1) + codes)[0].astype(np.int64)
         if groups.max() + 1 == len(groups):
             break
+        groups = pd.factorize(groups * (int(codes.max()) + 1) + codes)[0].astype(np.int64)
     return groups
 
 
-def _bucket_codes(column: Column, data: Dataset, exact: Codes) -> Codes:
+def _bucket_codes(column: Column, exact: Codes, _: Any, cells: pd.Series) -> Codes:
     if column.kind != "numeric" or exact.max() < FEW_NUMBERS:
         return exact
-    numbers = data.frame[column.name].to_numpy(dtype=np.float64)
-    thresholds = quantile_thresholds(numbers, BUCKETS)
-    return np.searchsorted(thresholds, numbers, side="left").astype(np.int64)
+    numbers = cells.to_numpy(dtype=np.float64)
+    return np.searchsorted(inner_quantiles(numbers, BUCKETS), numbers, side="left")
 
 
 def _ceiling(groups: Codes, codes: Codes, n_classes: int) -> tuple[float, int]:

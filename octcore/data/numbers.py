@@ -151,7 +151,8 @@ def decimal_mark(columns: Iterable[Sequence[str]]) -> str:
     some = [texts[:LOOKED_AT] for texts in columns]
     for mark in ",.":
         shape = re.compile(rf"[+-]?(?:\d+[{mark}](?:\d{{1,2}}|\d{{4,}})|0[{mark}]\d+)", re.ASCII)
-        if any(2 * sum(bool(shape.fullmatch(text)) for text in own) > len(own) for own in some):
+        told = ([t for t in own if mark in t and shape.fullmatch(t)] for own in some)
+        if any(2 * len(texts) > len(own) for texts, own in zip(told, some, strict=True)):
             return mark
     return ""
 

@@ -7,7 +7,8 @@ import gc
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,7 @@ class RawTable:
     index_column: str | None = None  # that only numbers the rows, as pandas and R save it
     header: int = 1  # line of the file with the names
     head: Head = ()  # the first lines of the file that are not blank, whatever they were taken for
+    typed: dict[Any, Any] = field(default_factory=dict, repr=False)  # before, by what was asked
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from octcore.data.numbers import (
     detect_date,
     detect_format,
     format_number,
+    parse_plain,
 )
 from octcore.data.preparing import missing_words, words_in_rows
 from octcore.data.table import RawColumn, RawTable, counts_rows
@@ -158,8 +159,8 @@ def _can_hold_classes(column: RawColumn, delimiter: str) -> bool:
 
 
 def _gaps(column: RawColumn) -> float:
-    missing = [i for i, value in enumerate(column.values) if value in MISSING_MARKS]
-    return float(np.isin(column.codes, missing).mean())
+    missing = [value in MISSING_MARKS for value in column.values]
+    return float(np.array(missing)[column.codes].mean())
 
 
 def is_continuous(column: RawColumn, delimiter: str) -> bool:
@@ -175,7 +176,7 @@ def _present(column: RawColumn) -> list[str]:
 def _is_numeric(column: RawColumn, delimiter: str) -> bool:
     """Whether all values are numbers, some of them present; letters before them make names."""
     present = _present(column)
-    if all(PLAIN.fullmatch(value) for value in present):
+    if not present or (PLAIN.fullmatch(present[0]) and not np.isnan(parse_plain(present)).any()):
         return bool(present)
     found = detect_format(present, delimiter) or ""
     return found in MARKED if "dressed" not in found else not any(v[0].isalpha() for v in present)

@@ -33,9 +33,12 @@ def quantile_thresholds(numbers: Floats, q: int) -> Floats:
     published encodings: level 3/5 is 0.6000000000000001, which can turn an exact position into a
     midpoint.
     """
-    levels = np.linspace(0, 1, q + 1)[1:-1]
-    thresholds = np.unique(_quantile(numbers, levels, "midpoint"))
-    return np.array([tidy(threshold, numbers) for threshold in thresholds])
+    return np.array([tidy(threshold, numbers) for threshold in inner_quantiles(numbers, q)])
+
+
+def inner_quantiles(numbers: Floats, q: int) -> Floats:
+    """The thresholds of `quantile_thresholds` with all their digits: they part the rows alike."""
+    return np.unique(_quantile(numbers, np.linspace(0, 1, q + 1)[1:-1], "midpoint"))
 
 
 def class_change_thresholds(numbers: Floats, y: npt.NDArray[np.int64]) -> Floats:

@@ -55,6 +55,10 @@ class TypedColumn:
         """Whether the numbers count days."""
         return self.number_format.startswith("date:")
 
+    def used(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return which of the distinct values stand in some rows."""
+        return np.flatnonzero(np.bincount(self.raw.codes[rows], minlength=len(self.missing)))
+
     def missing_rows(self) -> npt.NDArray[np.bool_]:
         """Return which rows have no value, shape (n_rows,)."""
         return self.missing[self.raw.codes]
@@ -294,8 +298,7 @@ def finish_column(
     A missing value among them becomes a level of its own.  `wanted` is the user's word on the kind;
     `DataError` if the values do not allow it.
     """
-    codes = column.raw.codes[rows]
-    used = np.unique(codes)
+    codes, used = column.raw.codes[rows], column.used(rows)
     kind, order = (
         split_kind(wanted, column.name) if wanted is not None else (default_kind(column, used), ())
     )

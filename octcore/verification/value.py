@@ -167,6 +167,8 @@ def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
         if group.any():  # else the first column that tells rows apart has numbered them
             _, number = np.unique(group * len(values) + number, return_inverse=True)
         group = number
+        if group.max(initial=-1) + 1 == len(X):
+            break  # every row is alone, whatever comes
     return group
 
 
