@@ -25,7 +25,7 @@ class Tables:
 
     def keep(self, sha256: str, content: bytes) -> None:
         """Keep the bytes of a table; a disk that does not take them makes it no worse."""
-        self._write(f"{sha256}{TABLE}", zlib.compress(content))
+        self._write(f"{sha256}{TABLE}", zlib.compress(content, 1))
 
     def link(self, sha256: str, choice: DataChoice) -> str:
         """Name of a table and of how its columns are meant; empty where it is not kept."""

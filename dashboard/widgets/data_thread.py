@@ -1,12 +1,10 @@
 """The thread between a run and its data: restored by the link, said where they differ."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-from pandas.core.util.hashing import hash_pandas_object
 
 from dashboard import cached, session
 from dashboard.server import jobs
@@ -118,15 +116,10 @@ def strip(view: JobView, what: str = "This run") -> None:
 
 def _changes(old: Dataset, new: Dataset) -> str:
     """Say how many rows came and went; a row that was changed does both."""
-    before, after = _counted(old), _counted(new)
-    if before == after:
+    came, gone = cached.rows_changed(old, new)
+    if not came and not gone:
         return "columns or classes are meant otherwise"
-    return f"{text.count((after - before).total(), 'row')} new, {(before - after).total():,} gone"
-
-
-def _counted(data: Dataset) -> Counter[tuple[int, str]]:
-    labels = [""] * data.n_samples if data.y is None else [str(data.classes[k]) for k in data.y]
-    return Counter(zip(hash_pandas_object(data.frame, index=False), labels, strict=True))
+    return f"{text.count(came, 'row')} new, {gone:,} gone"
 
 
 def button(view: JobView) -> None:

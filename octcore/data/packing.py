@@ -22,8 +22,8 @@ FORMAT = "octcore-dataset"
 VERSION = 1  # of the packed bytes; another one is refused
 
 
-def pack(data: Dataset) -> bytes:
-    """Write a data set as compressed bytes; equal data sets give equal bytes."""
+def pack(data: Dataset, level: int = 6) -> bytes:
+    """Write a data set as bytes; equal data sets give equal ones. `level`: 0 compresses nothing."""
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -40,7 +40,7 @@ def pack(data: Dataset) -> bytes:
         "source": asdict(data.source),
     }
     text = json.dumps(record, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
-    return zlib.compress(text.encode("ascii"), 6)
+    return zlib.compress(text.encode("ascii"), level)
 
 
 def unpack(packed: bytes) -> Dataset:

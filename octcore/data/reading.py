@@ -10,14 +10,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
+import pandas as pd
+
 from octcore.data.assembly import MISSING, Choices, GapPrice, Missing, assemble, gap_prices
 from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused
 from octcore.data.heading import WantedLines
 from octcore.data.preparing import DATE, kinds_of_parts, prepare_table
+from octcore.data.serial import digest
 from octcore.data.sniffing import MAX_BYTES
-from octcore.data.table import RawTable, parse_table
+from octcore.data.table import RawColumn, RawTable, parse_table
 from octcore.data.target import with_binned_target
 from octcore.data.text import find_column, normal
 from octcore.data.typed import split_kind
@@ -248,10 +252,14 @@ def table_of(data: Dataset) -> tuple[RawTable, dict[str, str]]:
 
     Only its rows in use; the features come in their order, then the target.
     """
-    frame = data.frame.copy()
+    cells: dict[Any, Any] = {name: pd.factorize(values) for name, values in data.frame.items()}
     if data.y is not None and data.target_name is not None:
-        frame[data.target_name] = [str(data.classes[k]) for k in data.y]
-    read = read_table(frame.to_csv(index=False).encode(), file_name=f"{data.name}.csv")
+        codes, classes = pd.factorize(data.y)
+        cells[data.target_name] = codes, [data.classes[k] for k in classes]
+    columns = [RawColumn(str(n), codes, tuple(map(str, v))) for n, (codes, v) in cells.items()]
+    said = digest(*(part for c in columns for part in (repr(c.values).encode(), c.codes.tobytes())))
+    lines, name = np.arange(2, data.n_samples + 2), f"{data.name}.csv"
+    read = RawTable(name, said, 0, "utf-8", ",", tuple(columns), lines, ())
     return read, {column.name: _kind(column) for column in data.columns}
 
 

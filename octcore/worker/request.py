@@ -59,7 +59,7 @@ class Request:
             "memory_limit": self.memory_limit,
             "sample_weight": self.sample_weight,
             "called": called,
-            "data": base64.b64encode(pack(self.data)).decode("ascii"),
+            "data": base64.b64encode(pack(self.data, level=0)).decode("ascii"),
         }
         # Values that are no number must arrive as they are, so that they are refused by name.
         return json.dumps(record, default=jsonable).encode() + b"\n"

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.server.families import Family
+from dashboard.views.explore import scoring
 from octcore.data.samples import load_sample
 from octcore.solving.solve import solve
 from octcore.store.runs import StoreState
@@ -272,3 +273,15 @@ def test_a_rule_with_long_names_is_told_whole_in_a_table_whose_words_wrap():
     rules = [rule.replace("\\", "") for rule in app.table[0].value["if"]]
     name = f"{'a long name of a column ' * 5}*"
     assert rules == [f"{name} ≤ 9.5", f"{name} > 9.5"]
+
+
+def test_a_file_is_scored_once_and_not_at_every_redraw(finches, monkeypatch):
+    read, table = [], scoring.read_table
+    monkeypatch.setattr(scoring, "read_table", lambda *a, **k: read.append(a) or table(*a, **k))
+    frame = load_sample("finches").frame
+    app = score_tab(finches, frame.to_csv(index=False).encode())
+    assert f"{len(frame):,}" in {metric.value for metric in app.metric if metric.label == "Rows"}
+    for _ in range(2):
+        app.run()
+    assert len(read) == 1
+    assert f"{len(frame):,}" in {metric.value for metric in app.metric if metric.label == "Rows"}

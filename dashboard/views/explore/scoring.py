@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.views.explore import node_panel
 from dashboard.widgets import chart, inputs
+from octcore.data.findings import Finding
 from octcore.data.reading import read_table
 from octcore.plotting import text
 from octcore.plotting.row_path import node_counts
@@ -37,15 +38,19 @@ def draw(run_id: str, run: SolvedRun) -> None:
     if upload is None:
         return
 
-    def scored() -> Scored:
+    def scored() -> tuple[tuple[Finding, ...], Scored]:
         needed = [column.source for column in model.needed]
         table = read_table(upload.getvalue(), file_name=upload.name, names=needed)
-        for finding in table.of_lines:
-            st.caption(f":material/info: {text.markdown(finding.message, 300)}")
-        return score(model, table.frame(), counts)
+        return table.of_lines, score(model, table.frame(), counts)
 
-    if found := inputs.tried(scored):
-        _show(run_id, found, upload.name)
+    key = session.widget_key("scored_file", run_id)
+    name, found = st.session_state.get(key, ("", None))
+    if name != upload.file_id and (found := inputs.tried(scored)):
+        st.session_state[key] = upload.file_id, found  # not at every redraw anew
+    if found:
+        for finding in found[0]:
+            st.caption(f":material/info: {text.markdown(finding.message, 300)}")
+        _show(run_id, found[1], upload.name)
 
 
 def _show(run_id: str, scored: Scored, file_name: str) -> None:

@@ -321,7 +321,8 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     """Draw the estimate of the model and the button; returns whether it was pressed."""
-    estimate = cached.size_estimate(data, settings)
+    asked = {name: value for name, value in settings.items() if name != LIMIT}
+    estimate = cached.size_estimate(data, asked)
     refused = isinstance(estimate, str)
     is_greedy = Asked.of(settings).info is baseline()
     label = "Grow the tree" if is_greedy else "Find the optimal tree"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,10 +11,13 @@ import pytest
 from dashboard import cached
 from dashboard.server.job_view import JobView, setting_words, title_of
 from dashboard.views.compare.side_by_side import Finished, same_trees
+from octcore.data import reading
+from octcore.data.packing import unpack
 from octcore.data.reading import make_dataset, table_of
 from octcore.data.samples import load_sample
 from octcore.numerics.kernels import PREPARING
 from octcore.solving.solve import solve
+from octcore.worker.request import Request
 
 
 @pytest.mark.parametrize("name", ["iris", "finches", "monks-1"])
@@ -57,3 +62,33 @@ def test_equal_trees_stand_together_whoever_found_them():
     assert [entry.id for entry in groups[0]][:1] == ["0"]
     assert "3" in {entry.id for entry in groups[0]}
     assert all(entry.id != "2" for entry in groups[0])
+
+
+def test_a_data_set_is_hashed_once_however_often_a_page_asks(monkeypatch):
+    data, asked, hashed = load_sample("iris").subset(range(90)), [], cached.hash_pandas_object
+    monkeypatch.setattr(
+        cached, "hash_pandas_object", lambda *a, **k: asked.append(a) or hashed(*a, **k)
+    )
+    assert len({cached.data_token(data) for _ in range(3)}) == 1
+    assert len(asked) == 1
+
+
+def test_rows_that_came_and_went_are_counted_as_often_as_they_stand_there():
+    data = load_sample("iris")
+    old, new = data.subset([0, 0, 0, 1, 60]), data.subset([0, 1, 2, 2, 60, 61])
+    assert cached.rows_changed(old, new) == (3, 2)
+    other = replace(new, classes=("setosa", "another", "virginica"))
+    assert cached.rows_changed(new, other) == (2, 2)
+
+
+def test_rows_of_a_run_become_a_table_without_being_written_and_read(monkeypatch):
+    monkeypatch.setattr(reading, "read_table", None)
+    table, _ = table_of(load_sample("finches"))
+    assert table.n_rows == load_sample("finches").n_samples
+
+
+def test_a_worker_is_handed_rows_that_nobody_compressed():
+    data = load_sample("iris")
+    packed = base64.b64decode(json.loads(Request(data).to_line(0.0))["data"])
+    assert packed[1] == 1  # the level, as zlib writes it
+    assert unpack(packed).frame.equals(data.frame)
