@@ -122,8 +122,9 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
         return _number_column(name, numbers, kind)
     if kind == "numeric":
         raise column_refused(name, "NOT_NUMERIC", "holds text, not numbers.")
-    texts = [as_text(value) for value in values]
-    refuse_rows(pd.isna(values).to_numpy() | (np.array(texts, dtype=object) == ""), name, *_MISSING)
+    codes, cells = distinct_cells(values)
+    texts = np.array([as_text(cell) for cell in cells], dtype=object)[codes]
+    refuse_rows(pd.isna(values).to_numpy() | (texts == ""), name, *_MISSING)
     levels = tuple(sorted(set(texts)))
     if isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered and not order:
         order = tuple(as_text(level) for level in values.dtype.categories)
@@ -142,7 +143,7 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
             "numbers or text."
         )
         findings = (of_column(name, "OBJECTS", words),)
-    return Column(name, chosen, levels), np.array(texts, dtype=object), findings
+    return Column(name, chosen, levels), texts, findings
 
 
 def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
@@ -303,10 +304,13 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
     if pd.api.types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        came = [as_text(value) for value in values]
-        numbers = parse(came, column.number_format)
-        own = np.array([isinstance(v, Real) and not isinstance(v, bool) for v in values], bool)
-        numbers[own] = [float(v) for v in values[own]]  # 1.234 is not what a file writes so
+        codes, cells = distinct_cells(values)
+        texts = [as_text(cell) for cell in cells]
+        read = parse(texts, column.number_format)
+        for k, cell in enumerate(cells):
+            if isinstance(cell, Real) and not isinstance(cell, bool):
+                read[k] = float(cell)  # 1.234 is not what a file writes so
+        came, numbers = np.array(texts, dtype=object)[codes], read[codes]
     refuse_rounded(column.name, came, numbers, column.number_format)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
@@ -315,7 +319,8 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
 
 
 def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) -> pd.Series:
-    texts = [as_text(value) for value in values]
+    codes, cells = distinct_cells(values)
+    texts = [as_text(cell) for cell in cells]
     missing_allowed = MISSING_LEVEL in column.levels
     levels = [str(v) for v in column.levels if v != MISSING_LEVEL]
     known = {spelling(text): text for text in levels}
@@ -324,14 +329,27 @@ def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) ->
         texts = [known.get(spelling(text), text) for text in texts]
         if missing_allowed and missing_marks is MISSING_MARKS:
             texts = ["" if text.lower() in MISSING_WORDS else text for text in texts]
-    for row, text in enumerate(texts):
+    for k, text in enumerate(texts):
         if text in missing_marks and text not in column.levels:
             if not missing_allowed:
-                raise _refused(values, row, column, "a value")
-            texts[row] = MISSING_LEVEL
+                raise _refused(values, int(np.argmax(codes == k)), column, "a value")
+            texts[k] = MISSING_LEVEL
         elif column.kind == "ordinal" and text not in column.levels:
-            raise _refused(values, row, column, f"one of {', '.join(map(str, column.levels))}")
-    return pd.Series(texts, index=values.index, dtype=str)
+            known = f"one of {', '.join(map(str, column.levels))}"
+            raise _refused(values, int(np.argmax(codes == k)), column, known)
+    return pd.Series(np.array(texts, dtype=object)[codes], index=values.index, dtype=str)
+
+
+def distinct_cells(values: pd.Series) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Which cell every row has, shape ``(n_samples,)``, and the cells, of equal texts one.
+
+    They come in the order of their first rows.  Objects stay apart: 1, 1.0 and True are equal.
+    """
+    are_texts = isinstance(values.dtype, pd.StringDtype)
+    if not are_texts and pd.api.types.infer_dtype(values, skipna=False) != "string":
+        return np.arange(len(values)), values.tolist()
+    codes, cells = pd.factorize(values, use_na_sentinel=False)
+    return codes.astype(np.int64), [*cells]
 
 
 def as_text(value: object) -> str:

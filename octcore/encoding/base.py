@@ -155,11 +155,11 @@ class Encoding:
         """Name the values of rows that never came up in training, one warning by raw column.
 
         Numbers that splits compare by size are none of them, wherever they lie.  `columns` as at
-        training know the levels of an ordinal column of numbers.
+        training know the levels of an ordinal column of numbers.  Columns may be lacking.
         """
         levels = {column.name: column.levels for column in columns}
-        found, groups = [], group_slices(self)
-        cells = raw_cells(frame, groups)
+        groups = {raw: own for raw, own in group_slices(self).items() if raw in frame.columns}
+        found, cells = [], raw_cells(frame, groups)
         for raw, positions in groups.items():
             own = [self.columns[j] for j in positions]
             known = levels.get(raw, ())

@@ -424,7 +424,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     def _encoded(self, X: Any) -> np.ndarray:
         frame = self._frame(X)
         self.encoding_.warn_unseen(frame, self._read)
-        return self.encoding_.transform(frame)
+        return self.tree_.encoded(self.encoding_, frame)
 
     def get_depth(self) -> int:
         """Depth of the fitted tree."""

@@ -283,7 +283,7 @@ class Confusion:
 
 def confusion_data(tree: Tree, encoding: Encoding, data: Dataset) -> Confusion:
     """Count by routing the rows of a data set with a target through the tree."""
-    table = metrics.confusion(tree, encoding.transform(data.frame), data.codes)
+    table = metrics.confusion(tree, tree.encoded(encoding, data.frame), data.codes)
     classes: tuple[Any, ...] = data.classes
     n = len(classes)
     largest_first = np.argsort(-table.sum(axis=1), kind="stable")

@@ -47,7 +47,7 @@ def difference_data(
     """Compare two trees node by node, in the words of their encodings."""
     first, second = _forms(*before), _forms(*after)
     predictions = [
-        tree.predict_codes(encoding.transform(data.frame)) for tree, encoding in (before, after)
+        tree.predict_codes(tree.encoded(encoding, data.frame)) for tree, encoding in (before, after)
     ]
     return Difference(
         frozenset(node for node, form in first.items() if second.get(node) != form),
@@ -121,7 +121,7 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
 
 def _worth(run: SolvedRun, settings: Mapping[str, Any]) -> float:
     """Mean cost or accuracy on the training rows, which count alike or by their classes."""
-    X, asked = run.encoding.transform(run.train.frame), run.asked
+    X, asked = run.tree.encoded(run.encoding, run.train.frame), run.asked
     y, classes = run.train.codes, run.train.classes
     weights = class_weights(Constraints.parse(settings.get("constraints")), y, classes)
     if not asked.has_task:

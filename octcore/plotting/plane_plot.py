@@ -105,7 +105,7 @@ def plane_data(
     across, up = places.across, places.up
     levels = {axis.name: axis.levels for axis in (across, up) if axis.scale == "levels"}
     view = PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels)
-    X = encoding.transform(data.frame)
+    X = tree.encoded(encoding, data.frame)
     last = data.n_classes - 1
     positive = last if data.positive_class is None else data.classes.index(data.positive_class)
     of_sides = bool(formulation) and get_formulation(formulation).info.has_side_margins
@@ -154,7 +154,7 @@ def _dots_of(
     used = sorted({encoding.columns[j].raw for j in tree.used_features} & set(others))
     if used:
         moved = frame.assign(**{name: others[name] for name in used})
-        in_slice = tree.apply(encoding.transform(moved))
+        in_slice = tree.apply(tree.encoded(encoding, moved))
     return Dots(
         rows,
         data.row_lines[rows],

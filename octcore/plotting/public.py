@@ -43,7 +43,7 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
     palette, found = palette_for(theme), run.final_tree
     X = y = None
     if run.train is not None:
-        X, y = run.encoding.transform(run.train.frame), run.train.y
+        X, y = found.encoded(run.encoding, run.train.frame), run.train.y
     boxes = layout(node_records(found, run.encoding, X, y, MAX_NAME, MAX_TERMS))
     bottom = max(box.y + box.height for box in boxes.values())
     title, up = {"text": run.certificate.badge, "font": {"size": 13}}, {"range": [bottom + 8, 0]}

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
+from octcore.data.distinct import distinct_rows
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.plotting import text
@@ -52,14 +53,15 @@ class Frame:
     accuracy: float
 
 
-def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]:
-    """Collect the incumbents of a trace, equal neighbours once; `X` are encoded training rows."""
+def replay_data(trace: Trace, encoding: Encoding, data: Dataset) -> tuple[Frame, ...]:
+    """Collect the incumbents of a trace, equal neighbours once; `data` are the training rows."""
     frames: list[Frame] = []
     for event in trace.incumbents:
         if event.tree is None or (frames and frames[-1].tree == event.tree):
             continue
         source = SOURCES.get(event.source) or f"warm start ({event.source})"
-        accuracy = metrics.accuracy(event.tree, X, y)
+        X = event.tree.encoded(encoding, data.frame)
+        accuracy = metrics.accuracy(event.tree, X, data.codes)
         known = (event.seconds, event.incumbent, event.bound, event.gap)
         frames.append(Frame(*known, source, event.tree, accuracy))
     return tuple(frames)
@@ -129,11 +131,9 @@ class CutPicture:
     """Raw columns in which rows that otherwise look the same differ: the split set."""
 
 
-def cut_pictures(
-    trace: Trace, encoding: Encoding, X: np.ndarray, data: Dataset
-) -> tuple[CutPicture, ...]:
-    """Collect the cuts of a trace that came with a picture; `X` are the encoded training rows."""
-    distinct = np.flatnonzero(~pd.DataFrame(X).duplicated().to_numpy())
+def cut_pictures(trace: Trace, encoding: Encoding, data: Dataset) -> tuple[CutPicture, ...]:
+    """Collect the cuts of a trace that came with a picture; `data` are the training rows."""
+    distinct, _ = distinct_rows(encoding.transform(data.frame))
     found = []
     for event in trace:
         if event.kind != "cuts":

@@ -74,7 +74,7 @@ class ClassShare:
 
 def row_path_data(tree: Tree, encoding: Encoding, frame: pd.DataFrame) -> RowPath:
     """Follow one row."""
-    X, words = encoding.transform(frame), split_texts(tree, encoding)
+    X, words = tree.encoded(encoding, frame), split_texts(tree, encoding)
     nodes = tree.decision_path(X[0])
     steps = []
     for node, child in itertools.pairwise(nodes):
@@ -131,7 +131,7 @@ def node_counts(tree: Tree, encoding: Encoding, data: Dataset | None) -> dict[in
     """Rows by class at every node; empty without rows."""
     if data is None or data.y is None:
         return {}
-    found = metrics.node_summaries(tree, encoding.transform(data.frame), data.y)
+    found = metrics.node_summaries(tree, tree.encoded(encoding, data.frame), data.y)
     return {node: summary.class_counts for node, summary in found.items()}
 
 

@@ -49,7 +49,7 @@ class NodeHistogram:
 
 def node_histograms(tree: Tree, encoding: Encoding, data: Dataset) -> dict[int, NodeHistogram]:
     """Count the rows of every branch node that cuts numbers; questions about levels have none."""
-    X = encoding.transform(data.frame)
+    X = tree.encoded(encoding, data.frame)
     reached = tree.node_rows(X)
     margins = node_margins(tree, X, data.codes)
     found = {}
@@ -58,7 +58,7 @@ def node_histograms(tree: Tree, encoding: Encoding, data: Dataset) -> dict[int, 
         condition = left_condition(split, encoding)
         band = None
         if condition is None or split.unit_margin:
-            values, cuts = split.project(X[rows]), [split.threshold]
+            values, cuts = split.project(X, rows), [split.threshold]
             margin = margins.get(node)
             band = (margin.low, margin.high) if margin and margin.kind == "unit" else None
         elif isinstance(condition, Numbers) and condition.raw in data.frame.columns:
@@ -140,7 +140,7 @@ def tree_view_data(
     """Collect words and row counts of every node; `data` are usually the training rows."""
     answers = tree.classes if tree.n_targets < tree.n_classes else data.classes
     classes = tuple(text.printable(label) for label in answers)
-    X = encoding.transform(data.frame)
+    X = tree.encoded(encoding, data.frame)
     words, histograms = split_texts(tree, encoding), node_histograms(tree, encoding, data)
     margins = node_margins(tree, X, data.codes)
     widths = {node: margin.width for node, margin in margins.items() if margin.kind == "unit"}

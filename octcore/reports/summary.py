@@ -83,7 +83,8 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
     if run is None or run.train.y is None:
         return None
     counted = run.train if run.test is None else run.test
-    is_told = run.tree.predict_codes(run.encoding.transform(counted.frame)) < counted.n_classes
+    X = run.tree.encoded(run.encoding, counted.frame)
+    is_told = run.tree.predict_codes(X) < counted.n_classes
     largest = int(np.argmax(run.train.class_counts))
     scores = {} if greedy is None else {
         "greedy_train": _score(greedy, run.train),
@@ -93,7 +94,7 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
     tree, focus = run.tree, run.train.focus
     given_codes = {tree.class_of(label) for label in tree.labels.values()}
     return Summary(
-        tally(tree, run.encoding.transform(counted.frame), counted, focus),
+        tally(tree, X, counted, focus),
         focus,
         tree.n_splits,
         tuple(label for k, label in enumerate(counted.classes) if k not in given_codes),
@@ -109,14 +110,14 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
 def _score(run: SolvedRun, rows: Dataset | None) -> Score:
     if rows is None or rows.y is None:
         return Score(0, 0)
-    codes = run.tree.predict_codes(run.encoding.transform(rows.frame))
+    codes = run.tree.predict_codes(run.tree.encoded(run.encoding, rows.frame))
     told = int((codes < rows.n_classes).sum())
     return Score(int((codes == rows.y).sum()), told, rows.n_samples - told)
 
 
 def _leaves(run: Run, tree: Tree) -> tuple[LeafCount, ...]:
     parts = [
-        metrics.node_summaries(tree, run.encoding.transform(rows.frame), rows.codes)
+        metrics.node_summaries(tree, tree.encoded(run.encoding, rows.frame), rows.codes)
         if rows is not None and rows.y is not None
         else {}
         for rows in (run.train, run.test)
@@ -140,7 +141,7 @@ def _reached(rows: metrics.NodeSummary | None, tree: Tree, label: int) -> Score:
 
 
 def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, object, int], ...]:
-    counts = metrics.confusion(tree, run.encoding.transform(rows.frame), rows.codes)
+    counts = metrics.confusion(tree, tree.encoded(run.encoding, rows.frame), rows.codes)
     found = [
         (rows.classes[i], rows.classes[j], int(counts[i][j]))
         for i in range(len(rows.classes))

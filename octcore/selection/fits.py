@@ -196,7 +196,7 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
     if check_rows:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
         task = task_of(run.asked.costs, run.asked.refer, run.classes)
-        answers = run.tree.predict_codes(run.encoding.transform(rest.frame))
+        answers = run.tree.predict_codes(run.tree.encoded(run.encoding, rest.frame))
         accuracy = run.accuracy_on(rest)
         asked, weights = Constraints.parse(run.constraints), None
         # Candidates that differ in weights have only the rows themselves in common.

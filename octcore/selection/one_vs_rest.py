@@ -54,7 +54,7 @@ class OneVsRest(Record):
         """
         columns = []
         for run in (given.needed for given in self.runs):
-            X = np.asarray(run.encoding.transform(run.prepared(frame)), dtype=float)
+            X = run.tree.encoded(run.encoding, run.prepared(frame))
             positive = list(run.classes).index(run.train.positive_class)
             columns.append(signed_distance(run.tree, X, positive))
         return np.column_stack(columns)

@@ -209,12 +209,12 @@ def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> Pat
     if not prepared.task.is_errors:
         mean_cost = 1.0 - objective.of(tree) - float(objective.price) * tree.n_leaves
     if test is not None and test.y is not None:
-        X = prepared.encoding.transform(test.frame)
+        X = tree.encoded(prepared.encoding, test.frame)
         test_accuracy = metrics.accuracy(tree, X, test.codes, weights(test))
         if mean_cost is not None:
             answers = tree.predict_codes(X)
             test_cost = prepared.task.mean_cost(test.codes, answers, weights(test))
-    X = prepared.encoding.transform(train.frame)
+    X = tree.encoded(prepared.encoding, train.frame)
     accuracy = metrics.accuracy(tree, X, train.codes, weights(train))
     # Of no rows with a class, as all are left to a person, no share is right.
     told, held = (None if s is None or np.isnan(s) else s for s in (accuracy, test_accuracy))

@@ -109,7 +109,7 @@ def repeated_splits(
         largest = Tree.leaf(int(np.bincount(train.codes).argmax()), X.shape[1], data.n_classes)
         split = Split(
             tree=judged(path.at(leaf_penalty).tree, X),
-            greedy=judged(greedy.tree, greedy.encoding.transform(test.frame)),
+            greedy=judged(greedy.tree, greedy.tree.encoded(greedy.encoding, test.frame)),
             largest=judged(largest, X),
             sizes=tuple(judged(step.tree, X) for step in path.steps),
             n_train=train.n_samples,

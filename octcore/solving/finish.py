@@ -68,10 +68,10 @@ def finish(
     if status == "infeasible":  # there is nothing that a bound would be about
         bound = None
     train, test = prepared.train, prepared.test
-    scores = dict.fromkeys(SCORES) | _scores(prepared, tree, problem.context.X, train)
+    scores = dict.fromkeys(SCORES) | _scores(prepared, tree, train)
     held_out = dict.fromkeys(SCORES)
     if test is not None and test.y is not None:
-        held_out |= _scores(prepared, tree, prepared.encoding.transform(test.frame), test)
+        held_out |= _scores(prepared, tree, test)
     counts = np.bincount(problem.context.y)
     notes = dict.fromkeys(str(e.details["text"]) for e in events if e.kind == "note")
     remarks = *_spread(problem.weights), *notes, *_searched_sooner(prepared, status)
@@ -91,7 +91,7 @@ def finish(
         trace=Trace(events),
         accuracy_ceiling=None
         if prepared.task.can_ask
-        else metrics.accuracy_ceiling(problem.context.X, problem.context.y),
+        else metrics.accuracy_ceiling(problem.context.X, problem.context.y, problem.groups),
         majority_accuracy=float(counts.max() / counts.sum()),
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
@@ -173,13 +173,11 @@ def _status(outcome: Outcome, tree: Tree | None) -> str:
     return by_reason.get(outcome.stop_reason, "no_solution")
 
 
-def _scores(
-    prepared: Prepared, tree: Tree | None, X: np.ndarray, rows: Dataset
-) -> dict[str, float | None]:
+def _scores(prepared: Prepared, tree: Tree | None, rows: Dataset) -> dict[str, float | None]:
     """Scores on some rows, each of which counts once: accuracy of those that get a class."""
     if tree is None:
         return {}
-    tree = named(tree, prepared)
+    tree, X = named(tree, prepared), tree.encoded(prepared.encoding, rows.frame)
     answers = tree.predict_codes(X)
     found: dict[str, float | None] = {"mean_cost": prepared.task.mean_cost(rows.codes, answers)}
     found["referred"] = float((answers >= tree.n_targets).mean())

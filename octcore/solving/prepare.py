@@ -98,7 +98,10 @@ def make_problem(
 ) -> Problem:
     """Make the problem of training rows; `SettingsError` if the settings do not fit them."""
     X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
-    is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
+    is_binary = all(
+        column.is_binary or bool(np.isin(X[:, j], (0.0, 1.0)).all())
+        for j, column in enumerate(encoding.columns)
+    )
     info = get_formulation(settings.formulation).info
     if info.needs_binary_features and not is_binary:
         message = f"{info.named} needs features of 0 and 1, but encoding {settings.encoding} "

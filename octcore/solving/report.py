@@ -75,7 +75,7 @@ def _recalls(run: "Run") -> Iterator[str]:
         for part, rows in (("held out", run.test), ("training", run.train)):
             if run.tree is None or rows is None:
                 continue
-            counts = confusion(run.tree, run.encoding.transform(rows.frame), rows.codes)
+            counts = confusion(run.tree, run.tree.encoded(run.encoding, rows.frame), rows.codes)
             k = list(map(str, rows.classes)).index(str(label))
             found, named = int(counts[k, k]), int(counts[k].sum())
             share = _percent(found / named if named else None)
@@ -175,7 +175,7 @@ def _rows(run: "Run") -> tuple[np.ndarray | None, np.ndarray | None]:
     """Encoded training rows and their classes, where the run still has them."""
     if run.train is None:
         return None, None
-    return run.encoding.transform(run.train.frame), run.train.y
+    return run.final_tree.encoded(run.encoding, run.train.frame), run.train.y
 
 
 def run_line(run: "Run") -> str:
@@ -224,7 +224,8 @@ def explain_row(run: "Run", row: Mapping[str, Any] | pd.Series | pd.DataFrame) -
     if len(frame) != 1:
         raise DataError("NOT_ONE_ROW", f"One row can be explained at a time, not {len(frame)}.")
     found = {rule.leaf: rule for rule in run_rules(run)}
-    return found[int(run.final_tree.apply(run.encoding.transform(run.prepared(frame)))[0])]
+    X = run.final_tree.encoded(run.encoding, run.prepared(frame))
+    return found[int(run.final_tree.apply(X)[0])]
 
 
 def _number(value: float | None) -> str:

@@ -317,7 +317,7 @@ float or None
         """
         if self.tree is None or data is None or data.y is None or not data.n_samples:
             return None
-        share = metrics.accuracy(self.tree, self.encoding.transform(data.frame), data.y)
+        share = metrics.accuracy(self.tree, self.tree.encoded(self.encoding, data.frame), data.y)
         return None if math.isnan(share) else share
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
@@ -346,8 +346,10 @@ float or None
             If a category never came up in training.
         """
         prepared = self.prepared(frame)
-        self.encoding.warn_unseen(prepared, () if self.train is None else self.train.columns)
-        return self.final_tree.predict(self.encoding.transform(prepared))
+        tree, columns = self.final_tree, () if self.train is None else self.train.columns
+        tested = prepared.filter([*self.encoding.tested(tree.used_features)])
+        self.encoding.warn_unseen(tested, columns)
+        return tree.predict(tree.encoded(self.encoding, prepared))
 
     def prepared(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Raw rows typed as those of training, if these are here; idle columns are made up."""

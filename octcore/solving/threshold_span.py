@@ -40,10 +40,10 @@ def own_column(run: SolvedRun, node: int) -> str:
 
 def sides(run: SolvedRun, node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Training rows at a split of one number, their values, and whether they go right."""
-    X = run.encoding.transform(run.train.frame)
+    X = run.tree.encoded(run.encoding, run.train.frame)
     rows, split = run.tree.node_rows(X)[node], run.tree.splits[node]
     values = run.train.frame[own_column(run, node)].to_numpy(float)[rows]
-    return rows, values, split.goes_right(X[rows])
+    return rows, values, split.goes_right(X, rows)
 
 
 def threshold_at(run: SolvedRun, column: str, node: int) -> float | None:

@@ -92,8 +92,8 @@ class StoredModel:
 
     def _encoded(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         prepared = self.prepare(frame)
-        self.encoding.warn_unseen(prepared, self.needed)
-        return self.encoding.transform(prepared)
+        self.encoding.warn_unseen(prepared.filter([c.name for c in self.needed]), self.needed)
+        return self.tree.encoded(self.encoding, prepared)
 
     @property
     def needed(self) -> tuple[Column, ...]:
@@ -110,7 +110,7 @@ def leaf_shares(
     unless a side constraint, the costs or a hyperplane chose another class: shares stay what they
     are.
     """
-    X, tree = run.encoding.transform(data.frame), run.final_tree
+    X, tree = run.final_tree.encoded(run.encoding, data.frame), run.final_tree
     of_class = class_weights(Constraints.parse(run.constraints), data.codes, data.classes)
     weights = of_class if weights is None else weights * of_class
     leaves, shares = tree.apply(X), {}

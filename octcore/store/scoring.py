@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.arrays import as_meant, other_marks
+from octcore.data.arrays import as_meant, distinct_cells, other_marks
 from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import Finding, count, few, listing, quote, warning
 from octcore.data.numbers import spelling
@@ -100,11 +100,13 @@ def score(
     where a number is needed.
     """
     cells = as_meant(frame, model.needed)
-    _check_columns(model, [str(name) for name in cells.columns])
+    names = [str(name) for name in cells.columns]
+    _check_columns(model, names)
+    cells = cells.iloc[:, [names.index(find_column(c.name, names)) for c in model.needed]]
     complete = _complete(model, cells)
     kept = frame.loc[complete]
     prepared = _prepared(model, cells, complete)
-    X = model.encoding.transform(prepared)
+    X = model.tree.encoded(model.encoding, prepared)
     leaves, codes = model.tree.apply(X), model.tree.predict_codes(X)
     target, right = _judged(model, kept, codes)
     known = {normal(name) for column in model.columns for name in (column.name, column.source)}
@@ -118,7 +120,9 @@ def score(
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = labels_array(model.classes)[codes]
     marked = [frame.columns[place] for place in other_marks(frame, model.needed)]
-    warnings = (*_remarks(complete, marked), *model.encoding.unseen(prepared, model.needed))
+    tested = prepared.filter([column.name for column in model.needed])
+    new = model.encoding.unseen(tested, model.needed)
+    warnings = (*_remarks(complete, marked), *new)
     return Scored(frame, complete, labels, leaves, confidence, warnings, extra, right, target)
 
 
@@ -137,26 +141,25 @@ def _remarks(complete: npt.NDArray[np.bool_], marked: Sequence[Any]) -> Iterator
 
 
 def _prepared(
-    model: StoredModel, frame: pd.DataFrame, complete: npt.NDArray[np.bool_]
+    model: StoredModel, cells: pd.DataFrame, complete: npt.NDArray[np.bool_]
 ) -> pd.DataFrame:
     """Typed complete rows; the others are made up meanwhile, so that errors count all rows."""
     if not complete.any():
-        return model.prepare(frame.loc[complete])
-    whole = np.broadcast_to(complete[:, None], frame.shape)
-    filled = frame.where(whole, frame.loc[complete].iloc[0], axis=1)
-    return model.prepare(filled).loc[complete]
+        return model.prepare(cells.loc[complete])
+    rows = np.where(complete, np.arange(len(cells)), np.argmax(complete))
+    return model.prepare(cells.iloc[rows].set_axis(cells.index)).loc[complete]
 
 
-def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def _complete(model: StoredModel, cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Which rows have a value in every needed column; one may count missing as a category."""
-    found = np.ones(len(frame), dtype=bool)
-    for column in model.needed:
+    found = np.ones(len(cells), dtype=bool)
+    for column, (_, values) in zip(model.needed, cells.items(), strict=True):
         if MISSING_LEVEL not in column.levels:
-            values = frame[find_column(column.name, [str(name) for name in frame.columns])]
-            is_text, texts = not column.holds_numbers, [str(value).strip() for value in values]
+            codes, distinct = distinct_cells(values)
+            is_text, texts = not column.holds_numbers, [str(cell).strip() for cell in distinct]
             # A word such as "k.A." is no number, as when reading.
             empty = [t in MISSING_MARKS or not (is_text or any(map(str.isdigit, t))) for t in texts]
-            found &= ~(np.array(empty, dtype=bool) | values.isna().to_numpy())
+            found &= ~(np.array(empty, dtype=bool)[codes] | values.isna().to_numpy())
     return found
 
 
@@ -189,7 +192,8 @@ def _judged(
     code_of: dict[str | float, int] = {}
     for write in (_spelled, normal, str):
         code_of |= {write(text): code for code, text in enumerate(texts)}
-    truth = np.array([_code(str(value), code_of) for value in frame[found[0]]])
+    rows, cells = distinct_cells(pd.Series(frame[found[0]]))
+    truth = np.array([_code(str(cell), code_of) for cell in cells], dtype=np.int64)[rows]
     right = np.where(codes < model.tree.n_targets, truth == codes, -2)
     right = np.where(truth < 0, -1, right).astype(np.int8)
     return str(found[0]), right

@@ -69,7 +69,7 @@ def node_margins(
         split = tree.splits.get(node)
         if split is None or not split.norm or not len(rows):
             continue
-        projected = split.project(X[rows])
+        projected = split.project(X, rows)
         if split.unit_margin:
             is_positive = projected > split.threshold if y is None else y[rows] == positive
             distance = np.where(is_positive, 1.0, -1.0) * (projected + split.solved_offset)

@@ -6,6 +6,7 @@ weights of rows, both of shape ``(n_samples,)``; without weights every row count
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,8 +41,15 @@ def confusion(tree: Tree, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return table
 
 
-def accuracy_ceiling(X: np.ndarray, y: np.ndarray) -> float:
-    """Best accuracy that any classifier reaches: identical rows get the same prediction."""
+def accuracy_ceiling(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> float:
+    """Best accuracy that any classifier reaches: identical rows get the same prediction.
+
+    `groups`: raw feature of every column; where several have one, they are 0 or 1 and tell a value.
+    """
+    if groups is not None and X.dtype != np.uint8:  # bits are packed, numbers are eight bytes each
+        ends = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
+        columns = (X[:, a:b] @ np.arange(1.0, b - a + 1) for a, b in pairwise(ends.tolist()))
+        X = np.column_stack([*columns])
     return 1.0 - conflict_errors(X, y, np.ones(len(y))) / len(y)
 
 
@@ -117,7 +125,7 @@ def centre_thresholds(tree: Tree, X: np.ndarray) -> Tree:
     splits = {}
     for node, rows in tree.node_rows(X).items():
         if node in tree.splits:
-            splits[node] = _centred(tree.splits[node], X[rows])
+            splits[node] = _centred(tree.splits[node], tree.splits[node].project(X, rows))
     return replace(tree, splits=splits)
 
 
@@ -133,8 +141,7 @@ def tidied(tree: Tree, X: np.ndarray) -> Tree:
     return replace(tree, splits=splits)
 
 
-def _centred(split: Split, X: np.ndarray) -> Split:
-    values = split.project(X)
+def _centred(split: Split, values: np.ndarray) -> Split:
     right = values > split.threshold
     if not len(values) or right.all():
         return split

@@ -9,13 +9,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from octcore.data.tasks import ASK
 from octcore.errors import ModelFileError, read_in_words
 from octcore.tree import topology
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from octcore.encoding.base import Encoding
 
 FORMAT = "octcore-tree"
 VERSION = 1
@@ -86,13 +91,14 @@ class Split:
         if self.is_univariate and self.weights[0][1] == 1.0:  # no copy of all columns
             column = X[:, self.weights[0][0]]
             return column if rows is None else column[rows]
-        X = X if rows is None else X[rows]
+        own = X.T[[*self.features]]
+        own = own if rows is None else own[:, rows]
         if not self.weights:
-            return np.zeros(len(X))
+            return np.zeros(own.shape[1])
         weights = np.array([[value] for _, value in self.weights])
-        terms = np.multiply(X.T[list(self.features)], weights, order="C")
+        terms = np.multiply(own, weights, order="C")
         # Column by column, as exported code adds: BLAS sums a row otherwise beside other rows.
-        return np.add.reduce(terms) if len(X) > 1 else np.add.accumulate(terms)[-1]
+        return np.add.reduce(terms) if own.shape[1] > 1 else np.add.accumulate(terms)[-1]
 
     @property
     def norm(self) -> float:
@@ -205,6 +211,16 @@ class Tree:
     def used_features(self) -> tuple[int, ...]:
         """Encoded columns tested anywhere, ascending."""
         return tuple(sorted({j for split in self.splits.values() for j in split.features}))
+
+    def encoded(self, encoding: Encoding, frame: pd.DataFrame) -> np.ndarray:
+        """Encode raw rows as far as this tree tests them; columns that it does not test are 0.
+
+        However many these are, memory that nothing is written to costs neither time nor room.
+        """
+        used, X = [*self.used_features], np.zeros((len(frame), self.n_features), order="F")
+        tested = replace(encoding, columns=tuple(encoding.columns[j] for j in used))
+        X[:, used] = tested.transform(frame)
+        return X
 
     def node_rows(self, X: np.ndarray, root: int = 1) -> dict[int, np.ndarray]:
         """Row indices that visit every node from a root on, parents before children."""

@@ -197,7 +197,7 @@ def _accuracies(view: JobView) -> tuple[float, ...]:
     train, encoding = part
 
     def accuracy(tree: Tree) -> float:
-        return metrics.accuracy(tree, encoding.transform(train.frame), train.codes)
+        return metrics.accuracy(tree, tree.encoded(encoding, train.frame), train.codes)
 
     trees = [event.tree for event in view.trace.incumbents if event.tree is not None]
     return tuple(

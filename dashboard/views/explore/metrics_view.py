@@ -64,7 +64,7 @@ def greedy(run_id: str, run: SolvedRun) -> None:
 
 def rules_table(run: SolvedRun) -> None:
     """List the leaves as IF-THEN rules in raw units."""
-    X = run.encoding.transform(run.train.frame)
+    X = run.tree.encoded(run.encoding, run.train.frame)
     rows = [
         {
             "leaf": str(rule.leaf),

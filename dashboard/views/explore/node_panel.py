@@ -86,7 +86,7 @@ def _title(run: SolvedRun, node: int) -> str:
 
 def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
     """Rows of a data set that visit a node, wrong ones first, with line, class and prediction."""
-    X = run.encoding.transform(data.frame)
+    X = run.tree.encoded(run.encoding, data.frame)
     rows = run.tree.node_rows(X)[node]
     predicted = run.tree.predict_codes(X)[rows]
     wrong = run.tree.is_wrong(X, data.codes)[rows]

@@ -26,9 +26,8 @@ GAP_HEIGHT = 250
 
 def frames(run_id: str, run: SolvedRun) -> tuple[Frame, ...]:
     """All trees of the replay, first to last."""
-    train, y = run.train, run.train.codes
-    X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
-    return cached.once_per_run(run_id, "frames", lambda: replay_data(run.trace, X, y))
+    make = partial(replay_data, run.trace, run.encoding, run.train)
+    return cached.once_per_run(run_id, "frames", make)
 
 
 def shown(run_id: str, run: SolvedRun) -> Frame | None:
@@ -198,13 +197,10 @@ def inside(run_id: str, run: SolvedRun) -> None:
         st.header("What was still open", anchor=False)
         st.fragment(thresholds.draw_moments)(run_id, run)
     if replay.cut_counts(run.trace):
-        train = run.train
-        X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
         pictures = ()
         if not run.asked.has_task:  # else cuts speak of copies of the rows by answer
-            pictures = cached.once_per_run(
-                run_id, "cuts", lambda: replay.cut_pictures(run.trace, run.encoding, X, train)
-            )
+            make = partial(replay.cut_pictures, run.trace, run.encoding, run.train)
+            pictures = cached.once_per_run(run_id, "cuts", make)
         st.header("The cuts", anchor=False)
         st.fragment(_cuts)(run_id, run, pictures)
     elif not has_moments:

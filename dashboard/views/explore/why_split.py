@@ -18,7 +18,7 @@ from dashboard.views.what_if import questions
 from dashboard.views.what_if import view as what_if_view
 from dashboard.widgets import chart, live, thresholds
 from octcore.data.dataset import Dataset
-from octcore.encoding.base import Encoding
+from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.formulations.base import loss_words
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
@@ -102,11 +102,12 @@ def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str
     if not other.is_exact or other.tree is None:
         yield f"The best other column is not known: of {split} the time gave but a bound."
         return
-    X, y = run.encoding.transform(run.train.frame), run.train.codes
+    X, Z = (tree.encoded(run.encoding, run.train.frame) for tree in (run.tree, other.tree))
+    y = run.train.codes
     rows = run.tree.node_rows(X)[node]
-    mine = run.tree.predict_codes(X[rows]) == y[rows]
-    its = other.tree.predict_codes(X[rows]) == y[rows]
-    leaves = other.tree.n_leaves - len(np.unique(run.tree.apply(X[rows])))
+    mine = (run.tree.predict_codes(X) == y)[rows]
+    its = (other.tree.predict_codes(Z) == y)[rows]
+    leaves = other.tree.n_leaves - len(np.unique(run.tree.apply(X)[rows]))
     told = loss_words(abs(loss), run.settings)
     price = f"costs {told}" if loss > NOTICED else "is as good"
     instead = "" if its.sum() == mine.sum() else f" instead of {int(mine.sum()):,}"
@@ -153,13 +154,15 @@ def moved_accuracy(
     tree: Tree, encoding: Encoding, data: Dataset, node: int, cut: Cut, *values: float
 ) -> tuple[float, ...]:
     """Share right when one split cuts at each of some raw values and all else stays."""
-    X = np.column_stack([encoding.transform(data.frame), data.frame[cut.raw]])
+    wider = replace(encoding, columns=(*encoding.columns, EncodedColumn(cut.raw, "value")))
     shares = []
     for value in values:
         split = Split.on_feature(tree.n_features, value)
         if not cut.is_left_below:  # what is above goes left, the value itself right
             split = Split(((tree.n_features, -1.0),), float(np.nextafter(-value, -np.inf)))
-        moved = replace(tree, splits={**tree.splits, node: split})
+        splits = {**tree.splits, node: split}
+        moved = replace(tree, splits=splits, n_features=tree.n_features + 1, features=())
+        X = moved.encoded(wider, data.frame)
         shares.append(metrics.accuracy(moved, X, data.codes))
     return tuple(shares)
 
@@ -198,7 +201,7 @@ def _without(run_id: str, run: SolvedRun, names: list[str]) -> None:
 
 
 def _why(run: SolvedRun, node: int) -> None:
-    rows = run.tree.node_rows(run.encoding.transform(run.train.frame))[node]
+    rows = run.tree.node_rows(run.tree.encoded(run.encoding, run.train.frame))[node]
     label = run.tree.labels[node]
     if run.tree.class_of(label) < 0:
         st.caption("Any class would cost more on the training rows that come here than asking.")

@@ -227,7 +227,7 @@ def facts(run: SolvedRun, own: SolvedRun) -> dict[str, str]:
     for label in own.train.classes:
         for part, rows in (("held out", own.test), ("training", own.train)):
             if rows is not None and (label == own.train.focus or str(label) in floors):
-                found = tally(run.tree, run.encoding.transform(rows.frame), rows, label)
+                found = tally(run.tree, run.tree.encoded(run.encoding, rows.frame), rows, label)
                 share = text.percent(found.found / found.named if found.named else None)
                 of = f"{share} ({found.found:,} of {found.named:,})"
                 told[f"{rows_of(label)} found, {part}"] = of

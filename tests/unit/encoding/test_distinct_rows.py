@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from octcore.data.distinct import distinct_rows
+from octcore.tree.metrics import accuracy_ceiling
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
@@ -49,3 +50,13 @@ def test_wide_tables_of_bits_are_quick():
     first, _ = distinct_rows(X)
     assert len(first) == 5000
     assert time.process_time() - began < 1.0
+
+
+def test_columns_of_one_feature_count_as_the_value_that_they_tell():
+    chance = np.random.default_rng(2)
+    level, number = chance.integers(0, 5, 300), chance.integers(0, 4, 300).astype(float)
+    above = number[:, None] > np.array([0.5, 1.5, 2.5])
+    X = np.column_stack([level[:, None] == np.arange(5), number / 3, above]).astype(float)
+    y, groups = chance.integers(0, 2, 300), np.array([0] * 5 + [1] + [2] * 3)
+    assert accuracy_ceiling(X, y, groups) == accuracy_ceiling(X, y)
+    assert accuracy_ceiling(X[:, :6], y, groups[:6]) == accuracy_ceiling(X[:, :6], y)

@@ -41,7 +41,7 @@ def test_frames_are_the_different_trees_with_their_sources(univariate, stump):
             Event(1.0, "incumbent", 0.9, 0.9, source="polish", tree=tree),
         )
     )
-    frames = replay_data(trace, encoding.transform(data.frame), data.y)
+    frames = replay_data(trace, encoding, data)
     assert [frame.seconds for frame in frames] == [0.1, 1.0]
     assert [frame.accuracy for frame in frames] == [0.5, 1.0]
     assert [frame.source.startswith("warm start") for frame in frames] == [True, False]
@@ -78,7 +78,7 @@ def test_cuts_are_counted_by_family():
 def test_pictures_say_what_the_cut_says(univariate):
     _, encoding, data = univariate
     X = encoding.transform(data.frame)
-    benders, bound, equal, shattered = cut_pictures(cuts_trace(), encoding, X, data)
+    benders, bound, equal, shattered = cut_pictures(cuts_trace(), encoding, data)
     assert benders.arcs == ((2, 4), (1, 3))
     assert "Line 6 (class" in benders.words
     assert bound.path[0][:2] == (1, 1)

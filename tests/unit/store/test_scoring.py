@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from octcore.data import arrays
 from octcore.data.reading import read_csv, read_table
 from octcore.data.samples import load_sample
+from octcore.encoding import base
 from octcore.errors import DataError
 from octcore.solving.solve import solve
 from octcore.store.models import load_model, model_to_dict
@@ -182,3 +184,33 @@ def test_rows_with_the_other_decimal_mark_are_read_by_it_and_that_is_said(at_tra
     assert scored.accuracy == 1
     assert "decimal mark of “a”, “b”" in scored.findings[0]
     assert not score(model, read_table(text.encode()).frame()).findings
+
+
+def test_rows_are_encoded_as_far_as_a_tree_tests_them(monkeypatch):
+    run = solve(load_sample("finches"), "cart", depth=1)
+    used, tested = list(run.tree.used_features), run.encoding.tested(run.tree.used_features)
+    whole, seen = base.encoded_block, []
+    assert len(tested) < len(run.encoding.raw_features)
+    X = run.tree.encoded(run.encoding, run.train.frame)
+    assert X.shape == (run.n_train, len(run.encoding.columns))
+    assert (X[:, used] == run.encoding.transform(run.train.frame)[:, used]).all()
+
+    def block(columns, values, raw):
+        seen.append(raw)
+        return whole(columns, values, raw)
+
+    monkeypatch.setattr(base, "encoded_block", block)
+    assert run.accuracy_on(run.train) == run.accuracy
+    assert len(run.rules()) == 2
+    assert (run.predict(run.train.frame) == run.tree.predict(X)).all()
+    assert set(seen) == set(tested)
+
+
+def test_a_cell_that_comes_again_is_read_once(finches, monkeypatch):
+    run, model = finches
+    rows = raw_rows(run)
+    rows = pd.concat([rows] * 3, ignore_index=True).astype("str")
+    asked, write = [], arrays.as_text
+    monkeypatch.setattr(arrays, "as_text", lambda cell: asked.append(cell) or write(cell))
+    assert score(model, rows).accuracy == pytest.approx(run.accuracy)
+    assert len(asked) <= len(model.needed) * run.n_train
