@@ -24,6 +24,7 @@ from octcore.verification.oblique import (
     oct_h_by_steps,
 )
 from octcore.verification.sheet import make_sheet
+from octcore.verification.value import equal_rows
 
 
 def solved(X: Any, y: Any, key: str, depth: int, **params: Any) -> Run:
@@ -194,3 +195,10 @@ def test_three_leaves_of_oct_h_are_two_levels() -> None:
     claim = claim_of(run, Guard(60.0))
     proven = oct_h_by_steps(claim, Guard(60.0))
     assert proven.bound == pytest.approx(2 * 0.01)
+
+
+def test_rows_that_are_all_apart_are_looked_at_no_further():
+    asked = []
+    group = equal_rows(np.random.default_rng(0).normal(size=(50, 40)), lambda: asked.append(1))
+    assert sorted(group.tolist()) == list(range(50))
+    assert len(asked) == 1

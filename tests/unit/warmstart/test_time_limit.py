@@ -1,14 +1,19 @@
 """First trees of planes end when the time of the solve does, whatever they were given."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
 from octcore.formulations.s_oct import SearchRounding
 from octcore.numerics.hulls import widest_gap
 from octcore.program import Columns, Patience, Point
+from octcore.solving.prepare import problem_of
+from octcore.solving.solve import solve
+from octcore.warmstart import greedy
 from octcore.warmstart.margin_search import MarginSearch
 from octcore.warmstart.sparse_search import SparseSearch
 from octcore.warmstart.svm_tree import TreeSearch
@@ -81,3 +86,14 @@ def test_a_gap_that_no_time_is_left_for_is_none() -> None:
     left, right = np.random.default_rng(0).random((2, 300, 20)) + np.array([[[0.0]], [[2.0]]])
     assert widest_gap(left, right) is not None
     assert widest_gap(left, right, 0.0) is None
+
+
+def test_columns_of_0_and_1_beside_numbers_are_not_sorted_one_by_one(monkeypatch):
+    run = solve(load_sample("finches"), "cart", depth=1, encoding="raw")
+    sort, sorted_ = np.argsort, []
+    problem = problem_of(run)
+    assert problem.X.dtype == np.float64
+    monkeypatch.setattr(np, "argsort", lambda *a, **k: sorted_.append(a) or sort(*a, **k))
+    tree = greedy.grow(problem)
+    assert len(sorted_) == sum(column.kind == "value" for column in run.encoding.columns)
+    assert greedy.grow(replace(problem, categorical=())).splits == tree.splits
