@@ -105,10 +105,10 @@ class Guard:
         if n_bytes > self.memory_limit:
             raise NotProvenError(f"it would need {n_bytes / 1e9:.2g} GB of memory")
 
-    def expects(self, seconds: float) -> None:
-        """Announce how long a check will take; `NotProvenError` if that is too long."""
+    def expects(self, seconds: float, times: float = 1.0) -> None:
+        """Announce how long a check may take; `NotProvenError` if it is so many times too long."""
         self.estimate = seconds if math.isfinite(seconds) else None
-        if seconds > self.longest:
+        if seconds > times * self.longest:
             raise NotProvenError(f"({_estimated(seconds)})")
 
 

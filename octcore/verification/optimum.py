@@ -39,6 +39,9 @@ PASS_SECONDS, CALL_SECONDS = 4e-9, 1.5e-3
 LANES_EACH, SIDES_EACH, ALONE = 3.0, 1.2, 1 / 3
 """Sides that are solved of a chain beyond two, in square roots of the number of its cuts: single
 splits, and trees; and the share of the former in a tree of two levels alone; measured on noise."""
+BEGUN = 8.0
+"""Times a limit up to which trees of two levels are begun.  The estimate is right for noise and so
+many times too high for rows with structure, which the cuts that one pass closes tell apart."""
 PRODUCTS = 20  # cells of 0/1 columns that cost as much as one of a column of many values
 LONG_RUN = 8
 """Open cuts next to each other from which on a side is solved farther than its own cut needs."""
@@ -204,13 +207,18 @@ class _Node:
         n_sets = min(LANE_CELLS // (2 * CUTS_EACH * self._cells), MOST_SETS)
         if max(self.depths) == 2 and self.relaxed and n_sets >= FEWEST_SETS:
             solve = partial(self._solve_sets, n_sets)
+        guard, begin, n_before = self.task.guard, self.task.guard.elapsed, 0
         while True:
-            self.task.guard()
+            guard()
             is_open = ~self.is_done & (sum(self.low) < self._limit(target))
             if not is_open.any():
                 return target
             if not is_open.all():
                 self._keep(self.place[is_open], self.is_done[is_open])
+            if n_before and (guard.estimate or 0.0) > guard.longest:  # see `BEGUN`
+                left = len(self.cuts) / max(1, n_before - len(self.cuts))
+                guard.expects(guard.elapsed + left * (guard.elapsed - begin))
+            n_before = len(self.cuts)
             target = solve(target)
             most = float(self.sheet.by_class.sum()) + self.task.price
             self.low = swept(self.low, self.chain, self.passed, most)
@@ -478,7 +486,8 @@ def _root_optima(
     claim: Claim, value: Value, task: Task, sheet: Sheet, said: Array, is_sought: Array
 ) -> Array:
     """`Proven.by_root`, with what the task knows already."""
-    task.guard.expects(task.guard.elapsed + expected_seconds(sheet, claim.depth))
+    used = task.guard.elapsed  # what the estimate says was too much where that took less
+    task.guard.expects(used + min(used, expected_seconds(sheet, claim.depth)))
     cutoff = (said - value.constant) / value.per_error
     room = 4 * TOLERANCE * (claim.span + value.price + np.abs(said / value.per_error))
     cutoff += np.where(is_sought, room, 0.0)
@@ -492,9 +501,10 @@ def _root_optima(
 def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
     guard.needs(needed_bytes(claim.X, columns, claim.costs.shape[1], guard))
     sheet, _ = make_sheet(claim.X, claim.gains, columns, claim.group, guard)
-    guard.expects(expected_seconds(sheet, claim.depth))
-    tolerance = ROUNDING * (claim.span + value.price)
     group = claim.group if claim.limits.get("feature_once_per_path") else None
+    is_one = claim.depth == 2 and group is None  # node, whose first pass tells of all
+    guard.expects(expected_seconds(sheet, claim.depth), BEGUN if is_one else 1.0)
+    tolerance = ROUNDING * (claim.span + value.price)
     return Task(value.price, claim.least_rows, tolerance, guard, group, sheet), sheet
 
 

@@ -12,37 +12,48 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.solving.run import Run
-from octcore.solving.verified import AUTOMATIC_LIMIT, AUTOMATIC_MEMORY, after_solve
+from octcore.solving.verified import (
+    AUTOMATIC_ESTIMATE,
+    AUTOMATIC_LIMIT,
+    AUTOMATIC_MEMORY,
+    after_solve,
+)
 from octcore.verification.base import WALL_FACTOR, Guard, NotProvenError
 from octcore.verification.checking import claim_of
 from octcore.verification.optimum import make_sums
 
 
 @cache
-def solved(n: int, p: int, decimals: int, depth: int = 2) -> Run:
+def solved(n: int, p: int, decimals: int, depth: int = 2, wrong: float = 0.2) -> Run:
     """A run on random numbers, without its verification."""
     rng = np.random.default_rng(0)
     X = rng.random((n, p)).round(decimals)
-    y = (X[:, 0] > 0.5) ^ (rng.random(n) < 0.1)
+    y = (X[:, 0] > 0.5) ^ (rng.random(n) < wrong / 2)
     data = Dataset.from_arrays(X, y.astype(int))
     return octcore.solve(data, depth=depth, verify=False, time_limit=60)
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("n", "decimals"), [(20_000, 2), (20_000, 12), (80_000, 12)])
-def test_after_a_solve_of_many_rows(n: int, decimals: int) -> None:
-    """Twenty thousand rows on all thresholds are verified by default; more of them cost little."""
-    run = solved(n, 10, decimals)
+@pytest.mark.parametrize(
+    ("n", "p", "decimals", "wrong"),
+    [(20_000, 10, 2, 0.2), (22_000, 10, 12, 0.2), (50_000, 10, 12, 0.2), (20_000, 20, 12, 1.0)],
+    ids=["few values", "twenty thousand", "structure beyond the estimate", "noise"],
+)
+def test_after_a_solve_of_many_rows(n: int, p: int, decimals: int, wrong: float) -> None:
+    """Rows with structure are verified by default where noise of that size would take too long."""
+    run = solved(n, p, decimals, wrong=wrong)
     tracemalloc.start()
     begin = time.thread_time()
     found = after_solve(run, lambda: False).certificate.verification
     seconds, (_, peak) = time.thread_time() - begin, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found is not None
-    if n <= 20_000:
+    if wrong < 1:
         assert found.verified
+        assert n > 22_000 or "not verified" not in found.statement
     else:
         assert found.statement.startswith("not verified (estimated")
+        assert seconds < AUTOMATIC_ESTIMATE
     assert seconds < AUTOMATIC_LIMIT + 1
     assert peak < 1.2 * AUTOMATIC_MEMORY
 
