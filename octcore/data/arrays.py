@@ -14,7 +14,6 @@ import pandas as pd
 from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
 from octcore.data.findings import Finding, column_refused, of_column, quote, refuse_rows
 from octcore.data.numbers import (
-    CODE,
     EXACT,
     LOOKED_AT,
     OTHER_MARK,
@@ -231,11 +230,10 @@ def as_meant(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
         found = next((n for n in (column.name, column.source) if normal(n) in names), None)
         if found is None:
             continue
-        place, told = names.index(normal(found)), column.meant
-        meant = {spelling(a): b for a, b in told.items()} | told
+        place, meant = names.index(normal(found)), {spelling(a): b for a, b in column.meant.items()}
         values = frame.iloc[:, place].tolist()
         came = [as_text(value) for value in values]
-        texts = [meant.get(t if CODE.match(t) else spelling(t), t) for t in came]
+        texts = [meant.get(spelling(text), text) for text in came]
         if found != column.name:
             made[column.name] = date_parts(texts, column.number_format)
         elif texts != came:

@@ -322,4 +322,4 @@ def format_number(value: float) -> str:
 
 def spelling(text: str) -> str | float:
     """Return what all spellings of one value share: the number of 1 and 1.0, else the text."""
-    return float(text) if PLAIN.fullmatch(text) else text
+    return float(text) if PLAIN.fullmatch(text) and not CODE.match(text) else text

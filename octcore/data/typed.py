@@ -10,6 +10,7 @@ import numpy.typing as npt
 from octcore.data.columns import KINDS, MISSING_LEVEL, Column, Kind
 from octcore.data.findings import Finding, column_refused, count, info, listing, of_column, quote
 from octcore.data.numbers import (
+    CODE,
     INFINITE,
     PLAIN,
     decimal_mark,
@@ -321,8 +322,10 @@ def finish_column(
         raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
-    made_of = column.raw.made_of or "plain"
-    described = Column(column.name, kind, levels, made_of, column.raw.aliases)
+    # 0501 beside 1.5 is the number 501 here, and so it is in new rows.
+    taken = (pair for pair in zip(column.raw.values, texts, strict=True) if CODE.match(pair[0]))
+    aliases = (*column.raw.aliases, *(pair for pair in taken if pair[0] != pair[1]))
+    described = Column(column.name, kind, levels, column.raw.made_of or "plain", aliases)
     return described, np.array(texts, dtype=object)[codes], findings
 
 

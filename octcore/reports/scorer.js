@@ -75,12 +75,12 @@
   };
   const place = (name, head) => (head.includes(name) ? head.indexOf(name) : head.indexOf(READ[name].source));
   // All spellings of one number mean what one of them was taken for; 01 is another code than 1.
-  const spelling = (text) => (PLAIN.test(text) ? Number(text) : text);
+  const spelling = (text) => (PLAIN.test(text) && !/^[+-]?0\d/.test(text) ? Number(text) : text);
   const TAKEN = Object.fromEntries(Object.entries(READ).map(([name, read]) =>
-    [name, new Map(read.aliases.flatMap(([text, taken]) => [[spelling(text), taken], [text, taken]]))]));
+    [name, new Map(read.aliases.map(([text, taken]) => [spelling(text), taken]))]));
   const meant = (name, head, cells) => {
     const text = trimmed(cells[place(name, head)] || ""), read = READ[name];
-    const known = TAKEN[name].get(/^[+-]?0\d/.test(text) ? text : spelling(text)) ?? text;
+    const known = TAKEN[name].get(spelling(text)) ?? text;
     return read.kind === "date" || !head.includes(name) ? dated(known, read) : known;
   };
   const field = (cell, mark) => {

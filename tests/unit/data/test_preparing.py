@@ -222,3 +222,13 @@ def test_a_date_that_new_rows_lack_is_named_by_its_column():
     assert gap.complete.tolist() == [False, True]
     with pytest.raises(DataError, match="yesterday"):
         score(model, pd.DataFrame({"seen": ["yesterday"]}))
+
+
+def test_a_code_that_a_file_has_among_numbers_stays_the_number_it_was_taken_for():
+    """New rows take 0501 for the 501 of a column of names only where the file had it so."""
+    rows = [f"{('0501', '1.5', '77')[i % 3]},{i},{'ab'[i % 3 == 0]}" for i in range(30)]
+    blob = "\n".join(["x,z,y", *rows]).encode()
+    data = read_csv(blob, target="y", kinds={"x": "categorical"})
+    assert set(data.frame["x"]) == {"1.5", "77", "501"}
+    new = pd.DataFrame({"x": ["0501", "501", "501.0", "00501"], "z": [1] * 4})
+    assert data.prepare(new)["x"].tolist() == ["501", "501", "501", "00501"]

@@ -379,6 +379,7 @@ LOOSE = {name: RUNNERS[name] for name in ("py", "js", "sql", "r")}
 """Where a value may be of another type than the file had."""
 
 TEXTS = ("py", "js", "c", "java", "r")  # where a category is a text, whatever the file had
+"""R last: by itself it reads codes of a file as numbers."""
 
 
 @pytest.mark.sampled(3)
@@ -451,12 +452,16 @@ def test_numbers_that_are_names_are_known_as_a_file_has_them(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("runner", [RUNNERS[name] for name in TEXTS], ids=TEXTS)
-def test_a_code_is_known_by_its_number_and_no_other_code(runner: Runner, tmp_path: Path) -> None:
-    """New rows took 0501 for the known 00501, and code did not know 501.0."""
-    data, encoding, tree = stump(["00501", "01234", "80331"], place=0)
+@pytest.mark.parametrize("known", ["00501", "501"])
+@pytest.mark.parametrize("runner", [RUNNERS[name] for name in TEXTS[:-1]], ids=TEXTS[:-1])
+def test_a_code_is_known_by_its_number_and_no_other_code(
+    runner: Runner, known: str, tmp_path: Path
+) -> None:
+    """New rows took 0501 for the known 00501 or 501, and code did not know 501.0."""
+    values = [known, "1234", "80331"]
+    data, encoding, tree = stump(values, place=sorted(values).index(known))
     rows = pd.DataFrame({"x": ["00501", "501", "501.0", "0501", "1234"]})
-    expected = ["right", "right", "right", "left", "left"]
+    expected = ["right" if known == "00501" else "left", "right", "right", "left", "left"]
     assert tree.predict(encoding.transform(prepare_rows(rows, data.columns))).tolist() == expected
     said = runner(bare(data, encoding, tree), rows.to_dict("records"), tmp_path)
     assert list(said) == expected
