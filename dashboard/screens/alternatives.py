@@ -7,5 +7,6 @@ if picked := run_picker.pick(
     "Alternatives",
     "There is no solved tree yet. Solve one first; here are then all trees as good.",
     "This run is still going on; its alternatives open here as soon as it ends.",
+    solves=True,
 ):
     view.draw(*picked)

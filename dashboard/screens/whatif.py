@@ -7,5 +7,6 @@ if picked := run_picker.pick(
     "What if",
     "There is no solved tree yet. Solve one first; then ask here what a condition costs.",
     "This run is still going on; the question opens here as soon as it ends.",
+    solves=True,
 ):
     view.draw(*picked)

@@ -14,15 +14,22 @@ from octcore.solving.run import SolvedRun
 LOADED = ""  # stands for the data that are loaded among the runs that a page may ask about
 
 
-def pick(title: str, none_yet: str, goes_on: str) -> tuple[JobView, SolvedRun] | None:
+def pick(
+    title: str, none_yet: str, goes_on: str, solves: bool = False
+) -> tuple[JobView, SolvedRun] | None:
     """Draw the heading of a page about a run, and the choice of it; returns it with its result.
 
     Without a tree, draws why and where to go, in the page's own words.
+    `solves`: whether the page solves again, which counts every row alike.
     """
     view = choose(title)
     if view is None:
         st.info(none_yet)
         start_button("Find an optimal tree", key="start_from_page")
+        return None
+    if solves and view.run is not None and view.run.sample_weight is not None:
+        st.info("Rows of this run have weights of their own, and here they would count alike; ask "
+                "in Python, with the same sample_weight.")  # fmt: skip
         return None
     if view.is_final and view.solved is not None:
         return view, view.solved

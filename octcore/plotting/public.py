@@ -180,7 +180,8 @@ def _rows_of(run: Run) -> object:
     """What is equal for runs on the same training rows."""
     if run.train is None:
         return run.settings.get("data")
-    rows = run.train.frame.assign(**{"": run.train.codes})
+    weights = 1.0 if run.sample_weight is None else run.sample_weight
+    rows = run.train.frame.assign(**{"": run.train.codes, " ": weights})
     return hash_pandas_object(rows, index=False).tolist()
 
 

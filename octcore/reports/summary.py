@@ -302,5 +302,5 @@ def grown_greedily(run: SolvedRun, encoding: str = "raw") -> SolvedRun:
         run.train, greedy.key, encoding=encoding, depth=run.depth, time_limit=20,
         params={} if penalty is None else {"leaf_penalty": penalty},
         constraints={k: v for k, v in run.constraints.items() if k in greedy.constraints},
-        costs=run.asked.costs, refer=run.asked.refer,
+        costs=run.asked.costs, refer=run.asked.refer, sample_weight=run.sample_weight,
     ).needed  # fmt: skip

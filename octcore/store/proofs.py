@@ -51,7 +51,9 @@ def _closing(own: RunInfo, proofs: Proofs) -> RunInfo | None:
 
 
 def _question(info: RunInfo) -> dict[str, Any] | None:
-    """What a run asks; None for what is damaged, or of another version."""
+    """What a run asks; None where rows have weights, and for what is damaged, or too new."""
+    if info.summary.get("weighted"):
+        return None
     with contextlib.suppress(OctError), read_in_words("BROKEN_RUN", info.id):
         return question(info.settings)
     return None

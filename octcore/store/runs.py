@@ -93,6 +93,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "seconds": run.timings.get("total"),
         "n_leaves": None if run.tree is None else run.tree.n_leaves,
         "badge": run.badge,
+        "weighted": run.sample_weight is not None,
         "data": run.about_data.get("name"),
     }
 

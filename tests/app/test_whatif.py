@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import streamlit as st
 
@@ -57,6 +58,15 @@ def test_without_a_run_it_says_what_to_do(views):
     app = open_page("whatif")
     assert "no solved tree yet" in shown(app)
     assert any(b.label == "Find an optimal tree" for b in app.button)
+
+
+@pytest.mark.parametrize("page", ["whatif", "alternatives"])
+def test_a_run_with_weights_of_rows_is_asked_nothing_that_counts_them_alike(page, views):
+    run = views["base"].run
+    weighted = replace(run, sample_weight=np.ones(run.n_train))
+    views["base"] = replace(views["base"], run=weighted)
+    assert "have weights of their own" in shown(open_page(page, run="base"))
+    assert list(views) == ["base"]
 
 
 def test_an_answer_of_the_link_that_is_gone_is_said(views):

@@ -94,6 +94,9 @@ def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
     `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
     `missed`: the class that matters, where the tree finds less than half of its rows.
     """
+    if run.sample_weight is not None:  # which only the library takes
+        words = f"{run.badge}, every row by its own weight; new solves here would count rows alike."
+        return Advice(words, (LOOK,))
     info = get_formulation(run.formulation).info
     if run.certificate.method == "heuristic":
         optimum = exactly(run.settings)
@@ -309,8 +312,8 @@ def gain_words(run: Run, numbers: Run) -> str:
         return f"CART is right on {nearly} training rows; nothing is proven about its tree."
     if gain > 0:
         return f"This tree is right on {gain:.1f} points more of the training rows than CART."
-    if "class_weight" in run.constraints:
-        why = "here errors count by the weights of their classes"
+    if run.sample_weight is not None or "class_weight" in run.constraints:
+        why = "here errors count by their weights"
     elif set(run.constraints) - baseline().constraints:
         why = "it does not keep the side constraints of this run"
     elif is_binary(run):

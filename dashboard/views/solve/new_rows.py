@@ -46,7 +46,7 @@ def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
     data = jobs.rows_of(view)
     if data is None or data.n_samples != run.n_train + run.n_test:
         return None
-    if run.asked.has_task or jobs.supervisor().family(view.id):
+    if run.asked.has_task or run.sample_weight is not None or jobs.supervisor().family(view.id):
         return None
     if not questions.is_searchable(run) or not questions.has_values(run):
         return None

@@ -247,7 +247,7 @@ MOST_SECONDS = 20.0  # of one point of the curve
 
 def over_costs(view: JobView, run: SolvedRun) -> None:
     """Draw the curve of a run whose tree may ask a person, or the press that computes it."""
-    if run.asked.refer is None:
+    if run.asked.refer is None or run.sample_weight is not None:
         return
     with st.expander("What if asking a person cost more or less?", icon=":material/support_agent:"):
         data, settings = jobs.rows(view), given_settings(run.settings)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from octcore.data.serial import default_path
 from octcore.errors import ModelFileError, StoreError
+from octcore.solving.run import Certificate
 from octcore.solving.solve import solve
 from octcore.store import database as database_module
+from octcore.store.proofs import as_known, bounded
 from octcore.store.runs import RunStore, StoreState
 from octcore.store.writer import RunWriter
 from tests.unit.store.kills import kill_writers, start_writer
 from tests.unit.worker.case import SETTINGS, rows
+
+OPEN = Certificate("mip", False)
 
 
 @pytest.fixture
@@ -60,6 +66,22 @@ def test_a_run_is_read_back_without_solving(store, path, monkeypatch):
     assert (info.name, info.state) == ("first try", StoreState.DONE)
     assert info.summary["accuracy"] == run.accuracy
     again.close()
+
+
+def test_a_proof_with_weights_of_rows_bounds_no_other_run(store):
+    """The optimum with weights was told as a bound of runs whose rows count alike."""
+    data, settings = rows(), {**SETTINGS, "formulation": "path-search"}
+    run = solve(data, **settings)
+    still = replace(run, status="feasible", stop_reason="time_limit", bound=1.0, certificate=OPEN)
+    for weights, expected in ((None, run.bound), (np.arange(data.n_samples), 1.0)):
+        proven = solve(data, **settings, sample_weight=weights)
+        session, ids = str(expected), []
+        for found in (proven, still):
+            ids.append(store.begin(data, settings, session=session))
+            store.finish(ids[-1], StoreState.DONE, found)
+        assert proven.is_proven
+        assert bounded(store, ids[1], still).bound == expected
+        assert as_known(store, store.list(session))[0].summary["bound"] == expected
 
 
 def test_rows_are_kept_once_and_go_with_their_last_run(store):

@@ -109,7 +109,12 @@ def test_what_a_run_was_held_to_is_in_what_is_said_of_it():
     assert greedy.tree.n_leaves == run.tree.n_leaves == 2  # one leaf would be right more often
     assert "rows, classes by their weights, the price" in advice.after(run, greedy).sentence
     alike = solve(data, formulation="cart", depth=1, params={"leaf_penalty": 0.01})
-    assert advice.gain_words(run, alike).endswith("errors count by the weights of their classes.")
+    assert advice.gain_words(run, alike).endswith("errors count by their weights.")
+    rows = solve(data, depth=1, sample_weight=np.repeat([1.0, 5.0], [84, 16])).needed
+    assert grown_greedily(rows).tree.n_leaves == 2
+    assert "every row by its own weight" in advice.after(rows, alike).sentence
+    assert labels(advice.after(rows, alike)) == ["Explore this tree"]
+    assert advice.gain_words(rows, alike).endswith("errors count by their weights.")
     held = run_of(constraints={"max_features": 0}, test_size=0.0).needed
     assert "depth that keeps the side constraints does better" in advice.after(held, None).sentence
     assert advice.gain_words(held, grown_greedily(held)).endswith("side constraints of this run.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from dashboard.server import jobs
@@ -77,6 +78,7 @@ def test_trees_on_other_splits_are_made_like_the_run_or_not_made(monkeypatch):
     view = JobView("a", "", run.settings, "done", data=data, run=run)
     assert asked(view, run) is not None
     assert asked(view, replace(run, settings={**run.settings, "depth": 6})) is None
+    assert asked(view, replace(run, sample_weight=np.ones(run.n_train))) is None
 
 
 def test_a_floor_is_told_on_the_rows_where_it_holds_beside_held_out_rows():
