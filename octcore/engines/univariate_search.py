@@ -36,16 +36,15 @@ def path_search(attempt: Attempt) -> Outcome:
     question: Question = replace(program.search, threads=attempt.threads)
     if attempt.node_limit is not None:
         recorder.note("Exact search has no branch-and-bound nodes, which node_limit could count.")
-    due, ours = LIVE_SECONDS, None
+    due = LIVE_SECONDS
 
     def receive(report: Report) -> None:
         if report.kind == "started":
             recorder.phase("search")
-        nonlocal due, ours
+        nonlocal due
         if report.tree is not None:
-            # Of equal trees it names one at its end; a start that is as good stays.
-            attempt.offer(report.tree, "search", or_equal=recorder.tree is ours)
-            ours = report.tree
+            # Of equal trees it names one at its end, whatever start is as good.
+            attempt.offer(report.tree, "search", or_equal=True)
         if report.bound is not None:
             recorder.bound(program.objective(report.bound), report.subtrees)
         now = attempt.clock.elapsed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import lesson_plane
 from dashboard.views.teach.steps import fan_figure, proven_tree
@@ -44,3 +46,17 @@ def test_a_proof_is_shown_on_the_tree_that_was_shown_before_unless_that_is_worse
     (shown, more), known, run = found["6-partitions"]
     assert shown is run
     assert more.endswith(f" costs {(1 - known.objective) * known.n_train:g}.")
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("key", ["circles", "wedges"])
+def test_good_trees_begin_with_the_optimal_tree_of_the_lesson(key, depth):
+    """A greedy tree as good stayed the tree of the run, which of equal ones names another."""
+    lesson = lessons.lesson_from({"set": key, "depth": depth, "leaf_penalty": 0.02})
+    data = lessons.lesson_data(lesson)
+    asked = lessons.solve_settings(lesson, of_common_objective()[0].key)
+    run = solve(data, **asked, verify=False)
+    search = {name: asked[name] for name in ("encoding", "depth", "params")}
+    good = near_optimal(data, **search, tolerance=0.0)
+    assert good.count > 1
+    assert good.run_of(good.trees(1)[0]).tree == run.tree
