@@ -1104,17 +1104,6 @@ CASES = {
         },
         weights=(1.0, 5.0, 1.0, 1.0),
     ),
-    "a-price-below-the-tolerance-of-the-solver": Case(
-        key="oct",
-        columns={"f2": ("c", "b"), "f3": (1, 3)},
-        y=(1, 3),
-        depth=2,
-        encoding="scaled",
-        params={"alpha": 0.03},
-        settings={"refer": 0.5},
-        weights=(633.3169923917516, 0.0013455974027004047),
-        kind="numbers",
-    ),
     "one-class-at-half-the-accuracy-a-leaf": Case(
         key="plain-search",
         columns={"f0": ("a", "b")},

@@ -6,6 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+from octcore.data.dataset import Dataset
 from octcore.engines.base import StopReason, TimeUpError
 from octcore.engines.highs import compile_model
 from octcore.errors import SettingsError
@@ -22,6 +23,7 @@ from octcore.formulations.shared.univariate import (
 )
 from octcore.program import ENDLESS, Patience, Point, SearchState
 from octcore.solving.settings import check_settings
+from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree, join_equal_leaves
 from octcore.warmstart.amending import drop_idle_splits
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence, weakest_links
@@ -300,6 +302,16 @@ def test_a_split_that_the_solver_leaves_without_rows_on_one_side_is_dropped():
     problem = make_problem(np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([0, 1]), 2, 2)
     tree = read_splits({1: 0, 2: 1}.get, {3: 0, 4: 0, 5: 1}.__getitem__, problem)
     assert tree == Tree({1: Split.on_feature(1)}, {2: 0, 3: 1}, 2, 2)
+
+
+@pytest.mark.parametrize("alpha", [1e-7, 1e-8])
+def test_a_split_costs_less_than_what_a_solver_takes_for_nothing(alpha: float) -> None:
+    """HiGHS prunes trees that are better by less than its tolerance, here by a split."""
+    X, y = np.array([[1.0, 1, 0, 3, 2, 1, 1, 3]]).T, np.array([0, 1, 1, 2, 2, 1, 1, 1])
+    data = Dataset.from_arrays(X, y)
+    found = solve(data, "oct", params={"alpha": alpha}, warm_start="none", verify=False)
+    assert found.is_optimal
+    assert found.final_tree.n_splits == 1
 
 
 def test_flow_rows_are_left_off_as_soon_as_the_guard_says_so(monkeypatch):
