@@ -105,6 +105,8 @@ class _MonolithicRun(ModelRun):
     def _settings(self, time_limit: float) -> SolverSettings:
         program = self.program
         step = program.granularity / abs(program.scale)
+        # Better trees are pruned where they gain less than the solver's tolerance.
+        most = 0.1 * step / self.compiled.unit if step else np.inf
         return SolverSettings(
             time_limit=time_limit,
             # the relative gap of the model is ours only where the constant is nil
@@ -113,7 +115,7 @@ class _MonolithicRun(ModelRun):
             node_limit=self.node_limit,
             threads=self.threads,
             seed=self.seed,
-            feasibility=program.feasibility,
+            feasibility=max(1e-10, min(program.feasibility, most)),
         )
 
     def _receive(self, x: np.ndarray, model_value: float) -> None:

@@ -304,14 +304,27 @@ def test_a_split_that_the_solver_leaves_without_rows_on_one_side_is_dropped():
     assert tree == Tree({1: Split.on_feature(1)}, {2: 0, 3: 1}, 2, 2)
 
 
-@pytest.mark.parametrize("alpha", [1e-7, 1e-8])
-def test_a_split_costs_less_than_what_a_solver_takes_for_nothing(alpha: float) -> None:
-    """HiGHS prunes trees that are better by less than its tolerance, here by a split."""
-    X, y = np.array([[1.0, 1, 0, 3, 2, 1, 1, 3]]).T, np.array([0, 1, 1, 2, 2, 1, 1, 1])
-    data = Dataset.from_arrays(X, y)
-    found = solve(data, "oct", params={"alpha": alpha}, warm_start="none", verify=False)
+def test_a_split_costs_less_than_what_a_solver_takes_for_nothing() -> None:
+    """HiGHS prunes trees that are better by less than its tolerance, here by a split.
+
+    Weights without a unit have no smallest step of the objective, from which that is known.
+    """
+    X = np.array([[0.0, 0, 3], [0, 2, 0], [1, 3, 1], [3, 1, 3]])
+    weights = np.array([3.55, 5.21, 0.121, 1.35])
+    asked = {"params": {"alpha": 1e-7}, "warm_start": "none", "verify": False}
+    data = Dataset.from_arrays(X, np.array([1, 1, 0, 1]))
+    found = solve(data, "oct", **asked, sample_weight=weights)
     assert found.is_optimal
     assert found.final_tree.n_splits == 1
+
+
+def test_a_step_of_the_objective_is_noticed_by_a_solver() -> None:
+    """A leaf more for nothing was proven optimal."""
+    X = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 1, 1], [1, 0, 1, 0]])
+    asked = {"params": {"leaf_penalty": 1e-7}, "warm_start": "none", "verify": False}
+    found = solve(Dataset.from_arrays(X, np.array([0, 1, 1, 1])), "flow-oct", **asked)
+    assert found.is_optimal
+    assert found.final_tree.n_leaves == 2
 
 
 def test_flow_rows_are_left_off_as_soon_as_the_guard_says_so(monkeypatch):
