@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -53,6 +54,23 @@ def test_time_limit_during_building_is_a_normal_outcome(problem):
     outcome, recorder, _ = solve(program, Clock(0.0), start=Tree.leaf(0, 8, 3))
     assert outcome.stop_reason == "time_limit"
     assert recorder.tree is not None
+
+
+def test_no_model_is_compiled_for_which_the_time_is_too_short(problem):
+    """Compiling cannot be interrupted: FlowOCT ended a second after its limit."""
+    program = get_formulation("flow-oct").build(problem)
+    clock = Clock(60.0)
+
+    def slowly(guard):
+        time.sleep(0.2)
+        built = program.build(guard)
+        clock.time_limit = clock.elapsed + 0.01
+        return built
+
+    outcome, _, events = solve(replace(program, build=slowly), clock, start=Tree.leaf(0, 8, 3))
+    assert outcome.stop_reason == "time_limit"
+    assert not any(event.source == "compile" for event in events)
+    assert clock.elapsed < clock.time_limit
 
 
 @pytest.mark.long
