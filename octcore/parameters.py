@@ -95,11 +95,9 @@ class FloatRange(Parameter):
     """A real number in ``[low, high]``, with open ends where said."""
 
     low: float = -math.inf
-    high: float = math.inf
-    """`low`, `high`: ends of the range; infinite for no limit."""
+    high: float = math.inf  # `low`, `high`: ends of the range; infinite for no limit
     low_open: bool = False
-    high_open: bool = False
-    """`low_open`, `high_open`: whether the end itself is excluded."""
+    high_open: bool = False  # `low_open`, `high_open`: whether the end itself is excluded
     log: bool = False  # whether a slider should be logarithmic
 
     def _checked(self, value: Any) -> float:

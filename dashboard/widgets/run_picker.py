@@ -28,8 +28,7 @@ def pick(
         start_button("Find an optimal tree", key="start_from_page")
         return None
     if solves and view.run is not None and view.run.sample_weight is not None:
-        st.info("Rows of this run have weights of their own, and here they would count alike; ask "
-                "in Python, with the same sample_weight.")  # fmt: skip
+        st.info("This run weighs row by row, and here rows would count alike; ask in Python.")
         return None
     if view.is_final and view.solved is not None:
         return view, view.solved

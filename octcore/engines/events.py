@@ -188,13 +188,9 @@ class Recorder:
         `or_equal`: whether it is where it is as good as the best one but for rounding.
         """
         best = self.state.incumbent
-        is_equal = (
-            or_equal
-            and best is not None
-            and abs(best - objective) <= closing_slack(best, self.span)
-        )
-        if best is not None and not is_equal and not self.sense.better(objective, best):
-            return False
+        if best is not None and not self.sense.better(objective, best):
+            if not or_equal or abs(best - objective) > closing_slack(best, self.span):
+                return False
         self.state = replace(self.state, incumbent=float(objective), tree=tree)
         self._send("incumbent", source=source, tree=tree)
         return True

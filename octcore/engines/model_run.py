@@ -17,7 +17,6 @@ from octcore.errors import CancelledError, EngineError, TooLargeError
 from octcore.program import ModelSize, Point, PyomoModel
 from octcore.tree.tree import Tree
 
-COMPILE_SHARE = 0.7  # of the time of building; measured 0.8 and more where it takes seconds
 PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
 
 
@@ -152,10 +151,7 @@ class ModelRun(Attempt):
         return self.reached() is not None
 
     def compile(self) -> None:
-        """Turn the model into matrices, unless that cannot end in time, and report its size."""
-        if self.clock.remaining < COMPILE_SHARE * self.seconds["build"]:  # nothing interrupts it
-            self.recorder.note("The time that is left is too short to compile the model.")
-            raise TimeUpError
+        """Turn the model into matrices and report its size."""
         with self.phase("compile"), PauseGC():
             self.compiled = compile_model(self.built.model)
             self.see_size(self.compiled.size)

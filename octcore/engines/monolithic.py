@@ -105,8 +105,7 @@ class _MonolithicRun(ModelRun):
     def _settings(self, time_limit: float) -> SolverSettings:
         program = self.program
         step = program.granularity / abs(program.scale)
-        # Better trees are pruned where they gain less than the solver's tolerance.
-        most = 0.1 * step / self.compiled.unit if step else np.inf
+        most = step / 10 / self.compiled.unit if step else 1.0  # trees that gain less are pruned
         return SolverSettings(
             time_limit=time_limit,
             # the relative gap of the model is ours only where the constant is nil

@@ -59,18 +59,15 @@ class NearOptimalEvent:
     kind: str
     """One of "optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
     "finished"."""
-    seconds: float
-    """Since encoding began, without those for compiling kernels."""
-    subsets: int
-    """Subsets of rows scored so far."""
+    seconds: float  # since encoding began, without those for compiling kernels
+    subsets: int  # subsets of rows scored so far
 
 
 @dataclass(frozen=True)
 class First:
     """The first tree, in order of cost, that passes a test."""
 
-    tree: Tree | None
-    """None where no tree that was looked at passes."""
+    tree: Tree | None  # None where no tree that was looked at passes
     bound: float
     """No tree of the set that passes has a larger objective; that of `tree` where there is one."""
     looked_at: int

@@ -32,13 +32,11 @@ TIE = 1e-12  # accuracies closer than this are equal; they are ratios of weights
 class PathStep:
     """The most accurate tree with at most so many leaves."""
 
-    leaves: int
-    """Number of leaves of the tree."""
+    leaves: int  # number of leaves of the tree
     accuracy: float | None
     """Weighted share of the training rows with a class that have the right one, by routing; None
     where all are left to a person."""
-    test_accuracy: float | None
-    """The same of the held-out rows."""
+    test_accuracy: float | None  # the same of the held-out rows
     low: float | None
     high: float | None
     """`low`, `high`: the tree is optimal for leaf penalties in ``[low, high]``; both None when
@@ -83,8 +81,7 @@ class PenaltyPath(Record):
     """By number of leaves; numbers at which a further leaf gains nothing are left out."""
     encoding: Encoding
     depth: int
-    seconds: float
-    """Time of the search; every step is proven optimal by it."""
+    seconds: float  # time of the search; every step is proven optimal by it
     measure: str = "accuracy"  # what the worth of its trees is, in words
 
     def __repr__(self) -> str:

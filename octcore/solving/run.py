@@ -59,8 +59,7 @@ class Certificate(Record):
     "assignment-search", "heuristic", "near-optimal" when the tree was chosen among those within a
     tolerance of a proven optimum, or "conflict-bound" when a start attains the bound that
     conflicting rows give."""
-    proven: bool
-    """Whether the tree is proven optimal for the stated problem."""
+    proven: bool  # whether the tree is proven optimal for the stated problem
     statements: tuple[str, ...] = ()
     """What the proof covers, in words: epsilon, big-M, subset, binarization, limits."""
     verification: Verification | None = None

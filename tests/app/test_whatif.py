@@ -65,7 +65,7 @@ def test_a_run_with_weights_of_rows_is_asked_nothing_that_counts_them_alike(page
     run = views["base"].run
     weighted = replace(run, sample_weight=np.ones(run.n_train))
     views["base"] = replace(views["base"], run=weighted)
-    assert "have weights of their own" in shown(open_page(page, run="base"))
+    assert "weighs row by row" in shown(open_page(page, run="base"))
     assert list(views) == ["base"]
 
 

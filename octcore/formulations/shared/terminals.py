@@ -35,9 +35,8 @@ def fewest_errors(problem: Problem) -> float:
 def weight_tolerance(problem: Problem, price: float = 0.0) -> float:
     """How closely a solver must keep the rows of errors, whose big-M is the weight of all rows.
 
-    A label that is integral up to the tolerance may hide that share of all weights: far less than
-    the lightest row, as far as double precision goes.  Trees that are better by less than it are
-    pruned, so that it is less than the price of a split.
+    A label that is integral up to it may hide that share of all weights, far less than the lightest
+    row as far as precision goes; trees better by less are pruned: it is below the price of a split.
     """
     lightest = float(problem.weights[problem.weights > 0].min())
     lightest = min(lightest, price or lightest)
