@@ -21,6 +21,7 @@ from octcore.engines.trace import Trace
 from octcore.plotting import compare
 from octcore.plotting.gap_plot import GAP_FLOOR
 from octcore.plotting.palette import LIGHT
+from octcore.plotting.public import _rows_of
 from octcore.plotting.race import (
     Entrant,
     known_optimum,
@@ -204,3 +205,11 @@ def test_an_optimum_on_other_rows_is_not_that_of_the_first_run():
     assert not any("optimum" in name for name in names)
     names = [line.name for line in compare([open_run, runs[0]], "objective").data]
     assert any("optimum" in name for name in names)
+
+
+def test_an_optimum_of_weighted_rows_is_none_of_rows_that_count_alike():
+    data = load_sample("iris")
+    weights = np.where(np.arange(data.n_samples) < 20, 3.0, 1.0)
+    runs = [solve(data, depth=1, sample_weight=own, verify=False) for own in (None, weights)]
+    assert _rows_of(runs[0]) != _rows_of(runs[1])
+    assert _rows_of(runs[0]) == _rows_of(solve(data, depth=2, verify=False))
