@@ -291,7 +291,8 @@ class RunStore:
                 return read_back(result, self.data(run_id), self.events(run_id))
         events = self.events(run_id)
         if info.state.is_open or not any(event.tree for event in events):
-            message = f"The run {info.name or run_id} is {info.state} and has no tree."
+            yet = " yet" * info.state.is_open
+            message = f"The run {info.name or run_id} is {info.state} and has no tree{yet}."
             raise StoreError("NO_RESULT", message)
         seconds = events[-1].seconds
         return run_from_incumbent(
