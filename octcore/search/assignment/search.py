@@ -26,8 +26,9 @@ from octcore.search.assignment.states import CLOSED, ERROR, new_log, new_stack, 
 from octcore.search.report import Best, Receive, Report, Stop
 from octcore.tree.tree import Tree
 
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Cutoffs of the phases, as shares of the cost of the best tree."""
+SHARES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
+"""Cutoffs of the phases, as shares of the cost of the best tree: each costs six times the one
+before, so that all but the last are little; by tenths they took a third of a proof."""
 CHUNK_SECONDS = 0.1  # between two looks at the clock, of the .3 that callers are promised
 LATTICE_SLACK = 1e-7  # share of a unit that rounding may cost a sum of weights
 MOST_LEVELS, MOST_BYTES = 250, 2e8

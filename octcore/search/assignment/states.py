@@ -55,10 +55,13 @@ class Stack(NamedTuple):
     before: IntArray  # what was decided about the row of a level above it
     errors: FloatArray
     bound: FloatArray
-    lack: FloatArray
-    """By row, what it lacks to the leaves where it would cost less; 0 where it costs nothing."""
+    open: IntArray  # rows that would cost less at other leaves, first
+    lack: FloatArray  # by row, what it lacks to these leaves; 0 once its options were tried
     worth: FloatArray  # by row, how much its options raised bounds when they were tried, on average
     reached: FloatArray  # scores by branch node and row
+    missed: FloatArray  # price of the margins that a row misses from a branch node on
+    wrong: FloatArray  # 1 where a row is wrong at the leaf that it reaches from a branch node
+    short: FloatArray  # least margin that it lacks from there to a leaf that is open to it
     least: FloatArray
     """Least cost of a tree that was met, and least bound of a state left undecided."""
     planes: FloatArray  # ``(g, -h)`` by branch node of the tree of least cost
@@ -87,7 +90,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
 
     `levels`, `size`: number of decisions at most, and of columns, that of ones included.
     """
-    n_rows = len(worth)
+    n_rows, shape = len(worth), (len(labels) - 1, len(worth))
     stack = Stack(
         labels,
         np.full(n_rows, FREE),
@@ -96,9 +99,13 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
         np.full(levels, FREE),
         np.zeros(levels),
         np.zeros(levels),
+        np.zeros(n_rows, np.int64),
         np.zeros(n_rows),
         worth,
-        np.zeros((len(labels) - 1, n_rows)),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape),
         np.full(2, np.inf),
         np.zeros((len(labels) - 1, size)),
     )
@@ -205,7 +212,7 @@ def _choose(
     """Row to decide next; CLOSED where no tree below the cutoff is left."""
     if data.feature > 0.0 and len(log.steps) == 0:
         _forbid_dear_columns(data, programs, stack, level, cutoff)
-    bound = _evaluate(data, programs, stack, level)
+    bound, n_open = _evaluate(data, programs, stack, level)
     stack.bound[level] = bound
     if bound >= cutoff:
         return CLOSED
@@ -213,7 +220,7 @@ def _choose(
     if column >= 0 and level + 1 < len(stack.point):
         return len(data.y) + column
     # Planes that use a column without paying for it cost more than the errors.
-    is_settled = column < 0 and _is_settled(stack)
+    is_settled = column < 0 and n_open == 0
     if is_settled or level + 1 >= len(stack.point):
         # Values of programs that only say if there is a plane are no part of a cost.
         for slot in range(level * len(stack.planes), (level + 1) * len(stack.planes)):
@@ -224,14 +231,12 @@ def _choose(
         return CLOSED
     chosen, best = CLOSED, -1.0
     for k in range(CANDIDATES):
-        row, most = 0, -1.0
-        for i in range(len(stack.lack)):
-            rank = stack.lack[i]
-            if k % 2 == 1 and rank > 0.0:
-                rank = stack.worth[i]
-            if rank > most:
+        row, most = -1, 0.0
+        for i in stack.open[:n_open]:
+            rank = stack.worth[i] if k % 2 == 1 else stack.lack[i]
+            if stack.lack[i] > 0.0 and (row < 0 or rank > most):
                 row, most = i, rank
-        if stack.lack[row] <= 0.0:
+        if row < 0:
             break
         stack.lack[row] = 0.0
         worth = _worth(data, programs, stack, level, row, cutoff, mirrored)
@@ -243,15 +248,6 @@ def _choose(
         if worth >= FORCED:
             break
     return chosen
-
-
-@inner()
-def _is_settled(stack: Any) -> bool:
-    """Whether no row lacks anything."""
-    for i in range(len(stack.lack)):
-        if stack.lack[i] > 0.0:
-            return False
-    return True
 
 
 @part()
@@ -342,40 +338,74 @@ def _descend(data: Any, programs: Any, stack: Any, level: int, option: int, cuto
 
 
 @part()
-def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
-    """Bound of a state; routes all rows by its planes, and says what they lack."""
-    n_leaves = len(stack.labels)
+def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> Any:
+    """Bound of a state; routes all rows by its planes, and counts those that lack something."""
+    n_leaves, n_open = len(stack.labels), 0
     first = level * (n_leaves - 1) - 1
     bound = stack.errors[level] + _least_of_planes(data, programs, first + 1, n_leaves - 1)
     cost = 0.0
-    for node in range(1, n_leaves):
+    for node in range(n_leaves - 1, 0, -1):
         cost += data.norm * _norm(programs.plane[first + node])
         score_all(data, programs.plane[first + node], stack.reached[node - 1])
+        _route_all(data, stack, node)
     for row in range(len(data.y)):
-        node, missing, is_near = 1, 0.0, False
-        while node < n_leaves:
-            reached = stack.reached[node - 1, row]
-            missing += data.missing * max(0.0, 1.0 - abs(reached))
-            is_near |= CLEAR * data.clearance - data.clearance < reached < -CLEAR * data.clearance
-            node = 2 * node + (0 if reached >= -CLEAR * data.clearance else 1)
-        if is_near:  # too near to a plane for either side
-            cost = np.inf
-        wrong = 1.0 if stack.labels[node - n_leaves] != data.y[row] else 0.0
-        cost += data.weights[row] * (missing + wrong)
+        missed, wrong = stack.missed[0, row], stack.wrong[0, row]
+        if missed + wrong == 0.0:
+            continue
+        cost += data.weights[row] * (missed + wrong)
         decided = stack.decided[row]
-        paid = missing
+        paid = missed
         if decided != ERROR:
             paid += wrong
         elif data.limit == np.inf:  # a right row that lacks margin pays less than its error
             paid += wrong - 1.0
         is_open = decided == FREE or decided == ERROR
-        stack.lack[row] = 0.0
-        if is_open and (is_near or data.weights[row] * paid > LEAST_COST):
+        is_open &= missed == np.inf or data.weights[row] * paid > LEAST_COST
+        if is_open and stack.short[0, row] < np.inf:
             weight = max(data.weights[row], LEAST_COST)
-            stack.lack[row] = weight * _lack(data, stack, row)
+            stack.lack[row] = weight * (stack.short[0, row] + LEAST_COST)
+            stack.open[n_open] = row
+            n_open += 1
     if data.limit == np.inf:
         _keep(programs, stack, level, cost)
-    return bound
+    return bound, n_open
+
+
+@inner()
+def _route_all(data: Any, stack: Any, node: int) -> None:
+    """What rows pay from a node on, after the nodes below it: loops that become vectors."""
+    reached, missed, wrong = stack.reached[node - 1], stack.missed[node - 1], stack.wrong[node - 1]
+    short, y, decided = stack.short[node - 1], data.y, stack.decided
+    n_leaves, least = len(stack.labels), -CLEAR * data.clearance  # rounding aside, left from 0 on
+    if 2 * node >= n_leaves:
+        left, right = stack.labels[2 * node - n_leaves], stack.labels[2 * node + 1 - n_leaves]
+        for i in range(len(reached)):
+            score, label, is_error = reached[i], y[i], decided[i] == ERROR
+            on_left, on_right = max(0.0, 1.0 - score), max(0.0, 1.0 + score)
+            missed[i] = data.missing * min(on_left, on_right)
+            wrong[i] = 1.0 if label != (left if score >= least else right) else 0.0
+            on_left = on_left if (left == label) != is_error else np.inf
+            on_right = on_right if (right == label) != is_error else np.inf
+            short[i] = min(on_left, on_right)
+    else:
+        missed_left, missed_right = stack.missed[2 * node - 1], stack.missed[2 * node]
+        wrong_left, wrong_right = stack.wrong[2 * node - 1], stack.wrong[2 * node]
+        short_left, short_right = stack.short[2 * node - 1], stack.short[2 * node]
+        for i in range(len(reached)):
+            score = reached[i]
+            on_left, on_right = max(0.0, 1.0 - score), max(0.0, 1.0 + score)
+            left_of, right_of = missed_left[i], missed_right[i]
+            missed[i] = data.missing * min(on_left, on_right) + (
+                left_of if score >= least else right_of
+            )
+            left_of, right_of = wrong_left[i], wrong_right[i]
+            wrong[i] = left_of if score >= least else right_of
+            left_of, right_of = short_left[i], short_right[i]
+            short[i] = min(on_left + left_of, on_right + right_of)
+    if data.clearance > 0.0:  # too near to a plane for either side
+        for i in range(len(reached)):
+            if CLEAR * data.clearance - data.clearance < reached[i] < least:
+                missed[i] = np.inf
 
 
 @inner()
@@ -503,21 +533,3 @@ def _decide_column(
     bound += _least_of_planes(data, programs, below, n_branch)
     stack.errors[level + 1] = errors
     return below if bound >= cutoff else -1
-
-
-@part()
-def _lack(data: Any, stack: Any, row: int) -> float:
-    """Least margin that a row lacks on the way to one of the leaves that are open to it."""
-    n_leaves, least = len(stack.labels), np.inf
-    is_error = stack.decided[row] == ERROR
-    for leaf in range(n_leaves, 2 * n_leaves):
-        if (stack.labels[leaf - n_leaves] == data.y[row]) == is_error:
-            continue
-        lack, node = 0.0, 1
-        while node < n_leaves:
-            child = _child_towards(node, leaf)
-            reached = stack.reached[node - 1, row]
-            lack += max(0.0, 1.0 - (reached if child == 2 * node else -reached))
-            node = child
-        least = min(least, lack)
-    return least + LEAST_COST if least < np.inf else 0.0
