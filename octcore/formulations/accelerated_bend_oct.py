@@ -24,7 +24,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.errors import SettingsError
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import ACCELERATIONS, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import benders, constraint_kinds
 from octcore.formulations.shared.root_values import FEATURE_FIXING, RootValues, proof_method
 from octcore.formulations.shared.separation import equivalent_points, path_bound
@@ -77,11 +77,7 @@ INFO = FormulationInfo(
         "BendOCT with ideas of dynamic programming: rows that only a few features tell apart, and "
         "optimal subtrees of depth two, become cuts. Each technique can be switched off."
     ),
-    reference=Reference(
-        "Keegan, D. and Forbes, M.",
-        2025,
-        "Accelerated BendOCT: advanced integer programming for optimal classification trees",
-    ),
+    reference=ACCELERATIONS,
     needs_binary_features=True,
     hyperparameters=(
         *REGULARISERS,

@@ -51,6 +51,13 @@ STRONG_TREES = Reference(
     "Operations Research",
     "10.1287/opre.2021.0034",
 )
+ACCELERATIONS = Reference(
+    "Keegan, M., Forbes, M., Corry, P. and Abolghasemi, M.",
+    2025,
+    "Acceleration Techniques for Learning Optimal Classification Trees with Integer Programming",
+    "arXiv:2511.18791",
+    "10.48550/arXiv.2511.18791",
+)
 
 
 @dataclass(frozen=True)

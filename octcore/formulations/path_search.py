@@ -6,9 +6,10 @@ proves the same optimum as FlowOCT and BendOCT, usually in seconds.  As a by-pro
 value of every root feature: the best objective of any tree that starts with that feature.
 """
 
+from dataclasses import replace
 from functools import partial
 
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import ACCELERATIONS, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared.question import EXACT_ROOT_VALUES, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
@@ -24,11 +25,7 @@ INFO = FormulationInfo(
         "Finds and proves the optimal tree by searching over its upper splits and solving the last "
         "two levels exactly for each. The answer is that of FlowOCT, usually in seconds."
     ),
-    reference=Reference(
-        "Keegan, D. and Forbes, M.; the search itself is ours",
-        2025,
-        "Accelerated Benders decomposition for optimal classification trees (depth-two subtrees)",
-    ),
+    reference=replace(ACCELERATIONS, authors=f"{ACCELERATIONS.authors}; the search itself is ours"),
     needs_binary_features=True,
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_SUBTREE,

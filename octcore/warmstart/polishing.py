@@ -5,7 +5,7 @@ share; its key is the set of rows, so different tests that select the same rows 
 
 References
 ----------
-Keegan, Forbes, "Accelerated BendOCT": solution polishing.
+Keegan et al., "Acceleration techniques for learning optimal classification trees", 5.2.
 """
 
 from collections.abc import Callable

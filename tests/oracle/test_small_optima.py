@@ -1,6 +1,6 @@
 """Optima of small sets that travel with the package, as numbers.
 
-Hayes-Roth (to depth 3), balance-scale and tic-tac-toe: proven by Keegan and Forbes (2025) with
+Hayes-Roth (to depth 3), balance-scale and tic-tac-toe: proven by Keegan et al. (2025) with
 Gurobi, rounded to nine digits.  Hayes-Roth at depth 4 and the complete monk's problems: counted by
 plain enumeration, which runs here again.
 """

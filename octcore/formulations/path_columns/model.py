@@ -18,7 +18,7 @@ G        raw features;  u_g = 1 where raw feature g occurs
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.data.distinct import grouped
-from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.base import ACCELERATIONS, FormulationInfo, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.side_constraints import limit_features, structural_start_values
@@ -48,11 +48,8 @@ INFO = FormulationInfo(
     title="Exact columns",
     summary="Optimal trees with a budget of features, a floor on recall or fairness limits: exact "
     "search values the parts of a tree, a small mixed-integer program puts them together.",
-    reference=Reference(
-        "Keegan, D. and Forbes, M.; the column program itself is ours",
-        2025,
-        "Accelerated BendOCT: advanced integer programming for optimal classification trees "
-        "(objective and depth-two subtrees)",
+    reference=replace(
+        ACCELERATIONS, authors=f"{ACCELERATIONS.authors}; the column program itself is ours"
     ),
     needs_binary_features=True,
     hyperparameters=REGULARISERS,

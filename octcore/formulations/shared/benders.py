@@ -4,7 +4,7 @@ Sets: branch nodes B, all nodes N of the perfect tree, features F, classes K, hi
 rows with equal features and class).  Variables (letters of the paper): ``b[m, f]`` node m tests f,
 ``p[m]`` node m is a leaf, ``w[m, k]`` leaf m predicts k, ``theta[h]`` hit h is classified
 correctly; ``s[m] = sum_f b[m, f]`` is ours and only makes rows sparser.  Equation numbers are those
-of Keegan and Forbes: objective (4a), tree (3b) to (3d), theta at most 1 (4b), Benders cuts (4c).
+of Keegan et al.: objective (4a), tree (3b) to (3d), theta at most 1 (4b), Benders cuts (4c).
 
 With a recall floor or a fairness limit the model needs to know what *wrong* rows are predicted
 too.  Then hits are all pairs of a pattern and a class and the hits of a pattern sum to one, which

@@ -8,8 +8,8 @@ canonical optimum of its own rows at every node.
 
 References
 ----------
-Keegan, Forbes, "Accelerated Benders decomposition for optimal classification trees": the depth-two
-subtree with penalty ``leaf_penalty`` per leaf on the scale of the weights.
+Keegan et al., "Acceleration techniques for learning optimal classification trees", appendix B.1:
+the depth-two subtree with penalty ``leaf_penalty`` per leaf on the scale of the weights.
 """
 
 from dataclasses import dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pandas as pd
+import pytest
 
 import octcore
 from octcore.reports.tables import bibtex, latex
@@ -32,3 +33,11 @@ def test_every_formulation_and_solver_is_cited_once():
     assert "author = {Aghaei, S. and Gómez, A. and Vayanos, P.}" in text
     assert "doi = {10.1287/opre.2021.0034}" in text
     assert text.count("{") == text.count("}")
+
+
+@pytest.mark.parametrize("key", ["accelerated-bend-oct", "path-search", "path-columns"])
+def test_the_accelerations_are_cited_by_their_own_title(key):
+    text = bibtex([octcore.solve(octcore.load_sample("iris"), key, depth=1, time_limit=30)])
+    assert "Acceleration Techniques for Learning Optimal Classification Trees with Integer" in text
+    assert "author = {Keegan, M. and Forbes, M. and Corry, P. and Abolghasemi, M.}" in text
+    assert ("note = " in text) == (key != "accelerated-bend-oct")

@@ -16,7 +16,7 @@ taken say which sums over b make the violated row.
 
 References
 ----------
-Keegan, Forbes, "Accelerated BendOCT": (13) to (22).
+Keegan et al., "Acceleration techniques for learning optimal classification trees": (13) to (22).
 """
 
 from dataclasses import dataclass

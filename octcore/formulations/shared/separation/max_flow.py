@@ -11,8 +11,8 @@ ties the arc is cut, which keeps the row short and gives the paper's cut at inte
 
 References
 ----------
-Aghaei, Gomez, Vayanos, "Strong optimal classification trees"; Keegan, Forbes, "Accelerated
-BendOCT": the cuts are (9) and (10) there, the strengthened form at terminal nodes is (12).
+Aghaei, Gomez, Vayanos, "Strong optimal classification trees"; Keegan et al., "Acceleration
+techniques": the cuts are (9) and (10) there, the strengthened form at terminal nodes is (12).
 """
 
 from dataclasses import dataclass

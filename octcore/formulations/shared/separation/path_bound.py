@@ -34,8 +34,9 @@ gains.  Parts below different nodes share no row of the data, so their bounds ad
 
 References
 ----------
-Keegan, Forbes, "Accelerated BendOCT": relax (23), basic (24), negative samples (25) and
-structure (26).  The objective form is ours.
+Keegan et al., "Acceleration techniques for learning optimal classification trees": relax (23),
+basic (24), negative samples (25) and structure (26).  The objective form is ours; so is that paths
+are followed at fractional points as long as most of them is taken, not integral ones alone.
 Savelsbergh, "Preprocessing and probing techniques for mixed integer programming problems", 1994.
 """
 
