@@ -46,7 +46,7 @@ INFO = FormulationInfo(
         ),
         (
             r"\theta_i \le \sum_{(m,c) \in C} \sum_{f: i \to c} b_{mf} + \sum_{m \in C} w_{m,y_i}",
-            "a row is correct only if some minimum cut of its way through the tree lets it pass",
+            "a row is correct only if every cut of its way through the tree lets it pass",
         ),
     ),
     teaching=TeachingText(

@@ -1,7 +1,9 @@
 """FlowOCT: a flow of correctly classified rows through the tree.
 
 Aghaei, Gómez and Vayanos, "Strong Optimal Classification Trees".  A row sends one unit from the
-source through the branch nodes to the sink if and only if it is classified correctly.
+source through the branch nodes to the sink if and only if it is classified correctly.  Equations
+(1.1) to (1.9) and (4) are those of its first form, "Learning Optimal Classification Trees: Strong
+Max-Flow Formulations", and (3a) to (3d) those of Keegan et al., "Acceleration techniques".
 
 =======  ============================================================================
 I        training rows, identical ones merged with weights
@@ -11,11 +13,11 @@ B, L     branch nodes 1 .. 2^D - 1 and terminal nodes 2^D .. 2^(D+1) - 1;  N = B
 A(m)     proper ancestors of node m
 =======  ============================================================================
 
-What differs from the paper: rows where x_f = 0 go left (as there), but nodes below a leaf are cut
-(the form of the accelerated BendOCT paper) when leaves are penalised; with `split_weight` the
-model is the paper's own, with labels everywhere, and splits below a leaf are forbidden because
-they would be free when the weight is 0.  The labels `w` are continuous (for a fixed structure the
-best label is a vertex) unless a side constraint looks at predictions.
+What differs from the paper: nodes below a leaf are cut (the form of Keegan et al.) when leaves are
+penalised; with `split_weight` the model is the paper's first one, with labels everywhere, and
+splits below a leaf are forbidden because they would be free when the weight is 0.  The labels `w`
+are continuous (for a fixed structure the best label is a vertex) unless a side constraint looks at
+predictions.
 """
 
 from collections.abc import Callable
@@ -71,7 +73,7 @@ INFO = FormulationInfo(
     has_costs=True,
     equations=(
         (
-            r"\max \sum_i \theta_i / n - \lambda \sum_m p_m",
+            r"\max \sum_{i,m} t_{im} / n - \lambda \sum_m p_m",
             "accuracy minus the price of the leaves",
         ),
         (
@@ -210,11 +212,11 @@ class FlowOCT:
         b, w, sets = model.b, model.w, self.sets
         F, K = sets.columns, sets.K
 
-        @model.Constraint(sets.B, doc="(1b) a branch node tests one column or predicts one class")
+        @model.Constraint(sets.B, doc="(1.2) a branch node tests one column or predicts one class")
         def branch_or_label(_, m):
             return pyo.quicksum(b[m, f] for f in F) + pyo.quicksum(w[m, k] for k in K) == 1
 
-        @model.Constraint(sets.L, doc="(1c) a terminal node predicts one class")
+        @model.Constraint(sets.L, doc="(1.3) a terminal node predicts one class")
         def terminal_label(_, m):
             return pyo.quicksum(w[m, k] for k in K) == 1
 
@@ -224,7 +226,7 @@ class FlowOCT:
 
     def _one_leaf_per_path(self, model: Any) -> None:
         b, p, w, sets = model.b, model.p, model.w, self.sets
-        doc = "(2b) a branch node tests one column, is a leaf, or lies below a leaf"
+        doc = "(3b) a branch node tests one column, is a leaf, or lies below a leaf"
 
         @model.Constraint(sets.B, doc=doc)
         def branch_leaf_or_cut(_, m):
@@ -234,10 +236,10 @@ class FlowOCT:
         model.one_leaf_per_path = pyo.Constraint(
             sets.L,
             rule=lambda _, m: p[m] + pyo.quicksum(p[a] for a in topology.ancestors(m)) == 1,
-            doc="(2c) one leaf on every path from the root to a terminal node",
+            doc="(3d) one leaf on every path from the root to a terminal node",
         )
 
-        @model.Constraint(sets.N, doc="(2d) a leaf predicts one class, other nodes none")
+        @model.Constraint(sets.N, doc="(3c) a leaf predicts one class, other nodes none")
         def leaf_label(_, m):
             return pyo.quicksum(w[m, k] for k in sets.K) == p[m]
 
@@ -248,7 +250,7 @@ class FlowOCT:
         sides = [[[f for f in F if row[f] == s] for s in (0, 1)] for row in X]
         minus = [[1.0] + [-1.0] * count for count in range(len(F) + 1)]
 
-        @model.Constraint(I, N, doc="(2e) z_im = z_i,2m + z_i,2m+1 + t_im")
+        @model.Constraint(I, N, doc="(1.4), (1.5) z_im = z_i,2m + z_i,2m+1 + t_im")
         def flow_conservation(_, i, m):
             if m == 1:
                 guard()
@@ -257,7 +259,7 @@ class FlowOCT:
             out = (z[i, m], z[i, 2 * m], z[i, 2 * m + 1], t[i, m])
             return 0.0, linear((1.0, -1.0, -1.0, -1.0), out), 0.0
 
-        @model.Constraint(I, B, (0, 1), doc="(2f), (2g) flow follows the split")
+        @model.Constraint(I, B, (0, 1), doc="(1.7), (1.8) flow follows the split")
         def flow_direction(_, i, m, s):
             if m == 1:
                 guard()
@@ -266,7 +268,7 @@ class FlowOCT:
             return None, linear(minus[len(there)], arcs), 0.0
 
         @model.Constraint(
-            I, N, doc="(2h) t_im <= w_m,y_i: flow leaves at a leaf of the right class"
+            I, N, doc="(1.9) t_im <= w_m,y_i: flow leaves at a leaf of the right class"
         )
         def flow_label(_, i, m):
             return None, linear((1.0, -1.0), (t[i, m], w[m, y[i]])), 0.0
@@ -290,10 +292,10 @@ class FlowOCT:
             share = self.objective.split_weight or 0.0
             price = [(-share, model.b[m, f]) for m in self.sets.B for f in self.sets.columns]
             right = [((1 - share) * v, variable) for v, variable in right]
-            doc = "(1a) weighted number of correct rows minus weighted number of splits"
+            doc = "(1.1) weighted number of correct rows minus weighted number of splits"
         else:
             price = [(-self.objective.penalty, model.p[m]) for m in N]
-            doc = "(2a) correct rows minus the price of the leaves, on the scale of counts"
+            doc = "(3a) correct rows minus the price of the leaves, on the scale of counts"
         coefficients, variables = zip(*right, *price, strict=True) if right or price else ((), ())
         model.objective = pyo.Objective(
             expr=linear(coefficients, variables), sense=pyo.maximize, doc=doc
@@ -336,7 +338,7 @@ class FlowOCT:
 
 
 class ClassCuts:
-    """Separates the extra inequality of the paper exactly: one leaf is right for one class only.
+    """Separates inequality (4) of the paper exactly: one leaf is right for one class only.
 
     For a branch node m whose children are terminal, a column f and rows H of pairwise different
     classes that all have ``x_f = 1``::

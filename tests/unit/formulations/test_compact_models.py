@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -104,6 +106,19 @@ def test_every_component_says_what_it_is(key):
     for kind in (pyo.Var, pyo.Constraint, pyo.Objective):
         for component in model.component_objects(kind):
             assert component.doc, component.name
+
+
+@pytest.mark.parametrize("params", [{}, {"split_weight": 0.1}])
+def test_equations_of_flow_oct_have_the_numbers_of_their_papers(params):
+    X, y = random_rows(np.random.default_rng(SEED))
+    program = get_formulation("flow-oct").build(make_problem(X, y, 3, 2, params))
+    model = program.build(lambda: None).model
+    docs = [
+        c.doc for kind in (pyo.Constraint, pyo.Objective) for c in model.component_objects(kind)
+    ]
+    numbers = {number for doc in docs for number in re.findall(r"\((\d[^)]*)\)", doc)}
+    flow = {"1.4", "1.5", "1.7", "1.8", "1.9"}
+    assert numbers == flow | ({"1.1", "1.2", "1.3"} if params else {"3a", "3b", "3c", "3d"})
 
 
 @pytest.mark.parametrize("key", KEYS)
