@@ -118,9 +118,9 @@ INFO = FormulationInfo(
     ),
     teaching=TeachingText(
         "MM-SVM-OCT",
-        "Several classes: splits have the margins of support vector machines, and the classes are "
-        "found by the tree itself.",
-        "Margins between groups of classes near the root, between single classes below.",
+        "Two classes, and a support vector machine at every split; the widest margin is wanted for "
+        "the narrowest of them, and a label that looks wrong may be changed at a price.",
+        "One margin counts, that of the narrowest split; the other lines could move without cost.",
     ),
     good_at="Contrast with MARGOT: one narrowest margin instead of the sum; rows pay at every "
     "level, so prices grow with the depth.",

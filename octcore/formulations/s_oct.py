@@ -99,8 +99,9 @@ INFO = FormulationInfo(
         Choice(
             "cuts",
             "benders-last-10",
-            help="How hyperplanes enter: by big-M rows (baseline), with initial cuts (init), or by "
-            "lazy cuts at the root, the last level or all nodes (benders), up to so many a time.",
+            help="How hyperplanes enter: by big-M rows (baseline), with cuts before the search "
+            "beside them (init, user), or by lazy cuts instead of them (benders), of the root, the "
+            "last level or all nodes, up to so many a time.",
             options=CUT_NAMES,
         ),
         oblique.EPSILON,

@@ -92,3 +92,13 @@ def test_symbols_are_letters_that_a_screen_reader_says() -> None:
     symbols = {p.symbol for p in declared if p.symbol}
     assert symbols >= {"λ", "α₁", "Cₜ, t ∈ T′"}
     assert not any(set("$\\^_{}") & set(symbol) for symbol in symbols)
+
+
+def test_formulations_of_two_classes_promise_no_more() -> None:
+    two = [info for info in list_formulations() if info.max_classes == 2]
+    assert {"margot", "mm-svm-oct"} <= {info.key for info in two}
+    for info in two:
+        words = (info.summary, info.good_at, info.teaching.idea, info.teaching.look)
+        told = " ".join(words).lower()
+        assert "several classes" not in told, info.key
+        assert "groups of classes" not in told, info.key
