@@ -108,7 +108,7 @@ PROTOCOLS = {
         Protocol("k-fold", "5-fold cross-validation", _k_fold(5)),
         Protocol("repeated", "50/25/25 train, validation, test, 5 repeats (FlowOCT)", _repeated),
         Protocol("nested", "3 outer x 2 inner folds (S-OCT)", _nested),
-        Protocol("75/25", "75/25 train, test, 5 repeats (SVM1-ODT)", _cuts(0.25, 5, 3)),
+        Protocol("75/25", "75/25 train, test, 5 x, 5 folds inside (SVM1-ODT)", _cuts(0.25, 5, 5)),
         Protocol("80/20", "80/20 train, test with 4 folds inside (MARGOT)", _cuts(0.2, 1, 4)),
     )
 }
