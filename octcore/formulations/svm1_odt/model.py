@@ -28,7 +28,7 @@ from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.terminals import TerminalValues
 from octcore.formulations.shared.tree_model import MergedRows, linear, paired
-from octcore.formulations.svm1_odt.trees import GAP, SMALLEST_STRIP, SVM1Trees
+from octcore.formulations.svm1_odt.trees import GAP, SVM1Trees
 from octcore.numerics.linear import sparse_rows
 from octcore.numerics.margin_lp import WEIGHT_BOX
 from octcore.parameters import Choice, Flag, FloatRange
@@ -243,9 +243,8 @@ class SVM1Model:
             self._binary_labels(model, guard)
         if self.judge.problem.params["cuts"]:
             add_class_size_rows(model, sets.rows, len(sets.K), list(sets.L))
-        cuts = oblique.shattering_at_leaves(
-            sets.rows.X, model.e, self.judge.problem, SMALLEST_STRIP
-        )
+        problem, strip = self.judge.problem, self.judge.strip
+        cuts = oblique.shattering_at_leaves(sets.rows.X, model.e, problem, strip)
         self._objective(model)
         return PyomoModel.of(model, self, separators=(*separators, *cuts))
 

@@ -29,7 +29,6 @@ LEAST_DISTANCE = 1e-5  # ten times what solvers leave, else rows would not be of
 SAMPLED_ROWS = 2_000  # rows that first trees are searched on, where there are more
 SAMPLE_SHARE = 0.3  # share of the time for first trees that goes to a sample of the rows
 TIE_DISTANCE = 1e-9  # scores closer to the plane go left without strict mode
-SMALLEST_STRIP = 1e-5  # shattering inequalities take hulls nearer than this for not separable
 SCORE_TOLERANCE = 1e-6  # solvers keep rows up to this
 GAP = 1e-6  # relative gap that counts as closed
 POLISH_SECONDS = 0.5  # effort only: for one tree of the solver
@@ -132,9 +131,13 @@ class SVM1Trees:
         ]
         if self.prices.right:
             claims.append(f"right-goers keep a distance of {self.prices.right:g} from the plane")
-        if self.problem.params["shattering_cuts"]:
-            claims.append(f"splits leave a strip of {SMALLEST_STRIP:g} empty (1-norm 1)")
         return tuple(claims)
+
+    @property
+    def strip(self) -> float:
+        """Width that every split of the model leaves empty, for weights of 1-norm 1."""
+        apart = max(TIE_DISTANCE, self.prices.right - 2 * SCORE_TOLERANCE)  # scores of two sides
+        return apart / (WEIGHT_BOX * max(1, len(self.space.columns)))
 
     @property
     def findings(self) -> tuple[str, ...]:

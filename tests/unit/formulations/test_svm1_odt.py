@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from octcore.data.dataset import Dataset
+from octcore.engines.highs import compile_model
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.program import ENDLESS
+from octcore.program import ENDLESS, Point, SearchState
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
@@ -133,6 +134,23 @@ def test_shattering_cuts_keep_the_optimum():
         values.append(recorder.objective)
         assert recorder.best_bound == pytest.approx(recorder.objective, abs=1e-4)
     assert values[0] == pytest.approx(values[1], abs=1e-5)
+
+
+def test_shattering_cuts_keep_trees_between_rows_that_are_close():
+    near = 4e-6 * np.array([[0, 0], [0, 0], [0, 0], [1, -1], [2, -2]])
+    points = np.array([[0, 0], [1, 1], [2, 2], [1, 1], [1, 1]]) / 2 + near
+    y = np.array([0, 0, 0, 1, 1])
+    program = get_formulation("svm1-odt").build(
+        _problem({"alpha1": 0.0, "shattering_cuts": True}, 1, points, y, n_classes=2)
+    )
+    plane = Split.on_plane([50.0, -50.0], -2e-4)
+    tree = Tree({1: plane}, {2: 0, 3: 1}, 2, 2)
+    assert program.evaluate(tree) == pytest.approx(300)
+    built = program.build(lambda: None)
+    compiled = compile_model(built.model)
+    x = compiled.placed(built.start_values(tree), np.full(compiled.columns.n_columns, np.nan))
+    at, state = Point(compiled.columns, x), SearchState(True, True, 0)
+    assert [found for cut in built.separators for found in cut.separate(at, state)] == []
 
 
 def test_reported_accuracy_is_the_routed_one():
