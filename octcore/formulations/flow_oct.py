@@ -13,11 +13,10 @@ B, L     branch nodes 1 .. 2^D - 1 and terminal nodes 2^D .. 2^(D+1) - 1;  N = B
 A(m)     proper ancestors of node m
 =======  ============================================================================
 
-What differs from the paper: nodes below a leaf are cut (the form of Keegan et al.) when leaves are
-penalised; with `split_weight` the model is the paper's first one, with labels everywhere, and
-splits below a leaf are forbidden because they would be free when the weight is 0.  The labels `w`
-are continuous (for a fixed structure the best label is a vertex) unless a side constraint looks at
-predictions.
+When leaves are penalised, nodes below a leaf are cut, as there.  With `split_weight` the model is
+the first form, with labels everywhere; ours is that nothing splits below a leaf, which a weight of
+0 would not charge.  The labels `w` are continuous, since for a fixed structure the best label is a
+vertex, unless a side constraint looks at predictions.
 """
 
 from collections.abc import Callable

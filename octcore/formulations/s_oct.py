@@ -99,9 +99,8 @@ INFO = FormulationInfo(
         Choice(
             "cuts",
             "benders-last-10",
-            help="How hyperplanes enter: by big-M rows (baseline), with cuts before the search "
-            "beside them (init, user), or by lazy cuts instead of them (benders), of the root, the "
-            "last level or all nodes, up to so many a time.",
+            help="How hyperplanes enter: big-M rows (baseline), these and cuts before the search "
+            "(init, user), or lazy cuts (benders) of the root, last or all levels, so many a time.",
             options=CUT_NAMES,
         ),
         oblique.EPSILON,

@@ -371,10 +371,9 @@ def solve_selected(
     """Select rows, train on them, judge on all rows; further rounds select by the last tree.
 
     Later rounds follow the iterative training of the paper: misclassified rows are all kept, and
-    rows that stand for others weigh more than all errors together; but of the other vertices, which
-    the paper keeps, only those that `thresholds` asks for.  The published claim that
-    accuracy never falls needs the rows of one hull to end in one leaf, which nothing guarantees,
-    so the best tree over all rounds is returned.
+    rows that stand for others weigh more than all errors together; of the other vertices, which the
+    paper keeps, those that `thresholds` asks for.  The published claim that accuracy never falls
+    needs the rows of one hull in one leaf, which nothing guarantees, so the best tree is returned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the SVM1-ODT paper: test accuracy over five 75/25 splits, depth 2.
+"""Tables 2 to 5 of the SVM1-ODT paper: test accuracy over five 75/25 splits, depth 2.
 
 The paper's splits are not published; ours are stratified with seeds 0 to 4, so its figures are
 comparable in level only.  Hyperparameters are the defaults: the paper gives its own for large sets

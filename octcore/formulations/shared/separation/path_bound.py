@@ -35,8 +35,7 @@ gains.  Parts below different nodes share no row of the data, so their bounds ad
 References
 ----------
 Keegan et al., "Acceleration techniques for learning optimal classification trees": relax (23),
-basic (24), negative samples (25) and structure (26).  The objective form is ours; so is that paths
-are followed at fractional points as long as most of them is taken, not integral ones alone.
+basic (24), negative samples (25), structure (26).  Ours: the objective form; paths not quite taken.
 Savelsbergh, "Preprocessing and probing techniques for mixed integer programming problems", 1994.
 """
 
