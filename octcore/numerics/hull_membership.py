@@ -19,9 +19,7 @@ from octcore.numerics.linear import linear_program, optimum, quiet_solver, run, 
 FloatArray = NDArray[np.float64]
 INSIDE = 1e-7  # 1-norm distance at which a point counts as inside (columns in [0, 1])
 TIE = 1e-12  # of the largest score: rounding of an inner product
-DIRECTIONS_PER_FEATURE = 50
-"""Random directions of the screening; their extreme points are vertices for certain.  Effort only:
-fewer leave more to the linear program."""
+DIRECTIONS_PER_FEATURE = 50  # random ones, whose extreme points are vertices; effort only
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +35,16 @@ class HullSplit:
 
 
 def split_hull(
-    X: FloatArray, rng: np.random.Generator, stop: Callable[[], None] = lambda: None
+    X: FloatArray,
+    rng: np.random.Generator,
+    stop: Callable[[], None] = lambda: None,
+    epsilon: float = 0.0,
 ) -> HullSplit:
-    """Find the vertices of the hull of distinct points, shape ``(n_points, n_features)``."""
+    """Find vertices of distinct points; all lie within epsilon (max norm) of the hull of these."""
     n, d = X.shape
     if n <= 1 or d == 0:
         return HullSplit(np.arange(n), np.zeros(0, dtype=np.int64), [], [])
-    model = _HullModel(d)
+    model = _HullModel(d, epsilon)
     known: list[int] = []
     is_known = np.zeros(n, dtype=bool)
 
@@ -53,7 +54,7 @@ def split_hull(
             known.append(i)
             model.add(X[i])
 
-    directions = rng.normal(size=(DIRECTIONS_PER_FEATURE * d, d))
+    directions = rng.normal(size=(0 if epsilon else DIRECTIONS_PER_FEATURE * d, d))
     for direction in np.vstack([np.eye(d), -np.eye(d), directions]):
         learn(_furthest(X, direction))
     inner: list[int] = []
@@ -83,10 +84,10 @@ def _furthest(X: FloatArray, direction: FloatArray) -> int:
 
 
 class _HullModel:
-    """``min ||x - sum_i l_i v_i||_1`` with ``sum_i l_i = 1`` over known vertices v_i."""
+    """``min ||x - sum_i l_i v_i||_1`` beyond epsilon, ``sum_i l_i = 1`` over known vertices v_i."""
 
-    def __init__(self, d: int) -> None:
-        self.d = d
+    def __init__(self, d: int, epsilon: float) -> None:
+        self.d, self._reach = d, np.append(np.full(d, epsilon), 0.0)
         ones = identity(d)
         matrix = csr_matrix(vstack([hstack([ones, -ones]), csr_matrix((1, 2 * d))]))
         zero = np.zeros(d + 1)
@@ -104,8 +105,8 @@ class _HullModel:
 
     def combine(self, x: FloatArray) -> tuple[FloatArray | None, FloatArray]:
         """Multipliers of the known vertices (None if x is outside), and the dual direction."""
-        for j, value in enumerate(np.append(x, 1.0)):
-            self._highs.changeRowBounds(j, float(value), float(value))
+        for j, (value, reach) in enumerate(zip(np.append(x, 1.0), self._reach, strict=True)):
+            self._highs.changeRowBounds(j, float(value - reach), float(value + reach))
         found = optimum(self._highs, "hull")
         direction = np.array(self._highs.getSolution().row_dual[: self.d])
         if self._highs.getInfo().objective_function_value > INSIDE:

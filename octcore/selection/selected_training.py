@@ -51,8 +51,7 @@ class Thresholds:
     beta2: float = 0.2
     """In (0, 1].  Otherwise up to this share of the cluster: the vertices that matter, then the
     points nearest to the planes around the leaf."""
-    epsilon: float = 0.0
-    """Tolerance of the balanced rule: distance of a point from the hull that stands for it."""
+    epsilon: float = 0.0  # distance, in every column, of a point from the hull that stands for it
 
     def __post_init__(self) -> None:
         for declared in (
@@ -250,7 +249,7 @@ class _Picker:
             return self._nearest(tree, leaf, rows, X)
 
     def _hull(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
-        split = split_hull(X, np.random.default_rng(self.seed), self.stop)
+        split = split_hull(X, np.random.default_rng(self.seed), self.stop, self.thresholds.epsilon)
         # At most d + 1 multipliers of a point are positive and sum to 1: one is that large.
         least = 0.0 if self.any_multiplier else 1.0 / (X.shape[1] + 1) - 1e-9
         matter = [

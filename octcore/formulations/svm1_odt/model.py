@@ -227,7 +227,7 @@ class SVM1Model:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
-        sets = self.judge.sets
+        sets, problem = self.judge.sets, self.judge.problem
         model: Any = pyo.ConcreteModel("SVM1-ODT")
         self._variables(model)
         if self.judge.space.groups:
@@ -235,16 +235,15 @@ class SVM1Model:
         self._scores(model, guard)
         self._margins(model, guard)
         separators: tuple[Any, ...] = ()
-        if self.judge.problem.params["labels"] == "published":
+        if problem.params["labels"] == "published":
             self._published_labels(model, guard)
             cut = ClassTransversalCuts(sets.rows, model.c, model.e, len(sets.K), len(sets.L))
-            separators = (cut,) if self.judge.problem.params["cuts"] else ()
+            separators = (cut,) if problem.params["cuts"] else ()
         else:
             self._binary_labels(model, guard)
-        if self.judge.problem.params["cuts"]:
+        if problem.params["cuts"]:
             add_class_size_rows(model, sets.rows, len(sets.K), list(sets.L))
-        problem, strip = self.judge.problem, self.judge.strip
-        cuts = oblique.shattering_at_leaves(sets.rows.X, model.e, problem, strip)
+        cuts = oblique.shattering_at_leaves(sets.rows.X, model.e, problem, self.judge.strip)
         self._objective(model)
         return PyomoModel.of(model, self, separators=(*separators, *cuts))
 

@@ -49,6 +49,22 @@ def test_vertices_are_those_of_the_convex_hull(n, d, seed):
         np.testing.assert_allclose(shares @ X[members], X[i], atol=1e-6)
 
 
+@pytest.mark.parametrize(("d", "epsilon"), [(2, 0.02), (2, 0.1), (3, 0.1)])
+def test_with_a_tolerance_fewer_vertices_stand_for_all_points(d, epsilon):
+    angles = np.random.default_rng(d).normal(size=(120, d))
+    X = 0.5 + 0.5 * angles / np.linalg.norm(angles, axis=1)[:, None]
+    found = split_hull(X, np.random.default_rng(0), epsilon=epsilon)
+    assert 2 * d <= len(found.vertices) < 60  # without it all are
+    assert len(found.vertices) + len(found.inner) == 120
+    for i, members, shares in zip(found.inner, found.members, found.multipliers, strict=True):
+        assert set(members) <= set(found.vertices)
+        assert np.abs(shares @ X[members] - X[i]).max() <= epsilon + 1e-6
+    data = Dataset.from_arrays(X, ["a"] * 120)
+    kept = [len(select_rows(data, thresholds=Thresholds(0.9, 1.0, e)).rows) for e in (0, epsilon)]
+    assert kept[0] == 120
+    assert kept[1] < 60
+
+
 def test_points_in_general_and_special_position_on_a_grid():
     """Midpoints of edges and faces are no vertices; ties must not make them so."""
     X = np.array(np.meshgrid(*[[0.0, 0.5, 1.0]] * 3)).reshape(3, -1).T
