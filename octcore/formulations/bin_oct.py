@@ -68,9 +68,9 @@ INFO = FormulationInfo(
     ),
     teaching=TeachingText(
         "BinOCT",
-        "Writes the choice of a threshold in binary digits, so that the model grows with the "
-        "logarithm of the number of thresholds.",
-        "A full tree of the depth you asked for: it has no price for leaves and uses them all.",
+        "Writes the choice of a threshold in binary digits: a few variables for many thresholds, "
+        "and inequalities that count the points between them.",
+        "No price for leaves: a full tree, without the splits that would part no points.",
     ),
     good_at="A small model for many rows; its relaxation is very weak, so that proofs come late.",
 )

@@ -75,9 +75,9 @@ INFO = FormulationInfo(
         ),
     ),
     teaching=TeachingText(
-        "Columns of paths",
-        "Chooses among whole paths from the root to a leaf, each with the points that it gets "
-        "right. Conditions on the whole tree, such as few features, become one row.",
+        "Columns",
+        "Chooses among parts of trees: splits and leaves at the end of every path, each with the "
+        "points that it gets right. Conditions on the whole tree, such as few features, are a row.",
         "The price of a condition: what the best tree loses when it has to keep to it.",
     ),
     good_at="Shows what a side constraint costs: the price is proven, usually within seconds.",
