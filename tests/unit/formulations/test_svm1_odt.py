@@ -68,6 +68,25 @@ def test_inequalities_on_classes_cut_off_no_tree(n_classes, depth):
     assert kept >= 5
 
 
+def test_cuts_of_one_row_per_class_are_violated_and_cut_off_no_tree():
+    rng = np.random.default_rng(4)
+    points, y = rng.random((10, 2)), np.append(np.arange(5), rng.integers(0, 5, 5))
+    asked = {"labels": "published", "strict": False}
+    program = get_formulation("svm1-odt").build(_problem(asked, 1, points, y, n_classes=5))
+    built = program.build(lambda: None)
+    compiled, (cuts,) = compile_model(built.model), built.separators
+    empty = np.full(compiled.columns.n_columns, np.nan)
+    drawn = [_random_tree(rng, 5, 1) for _ in range(40)]
+    kept = [tree for tree in drawn if program.evaluate(tree) is not None]
+    trees = [compiled.placed(built.start_values(tree), empty.copy()) for tree in kept]
+    x = np.mean(trees, axis=0)
+    x[compiled.columns.of(built.model.c)] = 0.0
+    (rows,) = cuts.separate(Point(compiled.columns, x), SearchState(False, True, 0))
+    assert (rows.matrix @ x > rows.rhs + 0.1).all()
+    sides = np.array([rows.matrix @ own - rows.rhs for own in trees])
+    assert sides.max() == pytest.approx(0)
+
+
 def test_rows_on_a_plane_cannot_cheat_in_strict_mode():
     y = np.array([0, 1, 0, 1])
     problem = _problem({"alpha1": 30.0, "epsilon": 8e-4}, 1, PAIRS, y, n_classes=2)

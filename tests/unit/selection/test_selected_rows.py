@@ -17,6 +17,7 @@ from octcore.selection.selected_training import (
     Thresholds,
     heuristic_tree,
     scaled_problem,
+    select_again,
     select_rows,
     solve_selected,
 )
@@ -72,6 +73,24 @@ def test_points_in_general_and_special_position_on_a_grid():
     assert {tuple(x) for x in X[found.vertices]} == {
         (a, b, c) for a in (0.0, 1.0) for b in (0.0, 1.0) for c in (0.0, 1.0)
     }
+
+
+def test_a_vertex_matters_from_a_share_of_one_in_as_many_as_a_simplex_has():
+    """Of a triangle's corners those with a third of some point inside: the nearest one here."""
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.3, 0.3]])
+    found = select_rows(Dataset.from_arrays(X, ["a"] * 4), depth=1)
+    assert found.clusters == ({"size": 4, "inside": 1, "matter": 1, "kept": 1},)
+    assert list(found.rows) == [0]
+
+
+def test_in_later_rounds_rows_that_stand_for_others_outweigh_all_errors():
+    problem = scaled_problem(_blobs(80), 1)
+    tree, X = grow(problem), np.asarray(problem.X, float)
+    wrong = np.flatnonzero(tree.predict_codes(X) != problem.y)
+    found = select_again(problem, tree, X, Thresholds(0.9, 1.0), 60.0)
+    assert set(wrong) < set(found.rows)
+    assert (found.weights[np.isin(found.rows, wrong)] == 1).all()
+    assert set(found.weights) == {1.0, len(wrong) + 1.0}
 
 
 def test_a_duplicated_vertex_is_kept_once():

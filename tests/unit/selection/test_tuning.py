@@ -40,6 +40,7 @@ def test_published_shares() -> None:
     assert (len(fit), len(validate), len(first.test)) == (60, 30, 30)
     (margot,) = get_protocol("80/20").make(Y, 0)
     assert (len(margot.inner), len(margot.test)) == (4, 24)
+    assert [len(outer.inner) for outer in get_protocol("nested").make(Y, 0)] == [2, 2, 2]
     for svm1 in get_protocol("75/25").make(Y, 0):
         assert (len(svm1.inner), len(svm1.test)) == (5, 30)
     assert len(get_protocol("7-fold").make(Y, 0)[0].inner) == 7
