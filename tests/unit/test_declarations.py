@@ -98,7 +98,7 @@ def test_formulations_of_two_classes_promise_no_more() -> None:
     two = [info for info in list_formulations() if info.max_classes == 2]
     assert {"margot", "mm-svm-oct"} <= {info.key for info in two}
     for info in two:
-        words = (info.summary, info.good_at, info.teaching.idea, info.teaching.look)
+        words = (info.summary, info.good_at, info.teaching_text.idea, info.teaching_text.look)
         told = " ".join(words).lower()
         assert "several classes" not in told, info.key
         assert "groups of classes" not in told, info.key

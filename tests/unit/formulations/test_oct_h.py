@@ -55,8 +55,8 @@ def test_thin_strips_and_small_leaves_are_refused():
 
 
 def test_thin_example_has_the_known_optima():
-    points, y = np.array([[0.0], [0.001], [0.002], [1.0]]), np.array([0, 1, 1, 0])
-    for epsilon, right in ((0.005, 3), (1e-4, 4)):
+    points, y = np.outer([0.0, 0.001, 0.002, 1.0], [1.0, 1.0]), np.array([0, 1, 1, 0])
+    for epsilon, right in ((0.005, 3), (0.0015, 3), (1e-4, 4)):
         problem = _problem(
             {"alpha": 0.0, "epsilon": epsilon}, {"min_samples_leaf": 1}, X=points, y=y
         )
