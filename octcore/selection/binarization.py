@@ -10,6 +10,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.serial import Record, jsonable
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Cancel
+from octcore.errors import TooLargeError
 from octcore.parameters import unknown_name
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
@@ -30,7 +31,7 @@ class BinarizationPoint:
     encoding: str  # ``"QB-q"``, ``"QT-q"``, ``"class-change"`` or ``"raw"`` (all thresholds)
     q: int | None  # number of quantile parts; None where there is none
     columns: int  # encoded columns that the search may split on
-    status: str  # ``"optimal"`` when the objective is proven for this encoding
+    status: str  # ``"optimal"``: the objective is proven for it; ``"too large"``: no place for it
     objective: float | None
     bound: float | None
     """`objective`, `bound`: weighted accuracy less the price of the leaves, on the training
@@ -40,7 +41,7 @@ class BinarizationPoint:
     """`accuracy`, `test_accuracy`: of the tree on the training and on the held-out rows, by
     routing."""
     leaves: int
-    seconds: float  # of the solve, encoding included, start-up and compiling not
+    seconds: float | None  # of the solve, encoding included, start-up and compiling not
     thresholds: Mapping[str, tuple[float, ...]]
     """Where the tree cuts each numeric raw column, in raw units."""
 
@@ -170,13 +171,16 @@ def binarization_path(
     for key, q in keys:
         if cancel is not None and cancel():
             break
-        run = solve(
-            data, SEARCH, encoding=key, depth=depth, params={"leaf_penalty": leaf_penalty},
-            constraints=constraints, time_limit=time_limit, test_size=test_size, seed=seed,
-            threads=threads, verify=False,
-            cancel=cancel or Cancel(),  # an interrupt ends all solves, not this one
-        )  # fmt: skip
-        points.append(_point(key, q, run))
+        try:
+            run = solve(
+                data, SEARCH, encoding=key, depth=depth, params={"leaf_penalty": leaf_penalty},
+                constraints=constraints, time_limit=time_limit, test_size=test_size, seed=seed,
+                threads=threads, verify=False,
+                cancel=cancel or Cancel(),  # an interrupt ends all solves, not this one
+            )  # fmt: skip
+            points.append(_point(key, q, run))
+        except TooLargeError:  # one of them loses none of the others
+            points.append(BinarizationPoint(key, q, 0, "too large", *[None] * 4, 0, None, {}))
         if on_point is not None:
             on_point(points[-1], len(points), len(keys))
     return BinarizationPath(

@@ -8,7 +8,8 @@ import pytest
 
 import octcore
 from octcore.cli import main
-from octcore.errors import SettingsError
+from octcore.encoding import fit
+from octcore.errors import SettingsError, TooLargeError
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.price_paths import binarization_data, binarization_figure
 from octcore.selection.binarization import BinarizationPath, binarization_path
@@ -88,6 +89,31 @@ def test_a_stop_keeps_what_is_done() -> None:
     assert not path.is_complete
     assert path.price("class-change") == pytest.approx(0.0, abs=1e-12)
     assert path.price("QB-2") is None  # not solved
+
+
+def test_an_encoding_that_is_too_large_loses_no_other(monkeypatch) -> None:
+    """All thresholds were solved, and lost when class changes found no room."""
+    refuse = fit._refuse_too_large
+
+    def full(key, *rest) -> None:
+        if key.key == "class-change":
+            raise TooLargeError("TOO_LARGE", "No room.", {})
+        refuse(key, *rest)
+
+    monkeypatch.setattr(fit, "_refuse_too_large", full)
+    path = binarization_path(octcore.load_sample("iris"), depth=1, quantiles=(2,))
+    status = {point.encoding: point.status for point in path.points}
+    assert status == {"class-change": "too large"} | dict.fromkeys(
+        ("raw", "QB-2", "QT-2"), "optimal"
+    )
+    assert path.is_complete
+    assert path.price("class-change") is None
+    assert BinarizationPath.from_dict(json.loads(json.dumps(path.to_dict()))).points == path.points
+    for measure in ("objective", "seconds"):
+        record = binarization_data(path, measure)
+        assert set(record.levels) == {"raw"}
+        binarization_figure(record, LIGHT)
+    assert path.table()["seconds"].isna().tolist() == [False, True, False, False]
 
 
 def test_the_command_prints_prices(tmp_path, capsys) -> None:
