@@ -9,6 +9,7 @@ from scipy.spatial import ConvexHull
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import CancelledError, DataError, SettingsError
+from octcore.numerics import hull_membership
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
 from octcore.selection.selected_training import (
@@ -33,6 +34,18 @@ def _blobs(n=300, d=2, seed=0):
     X = rng.random((n, d))
     y = np.where(X[:, 0] + X[:, 1] > 1, "up", np.where(X[:, 0] > 0.5, "right", "left"))
     return Dataset.from_arrays(X, y)
+
+
+def test_the_screening_of_directions_keeps_the_limit_too(monkeypatch):
+    """Each of 154 clusters of a wide table spent half a second after the time was over."""
+
+    def over() -> None:
+        raise TimeoutError
+
+    words = "followed a direction after the limit"
+    monkeypatch.setattr(hull_membership, "_furthest", lambda *_: pytest.fail(words))
+    with pytest.raises(TimeoutError):
+        split_hull(np.random.default_rng(0).random((30, 3)), np.random.default_rng(0), over)
 
 
 @pytest.mark.parametrize(("n", "d", "seed"), [(60, 1, 0), (80, 2, 1), (120, 3, 2), (150, 4, 3)])
