@@ -76,11 +76,9 @@ def _call(function: str, arguments: Mapping[str, Any]) -> str:
 
 def _unusual(choice: DataChoice) -> dict[str, Any]:
     """What is not as usual in how columns are meant, by the names of `octcore.read_csv`."""
-    names = {part.name: part.default for part in fields(choice)}
-    for name in ("sample", "file_name", "target"):
-        del names[name]
-    given = {name: getattr(choice, name) for name in names}
-    return {name: value for name, value in given.items() if value and value != names[name]}
+    given, usual = vars(choice).items(), vars(DataChoice())
+    apart = {"sample", "file_name", "target"}
+    return {name: value for name, value in given if name not in apart and value != usual[name]}
 
 
 def _read_call(choice: DataChoice) -> str:

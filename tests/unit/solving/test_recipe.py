@@ -45,6 +45,13 @@ def test_python_recipe_runs_on_the_baseline(iris, capsys):
     assert "heuristic" in capsys.readouterr().out
 
 
+def test_a_class_that_matters_may_be_0():
+    """The label 0 was taken for none, and the copied run had the other positive class."""
+    choice = DataChoice(file_name="rows.csv", target="y", positive_class=0)
+    assert "positive_class=0" in python_recipe(choice, {})
+    assert "--positive-class 0" in command_line(choice, {})
+
+
 def test_changed_columns_are_part_of_the_recipe():
     choice = DataChoice(
         file_name="my data.csv",
