@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
-from octcore.errors import OctError
+from octcore.errors import OctError, SettingsError
 from octcore.parameters import unknown_name
 
-EXIT_TREE, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 2, 130
+EXIT_TREE, EXIT_WRONG_INPUT, EXIT_NO_TREE, EXIT_STOPPED = 0, 2, 3, 130
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Standard output cannot take more; files are written elsewhere, with their own words."""
 COMMANDS = {
@@ -151,7 +151,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except OctError as error:
         print("octcore:", *error.message.splitlines(), file=sys.stderr)
-        return EXIT_WRONG_INPUT
+        no_tree = isinstance(error, SettingsError) and error.code == "NO_TREE"
+        return EXIT_NO_TREE if no_tree else EXIT_WRONG_INPUT
     except OSError as error:
         if not isinstance(error, BrokenPipeError) and error.errno not in FULL:
             raise

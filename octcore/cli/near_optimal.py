@@ -1,7 +1,6 @@
 """`octcore near-optimal`: how many trees are nearly as good as the optimum, and which."""
 
 import argparse
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +9,6 @@ from octcore.cli import options, output
 from octcore.data.export import frame_to_csv
 from octcore.data.findings import count, percent, quote
 from octcore.data.tasks import TASK
-from octcore.errors import SettingsError
 from octcore.parameters import IntRange
 from octcore.selection.near_optimal import FORMULATION, TOLERANCE, NearOptimalTrees, near_optimal
 from octcore.selection.near_optimal_export import rules_table, timbertrek
@@ -41,25 +39,19 @@ def add_commands(commands: Any) -> None:
     add("--rules", metavar="FILE.csv", help="write the trees as rules")
 
 
-def run_near_optimal(arguments: argparse.Namespace) -> int:
+def run_near_optimal(arguments: argparse.Namespace) -> None:
     """Count, then print or write what was asked for."""
     settings = options.solve_settings(arguments, FORMULATION) | options.given(arguments, SETTINGS)
     del settings["formulation"]
     shown = options.given(arguments, (TREES,)).get("trees", TREES.default)
-    try:
-        with output.ProgressLine() as line:
-            found = near_optimal(
-                options.read_data(arguments),
-                on_event=lambda event: line.show(
-                    f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
-                ),
-                **settings,
-            )
-    except SettingsError as error:
-        if error.code != "NO_TREE":
-            raise
-        print(f"octcore: {error.message}", file=sys.stderr)
-        return output.NO_TREE
+    with output.ProgressLine() as line:
+        found = near_optimal(
+            options.read_data(arguments),
+            on_event=lambda event: line.show(
+                f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
+            ),
+            **settings,
+        )
     found = found.restrict(arguments.with_features, arguments.without_features, gain=arguments.gain)
     files: dict[str, str | bytes] = {}
     train, encoding = found.prepared.train, found.encoding
@@ -74,7 +66,6 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
     asked += [f"without {quote(name)}" for name in arguments.without_features]
     asked += ["whose splits all lower the errors"] if arguments.gain else []
     output.write_all(files, _report(found, shown, f" {', '.join(asked)}".rstrip()))
-    return 0
 
 
 def _report(found: NearOptimalTrees, shown: int, which: str) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from octcore.worker.job import Snapshot
 
 STANDARD_OUTPUT = "-"
-NO_TREE = 3  # exit code where no tree can exist
 CLEAR = "\r\x1b[K"
 
 

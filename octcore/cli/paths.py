@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from octcore.cli import options
+from octcore.cli import EXIT_NO_TREE, options
 from octcore.cli.output import write_result
 from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
@@ -48,7 +48,7 @@ def run_path(arguments: argparse.Namespace) -> None:
     write_result(arguments.json, path.to_dict, _table(path.table(), words))
 
 
-def run_binarization(arguments: argparse.Namespace) -> None:
+def run_binarization(arguments: argparse.Namespace) -> int:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
     with interruptible() as stop:
         path = binarization_path(
@@ -69,6 +69,7 @@ def run_binarization(arguments: argparse.Namespace) -> None:
     write_result(arguments.json, path.to_dict, _table(table, words))
     if not path.is_complete:
         raise KeyboardInterrupt
+    return 0 if any(point.leaves for point in path.points) else EXIT_NO_TREE
 
 
 def _table(table: pd.DataFrame, words: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from octcore.cli import options, output
+from octcore.cli import EXIT_NO_TREE, options, output
 from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
 from octcore.data.findings import percent
@@ -168,7 +168,7 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
         files[arguments.report] = output.report_of(run)
     if run.tree is None:
         output.write_all(files, run_report(run), sys.stderr)
-        return output.NO_TREE
+        return EXIT_NO_TREE
     output.write_all(files, run_report(run) + (f"\n{summary}" if summary else ""))
     return 0
 
@@ -190,7 +190,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
         stopped = isinstance(ending, CancelledError | KeyboardInterrupt)
         raise KeyboardInterrupt if stopped else ending from None
     _write_table(arguments, runs)
-    return 0 if any(run.tree is not None for run in runs) else output.NO_TREE
+    return 0 if any(run.tree is not None for run in runs) else EXIT_NO_TREE
 
 
 def _write_table(arguments: argparse.Namespace, runs: Sequence[Run]) -> None:

@@ -21,11 +21,11 @@ PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
 
 
 @contextmanager
-def _ends_without_a_log() -> Iterator[None]:
-    """Keep Pyomo from logging the end of the time, or a stop, as errors of the model's rules."""
+def ends_without_a_log() -> Iterator[None]:
+    """Keep Pyomo from logging, to standard output, the end of the time or a stop as errors."""
 
     def is_news(record: logging.LogRecord) -> bool:
-        return not isinstance(sys.exc_info()[1], TimeUpError | CancelledError)
+        return not isinstance(sys.exc_info()[1], TimeUpError | CancelledError | KeyboardInterrupt)
 
     loggers = [logging.getLogger(name) for name in PYOMO_LOGGERS]
     for logger in loggers:
@@ -95,7 +95,7 @@ class ModelRun(Attempt):
         if self.program.build is None:
             raise EngineError("NO_MODEL", "This engine needs a program with a model.")
         # Every collection of garbage among millions of components takes most of a second.
-        with self.phase("build"), _ends_without_a_log(), PauseGC():
+        with self.phase("build"), ends_without_a_log(), PauseGC():
             built = self.built = self._built(self.program.build)
             self.values.update(built.values)
             for source, tree in built.starts:

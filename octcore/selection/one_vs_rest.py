@@ -12,6 +12,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.data.serial import Record
 from octcore.engines.events import Event
+from octcore.errors import SettingsError
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve
@@ -136,6 +137,9 @@ def solve_one_vs_rest(
                 cancel=(lambda: True) if is_stopped else cancel, **settings,
             )
         )  # fmt: skip
+        if runs[-1].tree is None:
+            message = f"No tree for {label!r} against the rest: {runs[-1].status}; relax a side "
+            raise SettingsError("NO_TREE", message + "constraint.", "constraints")
     combined = OneVsRest(data.classes, tuple(runs))
     scores = [
         float((combined.distances(part.frame).argmax(axis=1) == part.codes).mean())

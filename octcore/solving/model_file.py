@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octcore.data.serial import in_words, write_file
+from octcore.engines.model_run import ends_without_a_log
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import Capability, Program
@@ -70,11 +71,12 @@ def model_files(
 ) -> dict[str, str]:
     """Texts of the model, by these suffixes, and of the start; see `write_model`."""
     program = whole_program(run, most_nonzeros)
-    if program.big_m is not None:
-        built = program.big_m.build(lambda: None, program.big_m.choose(run.objective))
-    else:
-        assert program.build is not None
-        built = program.build(lambda: None)
+    with ends_without_a_log():
+        if program.big_m is not None:
+            built = program.big_m.build(lambda: None, program.big_m.choose(run.objective))
+        else:
+            assert program.build is not None
+            built = program.build(lambda: None)
     texts: dict[str, str] = {}
     names: Mapping[int, str] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -169,6 +169,33 @@ def test_constraints_that_admit_no_tree_exit_3(
         )
 
 
+NEITHER = ["--constraint", "max_splits=0", "--constraint", "root_feature=petal width (cm)"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["path"],
+        ["near-optimal"],
+        ["binarization", "--quantiles", "2"],
+        ["solve", "--classes", "one-vs-rest", "--formulation", "path-search"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_where_no_tree_can_exist_every_command_exits_3(
+    words: list[str], iris: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def here(data: octcore.Dataset, settings: dict[str, Any], **_: object) -> octcore.Run:
+        return octcore.solve(data, **settings)
+
+    monkeypatch.setattr("octcore.cli.solving.solve_in_child", here)
+    command = [words[0], iris, "--target", "species", "--depth", "1", *words[1:]]
+    assert main([*command, *NEITHER]) == 3
+    said = capsys.readouterr()
+    assert "infeasible" in said.out or "relax " in said.err
+
+
 @pytest.mark.slow
 def test_compare_prints_one_line_per_formulation(
     iris: str, capsys: pytest.CaptureFixture[str]

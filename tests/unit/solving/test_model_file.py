@@ -36,6 +36,22 @@ def read(path: Path) -> highspy.Highs:
     return solver
 
 
+def test_an_interrupt_prints_no_error_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pyomo wrote it to standard output, where other programs read."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    run = octcore.solve(octcore.load_sample("xor"), "flow-oct", depth=1, verify=False)
+    monkeypatch.setattr("octcore.formulations.flow_oct.linear", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.write_model(tmp_path / "model.lp")
+    assert capsys.readouterr().out == ""
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
 def test_another_solver_finds_the_optimum_and_takes_the_start(
