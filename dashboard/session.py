@@ -207,20 +207,21 @@ def change_choice(**changes: Any) -> bool:
     return _load(changed, table(), state().content)
 
 
-def change_lines(**lines: int | None) -> bool:
+def change_lines(**lines: int | None) -> None:
     """Read an upload again with other lines as its header or its first row.
 
     How its columns are meant stays as it is where they have the same names.
     """
     now, before = state(), choice()
     if now.refused is not None:
-        return choose_upload(*now.refused[:2], **lines)
+        choose_upload(*now.refused[:2], **lines)
+        return
     meant, names = replace(before, **lines), now.table.names
     if meant == before or not now.content:
-        return True
-    if not choose_upload(now.content, meant.file_name, meant.header, meant.first_row):
-        return False
-    return now.table.names != names or _load(meant, now.table, now.content)
+        return
+    is_read = choose_upload(now.content, meant.file_name, meant.header, meant.first_row)
+    if is_read and now.table.names == names:
+        _load(meant, now.table, now.content)
 
 
 def _load(chosen: DataChoice, read: RawTable, content: bytes = b"") -> bool:

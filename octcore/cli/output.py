@@ -28,7 +28,7 @@ class ProgressLine:
     """Rewrites one line of standard error while work goes on; nothing when it is piped."""
 
     def __init__(self) -> None:
-        self.is_shown = sys.stderr.isatty()
+        self.is_shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -41,11 +41,12 @@ class ProgressLine:
         self.show(progress_text(snapshot))
 
     def show(self, text: str) -> None:
-        """Show a text instead of the last one."""
+        """Show a text instead of the last one, as much of it as fits into a line."""
         if self.is_shown:
             # A terminal that was closed must not end the solve.
             with contextlib.suppress(OSError):
-                sys.stderr.write(CLEAR + text)
+                width = os.get_terminal_size(sys.stderr.fileno()).columns or len(text) + 1
+                sys.stderr.write(CLEAR + text[: width - 1])
                 sys.stderr.flush()
 
 

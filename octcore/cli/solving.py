@@ -53,7 +53,7 @@ def add_commands(commands: Any) -> None:
     options.add_json(compare, "all results")
 
 
-def run_solve(arguments: argparse.Namespace) -> int:
+def run_solve(arguments: argparse.Namespace) -> int | None:
     """Train a tree in a child process and write what was asked for."""
     for path in arguments.tree:  # refused before a minute of solving, not after it
         kind = _format_of(path)
@@ -101,7 +101,7 @@ def _rows_asked(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _solve_one_vs_rest(
     arguments: argparse.Namespace, data: Dataset, settings: Mapping[str, Any]
-) -> int:
+) -> None:
     """One tree per class, each in a child process, sharing the time limit."""
     checked = check_settings(**settings)
     shared = ("time_limit", "test_size", "seed")
@@ -119,7 +119,6 @@ def _solve_one_vs_rest(
     if model.test_accuracy is not None:
         lines.append(f"and on {percent(model.test_accuracy, 2)} of the held-out rows")
     output.write_result(arguments.json, model.to_dict, "\n".join(lines))
-    return 0
 
 
 def _solve_selected(

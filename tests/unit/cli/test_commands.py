@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import struct
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 import octcore
 from octcore.cli import main
+from octcore.cli.output import CLEAR, ProgressLine
 from octcore.cli.tuning import parse_grid
 from octcore.data.samples import sample_bytes
 from octcore.errors import EngineError
@@ -167,6 +170,24 @@ def test_constraints_that_admit_no_tree_exit_3(
         assert "depth 1 or less keeps the side constraints" in Path(report).read_text(
             encoding="utf-8"
         )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of its own")
+def test_a_progress_line_fits_into_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A longer one was wrapped, and every new one left its first half on the screen."""
+    import fcntl
+    import termios
+
+    outside, inside = os.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 20, 0, 0))
+    with open(inside, "w", encoding="utf-8") as terminal, open(outside, "rb", 0) as seen:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        for term, shown in (("xterm", CLEAR + 19 * "x"), ("dumb", "")):
+            monkeypatch.setenv("TERM", term)
+            ProgressLine().show(50 * "x")
+            terminal.write("|")
+            terminal.flush()
+            assert seen.read(100).decode() == shown + "|"
 
 
 NEITHER = ["--constraint", "max_splits=0", "--constraint", "root_feature=petal width (cm)"]
