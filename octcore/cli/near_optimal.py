@@ -44,9 +44,10 @@ def run_near_optimal(arguments: argparse.Namespace) -> None:
     settings = options.solve_settings(arguments, FORMULATION) | options.given(arguments, SETTINGS)
     del settings["formulation"]
     shown = options.given(arguments, (TREES,)).get("trees", TREES.default)
+    data = options.read_data(arguments)
     with output.ProgressLine() as line:
         found = near_optimal(
-            options.read_data(arguments),
+            data,
             on_event=lambda event: line.show(
                 f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
             ),

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, BinaryIO
 
-from octcore.cli.output import Read, Written
+from octcore.cli.output import ProgressLine, Read, Written
 from octcore.data.assembly import MISSING_POLICIES
 from octcore.data.dataset import Dataset
 from octcore.data.distinct import grouped
@@ -117,7 +117,8 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def read_data(arguments: argparse.Namespace) -> Dataset:
     """Read the file of a command."""
-    return read_csv(source_of(arguments.data), **read_options(arguments))
+    with ProgressLine(f"reading {arguments.data}"):
+        return read_csv(source_of(arguments.data), **read_options(arguments))
 
 
 def source_of(path: str) -> str | BinaryIO:

@@ -25,12 +25,17 @@ CLEAR = "\r\x1b[K"
 
 
 class ProgressLine:
-    """Rewrites one line of standard error while work goes on; nothing when it is piped."""
+    """Rewrites one line of standard error while work goes on; nothing when it is piped.
 
-    def __init__(self) -> None:
+    `text`: what it shows from the beginning, of work that tells nothing itself.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
         self.is_shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def __enter__(self) -> ProgressLine:
+        self.show(self._text)
         return self
 
     def __exit__(self, *_: object) -> None:

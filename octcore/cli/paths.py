@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from octcore.cli import EXIT_NO_TREE, options
-from octcore.cli.output import write_result
+from octcore.cli.output import ProgressLine, write_result
 from octcore.data.tasks import TASK
 from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
@@ -38,11 +38,10 @@ def add_commands(commands: Any) -> None:
 
 def run_path(arguments: argparse.Namespace) -> None:
     """Print accuracy against size."""
-    path = penalty_path(
-        options.read_data(arguments),
-        constraints=options.constraint_values(arguments.constraint),
-        **options.given(arguments, SETTINGS),
-    )
+    data = options.read_data(arguments)
+    constraints = options.constraint_values(arguments.constraint)
+    with ProgressLine("searching for the best tree of every size"):
+        path = penalty_path(data, constraints=constraints, **options.given(arguments, SETTINGS))
     words = f"{path.measure}; each step proven optimal on {path.encoding.key} columns; "
     words += f"{path.seconds:.2f} s"
     write_result(arguments.json, path.to_dict, _table(path.table(), words))
@@ -50,12 +49,14 @@ def run_path(arguments: argparse.Namespace) -> None:
 
 def run_binarization(arguments: argparse.Namespace) -> int:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
-    with interruptible() as stop:
+    quantiles, data = _range(arguments.quantiles), options.read_data(arguments)
+    with interruptible() as stop, ProgressLine("the optimum on all thresholds") as line:
         path = binarization_path(
-            options.read_data(arguments),
+            data,
             leaf_penalty=arguments.leaf_penalty,
-            quantiles=_range(arguments.quantiles),
+            quantiles=quantiles,
             constraints=options.constraint_values(arguments.constraint),
+            on_point=lambda _, done, total: line.show(f"{done} of {total} encodings"),
             cancel=stop,
             **options.given(arguments, BINARIZATION),
         )

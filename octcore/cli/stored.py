@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from octcore.cli import output
 from octcore.cli.options import (
     add_json,
     add_reading_options,
@@ -133,11 +134,14 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if not arguments.time_limit > 0:
         raise SettingsError("BAD_LIMIT", "--time-limit needs a positive number.", "time_limit")
     if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
-        run = verified_record(*_run_of_file(arguments), arguments.time_limit)
+        given = _run_of_file(arguments)
+        with output.ProgressLine("verifying"):
+            run = verified_record(*given, arguments.time_limit)
     else:
         with history(arguments) as store:
             run_id = find_run(store, arguments.of).id
-            run = verified(store.load(run_id), arguments.time_limit)
+            with output.ProgressLine("verifying"):
+                run = verified(store.load(run_id), arguments.time_limit)
             store.replace_result(run_id, run)
     found = run.certificate.verification
     assert found is not None
@@ -180,14 +184,11 @@ def run_make_report(arguments: argparse.Namespace) -> None:
 def run_prove(arguments: argparse.Namespace) -> int:
     """Write a proof and say how large it is and what followed it."""
     run = _whole_run(arguments)
-    written = run.prove(
-        arguments.output,
-        arguments.size_limit,
-        arguments.checker or arguments.check,
-        time_limit=arguments.time_limit,
-    )
+    checker, seconds = arguments.checker or arguments.check, arguments.time_limit
+    with output.ProgressLine("writing the proof"):
+        written = run.prove(arguments.output, arguments.size_limit, checker, time_limit=seconds)
     words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
-    words += f" in time ({arguments.time_limit:g} s)" * written.is_late
+    words += f" in time ({seconds:g} s)" * written.is_late
     print(
         f"{written.folder}: no tree has an objective above {written.objective:.12g}; "
         f"{written.n_bytes:,} bytes; {words}"

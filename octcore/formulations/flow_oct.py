@@ -34,15 +34,7 @@ from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear,
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, read_splits
 from octcore.numerics.linear import sparse_rows
 from octcore.parameters import Flag
-from octcore.program import (
-    Cuts,
-    ModelSize,
-    Point,
-    Problem,
-    Program,
-    PyomoModel,
-    SearchState,
-)
+from octcore.program import Cuts, ModelSize, Point, Problem, Program, PyomoModel, SearchState
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.amending import first_trees

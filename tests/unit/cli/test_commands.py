@@ -190,6 +190,26 @@ def test_a_progress_line_fits_into_a_narrow_terminal(monkeypatch: pytest.MonkeyP
             assert seen.read(100).decode() == shown + "|"
 
 
+def test_long_commands_say_on_a_terminal_what_they_do(
+    iris: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A minute of reading and searching, or ten of a proof, showed an empty line."""
+    shown: list[str] = []
+    monkeypatch.setattr(ProgressLine, "show", lambda _, text: shown.append(text))
+    common = [iris, "--target", "species", "--depth", "1"]
+    assert main(["path", *common]) == 0
+    assert {f"reading {iris}", "searching for the best tree of every size"} <= set(shown)
+    assert main(["binarization", *common, "--quantiles", "2"]) == 0
+    assert {"1 of 4 encodings", "4 of 4 encodings"} <= set(shown)
+    run = octcore.solve(octcore.read_csv(iris, target="species"), depth=1)
+    (tmp_path / "run.json").write_text(json.dumps(run.to_dict()))
+    of_run = [str(tmp_path / "run.json"), "--data", iris]
+    assert main(["verify", *of_run]) == 0
+    assert main(["prove", *of_run, "--output", str(tmp_path / "proof")]) == 0
+    assert {"verifying", "writing the proof"} <= set(shown)
+    assert shown[-1] == ""
+
+
 NEITHER = ["--constraint", "max_splits=0", "--constraint", "root_feature=petal width (cm)"]
 
 
