@@ -214,7 +214,8 @@ def test_a_stopped_comparison_of_encodings_keeps_those_that_are_solved(
     solved = paths.binarization_path
 
     def stopped(*given: Any, **settings: Any) -> Any:
-        return solved(*given, on_point=lambda *_: signal.raise_signal(signal.SIGINT), **settings)
+        settings["on_point"] = lambda *_: signal.raise_signal(signal.SIGINT)
+        return solved(*given, **settings)
 
     monkeypatch.setattr(paths, "binarization_path", stopped)
     words = ["binarization", str(folder / "iris.csv"), "--target", "species", "--depth", "1"]
