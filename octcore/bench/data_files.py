@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,17 +60,8 @@ def _encoded(path: Path, name: str) -> Dataset:
     return Dataset.from_arrays(table.drop(columns="target"), table["target"], name=name)
 
 
-def table(path: Path, name: str, target: int, **layout: Any) -> Callable[[], Dataset]:
-    """Loader of a raw table; rows with ``?`` (missing) are dropped from numeric tables.
-
-    `target`: position of the class, from 0, negative from the end.
-    `layout`: further arguments of `_table`.
-    """
-    return partial(_table, path, name, target, **layout)
-
-
 @cache
-def _table(
+def table(
     path: Path,
     name: str,
     target: int,
@@ -81,8 +71,9 @@ def _table(
     separator: str = ",",
     two_classes: bool = False,
 ) -> Dataset:
-    """Read a table.
+    """Read a raw table; rows with ``?`` (missing) are dropped from numeric tables.
 
+    `target`: position of the class, from 0, negative from the end.
     `header`: whether the first line names the columns.
     `drop`: positions of columns that are left out.
     `categorical`: whether all features are nominal; then ``?`` is a value like others.

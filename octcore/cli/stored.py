@@ -133,16 +133,14 @@ def run_verify(arguments: argparse.Namespace) -> int:
     """Verify one run and say what came out; a run of the history keeps it."""
     if not arguments.time_limit > 0:
         raise SettingsError("BAD_LIMIT", "--time-limit needs a positive number.", "time_limit")
-    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
-        given = _run_of_file(arguments)
-        with output.ProgressLine("verifying"):
-            run = verified_record(*given, arguments.time_limit)
-    else:
-        with history(arguments) as store:
-            run_id = find_run(store, arguments.of).id
-            with output.ProgressLine("verifying"):
+    with output.ProgressLine("verifying"):
+        if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
+            run = verified_record(*_run_of_file(arguments), arguments.time_limit)
+        else:
+            with history(arguments) as store:
+                run_id = find_run(store, arguments.of).id
                 run = verified(store.load(run_id), arguments.time_limit)
-            store.replace_result(run_id, run)
+                store.replace_result(run_id, run)
     found = run.certificate.verification
     assert found is not None
     told = sys.stderr if found.verified is False else None

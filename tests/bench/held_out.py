@@ -11,6 +11,7 @@ import csv
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from octcore.bench.data_files import data_folder, table
@@ -60,8 +61,8 @@ def loaders(folder: Path) -> dict[str, Callable[[], Dataset]]:
     for name, (file, target, headed, drop, separator) in TABLES.items():
         path = folder / "raw" / file
         two = name == "cleveland"
-        found[name] = table(
-            path, name, target, headed, drop, separator=separator, two_classes=two
+        found[name] = partial(
+            table, path, name, target, headed, drop, separator=separator, two_classes=two
         )  # fmt: skip
     return found
 

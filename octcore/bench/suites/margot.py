@@ -10,7 +10,7 @@ paper's count of distinct features, table 10, in the label).
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def _share(value: float | None) -> float | None:
 def loader(folder: Path, dataset: str, **layout: Any) -> Callable[[], Dataset]:
     """Loader of a set; `layout` instead of what the table of files says."""
     file, options = FILES[dataset]
-    return table(folder / "margot" / f"{file}.csv", dataset, -1, **{**options, **layout})
+    return partial(table, folder / "margot" / f"{file}.csv", dataset, -1, **{**options, **layout})
 
 
 @cache

@@ -43,7 +43,7 @@ def loader(folder: Path, name: str) -> Callable[[], Dataset]:
     if name in BUNDLED:
         return partial(_bundled, name)
     file, target, options = FILES[name]
-    return table(folder / "s-oct" / file, name, target, **options)
+    return partial(table, folder / "s-oct" / file, name, target, **options)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:

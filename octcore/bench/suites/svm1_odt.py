@@ -71,7 +71,7 @@ OfDepth = partial(Instance, encoding="auto", depth=DEPTH)
 def loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
     """Loader of one of the files."""
     file, target, options = FILES[dataset]
-    return table(folder / file, dataset, target, **options)
+    return partial(table, folder / file, dataset, target, **options)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:

@@ -216,9 +216,9 @@ def test_files_are_read_as_the_papers_read_them(tmp_path):
     assert data.feature_names == ("x", "z")
     raw = tmp_path / "raw.data"
     raw.write_text("1,0.5,0\n2,?,1\n3,0.25,4\n")
-    two = table(raw, "raw", -1, drop=(0,), two_classes=True)()
+    two = table(raw, "raw", -1, drop=(0,), two_classes=True)
     assert (two.n_samples, two.n_features, two.classes) == (2, 1, (0, 1))
-    words = table(raw, "raw", -1, categorical=True)()
+    words = table(raw, "raw", -1, categorical=True)
     assert words.n_samples == 3
 
 
