@@ -198,6 +198,8 @@ def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
         raise DataError("NOT_NUMERIC", message, column=target)
     rows = np.sort(numbers[column.codes])
     cuts = _cuts(rows[~np.isnan(rows)], bins)
+    if not len(cuts):
+        return table  # of one value, which is then said
     labels = ["" if np.isnan(v) else _label(int(np.sum(v > cuts)), cuts) for v in numbers]
     cut = replace(column.taken(dict(zip(column.values, labels, strict=True))), aliases=())
     columns = tuple(cut if c is column else c for c in table.columns)
@@ -219,8 +221,6 @@ def _cuts(ordered: npt.NDArray[np.float64], bins: int) -> npt.NDArray[np.float64
 
 
 def _label(position: int, cuts: npt.NDArray[np.float64]) -> str:
-    if not len(cuts):
-        return "1"
     if position == 0:
         return f"1: up to {format_number(cuts[0])}"
     if position == len(cuts):

@@ -103,6 +103,13 @@ def test_words_cannot_be_cut():
         make_dataset(table(x=NUMBERS, y=WORDS), "y", target_bins=3)
 
 
+def test_one_value_of_a_target_is_said_as_it_stands() -> None:
+    """The label of its only part, “1”, was named instead, which is not in the file."""
+    blob = ("x,y\n" + "1,5\n2,5\n" * 6).encode()
+    with pytest.raises(DataError, match=r"Every row has the label “5” in “y”"):
+        octcore.read_csv(blob, target="y", target_bins=3)
+
+
 def test_classes_stand_in_natural_order():
     rows = "\n".join(f"{i},grade {1 + i % 11}" for i in range(44))
     data = octcore.read_csv(f"x,grade\n{rows}\n".encode(), target="grade")
