@@ -180,7 +180,8 @@ def binarization_path(
             )  # fmt: skip
             points.append(_point(key, q, run))
         except TooLargeError:  # one of them loses none of the others
-            points.append(BinarizationPoint(key, q, 0, "too large", *[None] * 4, 0, None, {}))
+            nothing = (None, None, None, None)
+            points.append(BinarizationPoint(key, q, 0, "too large", *nothing, 0, None, {}))
         if on_point is not None:
             on_point(points[-1], len(points), len(keys))
     return BinarizationPath(
