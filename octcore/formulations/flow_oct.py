@@ -79,8 +79,8 @@ INFO = FormulationInfo(
         "FlowOCT",
         "Every point is a unit of flow that starts at the root and may reach the sink only through "
         "a leaf of its own class. The splits that let most flow through are the best tree.",
-        "The tree is that of the optimal thresholds; the proof comes from a mixed-integer program "
-        "with a tight relaxation.",
+        "Once proven, it is as good as the optimal thresholds; where the time ends first, it may "
+        "be worse. The proof comes from a mixed-integer program with a tight relaxation.",
     ),
     good_at="Proves small sets (some hundred rows, depth 2) and shows what a strong relaxation "
     "buys; it grows with rows x nodes and is slow beyond depth 3.",

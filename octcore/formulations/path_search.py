@@ -44,8 +44,9 @@ INFO = FormulationInfo(
     ),
     teaching=TeachingText(
         "Optimal thresholds",
-        "Chooses all thresholds together: no other tree of this depth gets more points right, "
-        "after the price of its leaves. Bounds show for most trees that they need not be tried.",
+        "Chooses all thresholds together, between neighbours of different class, so that no other "
+        "such tree of this depth gets more points right, after the price of its leaves. Bounds "
+        "show for most trees that they need not be tried.",
         "The first line may look worse than the greedy one. It is right because of what it makes "
         "possible below. Lines still stand square to the axes.",
     ),

@@ -53,8 +53,8 @@ INFO = FormulationInfo(
     ),
     teaching=TeachingText(
         "Optimal thresholds, all of them",
-        "Chooses among all thresholds between two values, not only among a few per column: no "
-        "other tree of this depth gets more points right, after the price of its leaves.",
+        "Chooses among all thresholds between two values, not only among a few per column, so that "
+        "no other tree of this depth gets more points right, after the price of its leaves.",
         "A line may stand wherever it parts points; compare with the tree whose thresholds were "
         "chosen before.",
     ),

@@ -293,11 +293,11 @@ def _import_for(settings: Mapping[str, Any]) -> None:
         importlib.import_module("sklearn.model_selection")  # splits the rows
     key = str(settings.get("formulation", ""))
     if key and BUILDS_MODEL & set(get_formulation(key).info.capabilities):
+        from numba.core.compiler_lock import global_compiler_lock
         from numba.core.registry import cpu_target
 
         for name in IMPORTS:
             importlib.import_module(name)
-        # What the first compiled kernel of a process loads, about a second.
         target: Any = cpu_target
-        target.typing_context.refresh()
-        target.target_context.refresh()
+        with global_compiler_lock:  # the warmer may be loading a kernel
+            target.target_context.refresh()  # about a second, for the first kernel of a process

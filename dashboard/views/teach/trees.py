@@ -134,8 +134,8 @@ def _all(lesson: Lesson) -> None:
 def _legend(lesson: Lesson, keys: Iterable[str]) -> None:
     """One legend for all pictures: they mean the same."""
     truth = truth_of(lesson) if shows_truth(lesson) else None
-    slanted = any(get_formulation(key).info.split_kind == "oblique" for key in keys)
-    parts = legend_parts(session.palette(), truth, slanted)
+    with_margins = any(get_formulation(key).info.has_margins for key in keys)
+    parts = legend_parts(session.palette(), truth, with_margins)
     size = "1.05rem" if lesson_bar.is_presenting() else "0.9rem"
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 
@@ -167,10 +167,10 @@ def no_tree(lesson: Lesson, key: str, view: JobView) -> None:
 def _band_words(run: SolvedRun) -> None:
     """Say which lines have no band; last of all, so that what stands beside it is level."""
     if wide := wide_bands(run.tree, run.encoding, run.train):
-        st.caption(
-            f"{text.count(len(wide), 'line')} without a band: the margin is wider than a fifth of "
-            "the picture. The prices of slack can be changed at the points."
-        )
+        words = f"{text.count(len(wide), 'line')} without a band: the margin is wider than a fifth "
+        has_price = "C_upper" in run.settings["params"]  # other prices are no part of a lesson
+        change = " The prices of slack can be changed at the points." if has_price else ""
+        st.caption(f"{words}of the picture.{change}")
 
 
 def show_plane(figure: go.Figure, key: str, alt: str, height: int = lesson_bar.PLANE) -> None:

@@ -6,6 +6,9 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
 from octcore.formulations.base import get_formulation
 from octcore.worker import child
 from octcore.worker.child import Warmer
@@ -43,3 +46,13 @@ def test_what_splits_the_rows_is_imported_before_the_clock_starts(monkeypatch):
     for size in (0.0, 0.25):
         child._import_for({"formulation": "path-search", "test_size": size})
     assert imported == ["sklearn.model_selection"]
+
+
+def test_a_request_does_not_load_the_compiler_while_the_warmer_does(monkeypatch):
+    """A solve asked for in the first second ended by `generator already executing`."""
+    alone: list[bool] = []
+    context = type(cpu_target.target_context)
+    refresh = lambda _: alone.append(global_compiler_lock.is_locked())  # noqa: E731
+    monkeypatch.setattr(context, "refresh", refresh)
+    child._import_for({"formulation": "flow-oct"})
+    assert alone == [True]
