@@ -168,7 +168,7 @@ def proof_figure(
             chosen = points[part & (data.codes == code)].tolist()
             marker = {"color": palette.class_colour(code), "symbol": palette.class_marker(code)}
             curve(figure, chosen, str(name), opacity=opacity, marker=marker | {"size": 10})
-    figure.update_xaxes(range=BOX, title_text="x")
+    figure.update_xaxes(range=BOX, title_text="x", constrain="domain")
     figure.update_yaxes(range=BOX, title_text="y")
     return figure
 

@@ -237,6 +237,39 @@ def test_a_guess_is_counted_before_the_trees_are_shown(solver):
     assert [view.settings["formulation"] for view in solver.values()] == ["cart", "path-search"]
 
 
+def test_only_a_proven_tree_is_called_optimal_beside_a_guess(solver, monkeypatch):
+    monkeypatch.setattr(lessons, "TIME_LIMIT", 1e-4)
+    app = open_lesson(step="guess")
+    next(t for t in app.toggle if t.label == "Show greedy and optimal").set_value(True).run()
+    assert [run.run.is_optimal for run in solver.values()] == [False, False]
+    assert {m.label for m in app.metric} == {"Greedy: errors", "Best found: errors"}
+
+
+def test_what_is_said_of_optimal_thresholds_is_true_where_others_do_better(solver):
+    lesson = lessons.default_lesson("6-partitions")
+    data = lessons.lesson_data(lesson)
+    asked = [lessons.solve_settings(lesson, key) for key in ("path-search", "threshold-search")]
+    chosen, every = (solve(data, **settings, verify=False) for settings in asked)
+    assert chosen.is_optimal
+    assert every.objective > chosen.objective + 0.01
+    said = shown(open_lesson(set="6-partitions", step="path-search"))
+    assert "no other such tree of this depth" in said
+    assert "between neighbours of different class" in said
+
+
+@pytest.mark.parametrize(("key", "has_price"), [("s-oct", False), ("margot", True)])
+def test_prices_are_offered_for_a_wide_band_where_the_lesson_has_them(solver, key, has_price):
+    app = open_lesson(set="drawn", points="100-500-0_900-500-1", show=key, step=key)
+    assert "without a band" in shown(app)
+    assert ("prices of slack can be changed" in shown(app)) == has_price
+
+
+@pytest.mark.parametrize(("key", "has_rings"), [("oct-h", False), ("margot", True)])
+def test_the_legend_names_support_vectors_where_they_are_ringed(solver, key, has_rings):
+    app = open_lesson(set="drawn", points="100-500-0_900-500-1", show=key, step=key)
+    assert any("support vector" in part.proto.body for part in app.get("html")) == has_rings
+
+
 def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(solver):
     app = open_lesson(set="drawn", points="200-200-0_300-700-0_800-300-1", show="cart")
     moved = lessons.with_points(current(app), ((200, 200, 0), (300, 700, 0), (700, 600, 1)))

@@ -220,5 +220,5 @@ def test_all_good_trees_lie_over_the_plane(visit):
     page.get_by_role("radio", name="All good trees").click()
     page.get_by_text("How many good trees are there?").wait_for(timeout=SOLVE_MILLISECONDS)
     page.locator(".st-key-good_trees_fan .js-plotly-plot").wait_for(timeout=SOLVE_MILLISECONDS)
-    page.get_by_text("cost at most 1 error more than the best one").wait_for()
+    page.get_by_text("cost at most 1 error more than the best one of them").wait_for()
     watched.assert_clean()

@@ -58,12 +58,13 @@ def _compare(lesson: Lesson) -> None:
         return
     keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
     lesson_trees.draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
-    price = float(lesson.settings["leaf_penalty"])
-    if price:
-        st.caption(
-            f"The optimal tree counts {text.percent(price)} of the points for every leaf, so that "
-            "a larger tree may have fewer errors."
-        )
+    words = (
+        "Both cut only between neighbours of different class; other cuts may at times do better."
+    )
+    if price := float(lesson.settings["leaf_penalty"]):
+        words += f" The optimal tree counts {text.percent(price)} of the points for every leaf, so "
+        words += "that a larger tree may have fewer errors."
+    st.caption(words)
     if lesson.depth > DEEPEST:
         st.caption(f"These trees have depth {lesson.depth}; yours has depth {DEEPEST}.")
 
@@ -76,7 +77,8 @@ def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
         if run is None:
             place.caption(f"{name}: growing …" if is_live else f"{name}: there is no tree.")
             continue
-        numbers = lesson_numbers(run)
+        numbers, greedy = lesson_numbers(run), run.certificate.method == "heuristic"
+        name = name if greedy or run.is_optimal else "Best found"
         place.metric(f"{name}: errors", numbers.errors, help=text.count(numbers.leaves, "leaf"))
 
 
@@ -127,12 +129,10 @@ def _count_words(record: Alternatives, errors: int, price: float) -> None:
     st.header("How many good trees are there?", anchor=False)
     counted = f"{price:g} error{'s' * (f'{price:g}' != '1')}"
     st.markdown(
-        f"**{text.count(record.count, 'tree')}** of the same depth "
-        + (
-            "cost exactly as much as the best one."
-            if errors == 0
-            else f"cost at most {text.count(errors, 'error')} more than the best one."
-        )
+        f"**{text.count(record.count, 'tree')}** of the same depth, cut between neighbours of "
+        "different class, cost "
+        + (f"at most {text.count(errors, 'error')} more than" if errors else "exactly as much as")
+        + " the best one of them."
         + (f" Every leaf counts as {counted}." if price else "")
     )
     if record.count > len(record.trees):
