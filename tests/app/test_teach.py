@@ -270,6 +270,16 @@ def test_the_legend_names_support_vectors_where_they_are_ringed(solver, key, has
     assert any("support vector" in part.proto.body for part in app.get("html")) == has_rings
 
 
+def test_nothing_is_said_of_trees_and_lines_that_are_not_there(solver):
+    app = open_lesson(set="drawn", points="500-500-0", step="guess")
+    next(t for t in app.toggle if t.label == "Show greedy and optimal").set_value(True).run()
+    assert "both classes" in shown(app)
+    assert "Both cut" not in shown(app)
+    app = open_lesson(set="drawn", points="500-500-0_500-500-1", step="margot")
+    assert {m.label: m.value for m in app.metric}["Leaves"] == "1"
+    assert "Slanted lines" not in shown(app)
+
+
 def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(solver):
     app = open_lesson(set="drawn", points="200-200-0_300-700-0_800-300-1", show="cart")
     moved = lessons.with_points(current(app), ((200, 200, 0), (300, 700, 0), (700, 600, 1)))

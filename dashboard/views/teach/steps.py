@@ -58,15 +58,6 @@ def _compare(lesson: Lesson) -> None:
         return
     keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
     lesson_trees.draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
-    words = (
-        "Both cut only between neighbours of different class; other cuts may at times do better."
-    )
-    if price := float(lesson.settings["leaf_penalty"]):
-        words += f" The optimal tree counts {text.percent(price)} of the points for every leaf, so "
-        words += "that a larger tree may have fewer errors."
-    st.caption(words)
-    if lesson.depth > DEEPEST:
-        st.caption(f"These trees have depth {lesson.depth}; yours has depth {DEEPEST}.")
 
 
 def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
@@ -80,6 +71,13 @@ def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
         numbers, greedy = lesson_numbers(run), run.certificate.method == "heuristic"
         name = name if greedy or run.is_optimal else "Best found"
         place.metric(f"{name}: errors", numbers.errors, help=text.count(numbers.leaves, "leaf"))
+    words = "Both cut between neighbours of different class; other cuts may at times do better."
+    if price := float(lesson.settings["leaf_penalty"]):
+        words += f" The optimal tree counts {text.percent(price)} of the points for every leaf, so "
+        words += "that a larger tree may have fewer errors."
+    st.caption(words)
+    if lesson.depth > DEEPEST:
+        st.caption(f"These trees have depth {lesson.depth}; yours has depth {DEEPEST}.")
 
 
 TASK, TASK_SECONDS = "alternatives", 60.0

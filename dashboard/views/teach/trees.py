@@ -92,7 +92,8 @@ def _one(lesson: Lesson, key: str) -> None:
             run_summary.small_tree(view.id, shown)
         st.markdown(words.idea)
         if shown is not None and not lesson_bar.is_presenting():
-            st.markdown(f":material/visibility: {words.look}")
+            look = words.look if shown.tree.splits else "No line is worth its price here."
+            st.markdown(f":material/visibility: {look}")
             if st.button(
                 "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
             ):
