@@ -53,7 +53,7 @@ INFO = FormulationInfo(
         "BendOCT",
         "FlowOCT without the flows: a master problem guesses the splits, and cuts found by "
         "minimum cuts in the tree tell it which points its guess cannot get right.",
-        "The same optimum as FlowOCT from a far smaller model. Explore shows the cuts in the tree.",
+        "The same optimum as FlowOCT from a far smaller model. Explore shows the cuts it needed.",
     ),
     good_at="Shows how cuts replace variables; on its own it proves little beyond depth 2.",
 )

@@ -451,3 +451,19 @@ def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     button(app, "Find an optimal tree").click().run()
     run = fake.views["run-1"].run
     assert len(run.classes) == 3
+
+
+@pytest.mark.parametrize(("key", "is_warned"), [("cart", True), ("path-search", False)])
+def test_no_proof_is_called_unlikely_that_stands_beside_the_form(fake, key, is_warned):
+    data = load_sample("iris")
+    asked = {"formulation": "oct", "depth": 3, "time_limit": 2.0, "encoding": "auto"}
+    run = solve(data, key, depth=2, encoding="QT-5", verify=False)
+    assert run.is_proven != is_warned
+    fake.views["run-1"] = JobView(
+        "run-1", "OCT", asked, "done", data=data, run=run, trace=run.trace
+    )
+    app = open_app("solve")
+    app.query_params["run"], app.session_state["offered_solve"] = "run-1", asked
+    app.run()
+    assert not app.exception
+    assert any("is unlikely for" in warning.value for warning in app.warning) == is_warned

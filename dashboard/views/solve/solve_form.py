@@ -338,6 +338,11 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
 
 def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     """Say before the start that a solve cannot close in its limit, and offer what can."""
+    made = jobs.view(session.run_id())
+    if made is not None and made.data is not None and made.run is not None and made.run.is_proven:
+        if not _otherwise(made.settings, settings):
+            if cached.data_token(made.data) == cached.data_token(data):
+                return  # it has closed
     fitted = cached.encoding(data, Asked.of(settings).chosen_encoding)
     if isinstance(fitted, str):
         return
