@@ -17,8 +17,7 @@ with left:
     st.markdown(
         "A decision tree sorts rows by a few questions that everybody can read.  \n"
         "The usual way grows it greedily; here it is **the best tree of its size**, and the proof "
-        "comes with it.  \n"
-        "Load a table, watch the proof, ask what other trees would cost."
+        "comes with it.  \nLoad a table, watch the proof, ask what other trees would cost."
     )
     start_button("See a proven tree", key="start_from_start")
     if inputs.wide_button("Teach with points", "school", "start_teach", is_first=False):

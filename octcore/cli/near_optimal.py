@@ -73,8 +73,7 @@ def _report(found: NearOptimalTrees, shown: int, which: str) -> str:
     lines = [
         f"{count(found.count, 'tree')} of at most depth {found.depth}{which} "
         f"{'lies' if found.count == 1 else 'lie'} within {found.tolerance:g} of the proven optimum "
-        f"{found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
-        f"{found.seconds:.2f} s"
+        f"{found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); {found.seconds:.2f} s"
     ]
     if found.count:
         lines.append("leaves: " + ", ".join(f"{k}: {n:,}" for k, n in found.by_leaves.items()))

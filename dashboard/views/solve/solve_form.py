@@ -13,7 +13,7 @@ from dashboard import cached, session
 from dashboard.server import families, jobs
 from dashboard.server.job_view import JobView, setting_phrase
 from dashboard.views.solve import advice
-from dashboard.widgets import constraint_form, inputs, live, settings_form
+from dashboard.widgets import constraint_form, data_thread, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of, parameter_form
 from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset
@@ -339,10 +339,9 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
 def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     """Say before the start that a solve cannot close in its limit, and offer what can."""
     made = jobs.view(session.run_id())
-    if made is not None and made.data is not None and made.run is not None and made.run.is_proven:
+    if made and made.run and made.run.is_proven and not data_thread.is_other(made):
         if not _otherwise(made.settings, settings):
-            if cached.data_token(made.data) == cached.data_token(data):
-                return  # it has closed
+            return  # it has closed
     fitted = cached.encoding(data, Asked.of(settings).chosen_encoding)
     if isinstance(fitted, str):
         return

@@ -136,9 +136,8 @@ def _count_words(record: Alternatives, errors: int, price: float) -> None:
     if record.count > len(record.trees):
         st.caption(f"The best {len(record.trees)} of them are drawn.")
     st.markdown(
-        "Every line is a boundary of some of them, the stronger the more trees have it; "
-        "where they fan out, the points do not say where to cut. The coloured ground is the best "
-        "tree."
+        "Every line is a boundary of some of them, the stronger the more trees have it; where "
+        "they fan out, the points do not say where to cut. The coloured ground is the best tree."
     )
     unsure = int((record.disagreement > 0).sum())
     st.markdown(

@@ -169,9 +169,8 @@ def _band_words(run: SolvedRun) -> None:
     """Say which lines have no band; last of all, so that what stands beside it is level."""
     if wide := wide_bands(run.tree, run.encoding, run.train):
         words = f"{text.count(len(wide), 'line')} without a band: the margin is wider than a fifth "
-        has_price = "C_upper" in run.settings["params"]  # other prices are no part of a lesson
-        change = " The prices of slack can be changed at the points." if has_price else ""
-        st.caption(f"{words}of the picture.{change}")
+        change = " The prices of slack can be changed at the points."  # of MARGOT, that is
+        st.caption(f"{words}of the picture.{change * ('C_upper' in run.settings['params'])}")
 
 
 def show_plane(figure: go.Figure, key: str, alt: str, height: int = lesson_bar.PLANE) -> None:
