@@ -11,6 +11,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
+from octcore.data.grouping import class_versus_rest
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.settings import CLASSES, check_settings, without_retired
@@ -77,23 +78,24 @@ def link() -> None:
 
 def go_on(data: Dataset, settings: Mapping[str, Any], page: str = session.SOLVE) -> None:
     """Load rows, unless they are loaded, and have a form open with settings filled in."""
-    if session.state().choice is None or cached.data_token(data) != _loaded():
-        session.adopt(data, cached.data_token)
+    token = cached.data_token
+    if session.state().choice is None or token(data) != token(session.dataset()):
+        session.adopt(data, token)
     session.offer(page, settings)
 
 
-def _loaded() -> str:
-    return cached.data_token(session.dataset())
-
-
 def is_other(view: JobView | None) -> bool:
-    """Whether a job is about other data than those that are loaded."""
+    """Whether a job is about other data than those that are loaded, or than one class of them."""
     data = None if view is None else jobs.rows(view)
     if view is None or data is None or data is session.dataset():
         return False
     if jobs.supervisor().family(view.id) is not None:
         return False
-    return cached.once_per_run(view.id, "data token", lambda: cached.data_token(data)) != _loaded()
+    loaded, label = session.dataset(), str(data.positive_class)
+    if label in map(str, loaded.classes) and data.name == f"{loaded.name}: {label}":
+        loaded = class_versus_rest(loaded, label)
+    token = cached.once_per_run(view.id, "data token", lambda: cached.data_token(data))
+    return token != cached.data_token(loaded)
 
 
 def strip(view: JobView, what: str = "This run") -> None:

@@ -15,6 +15,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.widgets.parameter_form import label_of
+from octcore.data.grouping import class_versus_rest
 from octcore.data.samples import list_samples, load_sample
 from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations
@@ -467,3 +468,17 @@ def test_no_proof_is_called_unlikely_that_stands_beside_the_form(fake, key, is_w
     app.run()
     assert not app.exception
     assert any("is unlikely for" in warning.value for warning in app.warning) == is_warned
+
+
+def test_a_run_of_one_class_of_the_loaded_data_is_about_no_other_data(fake):
+    data = class_versus_rest(load_sample("iris"), "setosa")
+    run = solve(data, "cart", depth=1)
+    fake.views["run-1"] = JobView("run-1", "CART", {}, "done", data=data, run=run)
+    app = open_app("solve")
+    app.query_params["run"] = "run-1"
+    assert "Of 50 setosa it finds 50" in shown(app.run())
+    assert "This run is about" not in shown(app)
+    app.switch_page("screens/data.py").run()
+    next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
+    app.switch_page("screens/solve.py").run()
+    assert "This run is about **iris: setosa** (150 rows)" in shown(app).replace("\\", "")
