@@ -280,6 +280,17 @@ def test_nothing_is_said_of_trees_and_lines_that_are_not_there(solver):
     assert "Slanted lines" not in shown(app)
 
 
+def test_a_line_beside_the_edge_of_the_colours_is_explained(solver):
+    app = open_lesson(set="wedges", show="margot", step="margot")
+    assert "without a band" not in shown(app)
+    assert "Colours change" not in shown(app)
+    tree = solver["run-0"].run.tree
+    moved = {n: replace(s, threshold=s.threshold + 0.02 * s.norm) for n, s in tree.splits.items()}
+    run = replace(solver["run-0"].run, tree=replace(tree, splits=moved))
+    solver["run-0"] = replace(solver["run-0"], run=run)
+    assert "Colours change" in shown(app.run())
+
+
 def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(solver):
     app = open_lesson(set="drawn", points="200-200-0_300-700-0_800-300-1", show="cart")
     moved = lessons.with_points(current(app), ((200, 200, 0), (300, 700, 0), (700, 600, 1)))

@@ -191,11 +191,8 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
     left, right = st.columns([6, 5], gap="large")
     with right:
         st.header("Why is no tree better?", anchor=False)
-        at = 1
-        if cuts:
-            at = st.slider(
-                "Argument", 1, len(cuts) + 1, key=session.widget_key("proof_step", job.id)
-            )
+        key = session.widget_key("proof_step", job.id)
+        at = st.slider("Argument", 1, len(cuts) + 1, key=key) if cuts else 1
         tree_cost = f"{result['cost'] * n:g}"
         wrong = text.count(round((1 - (shown.accuracy or 0.0)) * n), "error")
         price_words = f", and {price:g} for every leaf" if price else ""

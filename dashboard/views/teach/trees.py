@@ -28,7 +28,7 @@ from octcore.plotting import text
 from octcore.plotting.plane_plot import plane_figure
 from octcore.solving.run import SolvedRun
 
-PER_LINE = 3
+PER_LINE, SEEN = 3, 0.015  # trees beside each other; distance that an eye notices
 ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
 
 
@@ -94,9 +94,8 @@ def _one(lesson: Lesson, key: str) -> None:
         if shown is not None and not lesson_bar.is_presenting():
             look = words.look if shown.tree.splits else "No line is worth its price here."
             st.markdown(f":material/visibility: {look}")
-            if st.button(
-                "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
-            ):
+            icon = ":material/account_tree:"
+            if st.button("Explore this tree", icon=icon, key=f"lesson:{view.id}"):
                 session.open_page("explore", view.id)
     with left:
         _legend(lesson, (key,))
@@ -166,11 +165,15 @@ def no_tree(lesson: Lesson, key: str, view: JobView) -> None:
 
 
 def _band_words(run: SolvedRun) -> None:
-    """Say which lines have no band; last of all, so that what stands beside it is level."""
+    """Say how lines are drawn; last of all, so that what stands beside it is level."""
     if wide := wide_bands(run.tree, run.encoding, run.train):
         words = f"{text.count(len(wide), 'line')} without a band: the margin is wider than a fifth "
         change = " The prices of slack can be changed at the points."  # of MARGOT, that is
         st.caption(f"{words}of the picture.{change * ('C_upper' in run.settings['params'])}")
+    banded = [s for n, s in run.tree.splits.items() if s.unit_margin and n not in wide]
+    if any(abs(s.threshold + s.solved_offset) > SEEN * s.norm for s in banded):
+        words = "Colours change between the nearest points of both sides, not always at a line"
+        st.caption(f"{words} in the middle of a band: there new points part.")
 
 
 def show_plane(figure: go.Figure, key: str, alt: str, height: int = lesson_bar.PLANE) -> None:
@@ -186,15 +189,12 @@ def show_plane(figure: go.Figure, key: str, alt: str, height: int = lesson_bar.P
 
 
 def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
+    words = "Width of the narrowest empty strip around a line right above two leaves, in units of "
+    words += "the axes; points that do not come to that line do not count."
     entries = (
         ("Right", text.percent(numbers.accuracy), None),
         ("Errors", str(numbers.errors), None),
         ("Leaves", str(numbers.leaves), None),
-        (
-            "Margin",
-            text.number(numbers.narrowest, 2),
-            "Width of the narrowest empty strip around a line right above two leaves, in units of "
-            "the axes; points that do not come to that line do not count.",
-        ),
+        ("Margin", text.number(numbers.narrowest, 2), words),
     )
     chart.numbers(entry for entry in entries if entry[0] in shown)
