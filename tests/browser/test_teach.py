@@ -222,3 +222,13 @@ def test_all_good_trees_lie_over_the_plane(visit):
     page.locator(".st-key-good_trees_fan .js-plotly-plot").wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_text("cost at most 1 error more than the best one of them").wait_for()
     watched.assert_clean()
+
+
+def test_a_badge_shows_all_its_words_however_narrow_its_place(visit):
+    watched = visit()
+    page = watched.open("/teach?show=cart&step=all")
+    badge = page.locator("[data-testid=stMain] .stMarkdownBadge").first
+    badge.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    badge.evaluate("e => { e.parentElement.style.width = '4rem'; e.append(' of so many words'); }")
+    assert badge.evaluate("e => e.scrollWidth <= e.clientWidth && e.clientHeight > 30")
