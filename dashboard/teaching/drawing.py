@@ -27,7 +27,7 @@ from octcore.verification.certificates.proof import ExcludedCuts
 BOX = (-0.02, 1.02)  # visible part of both axes: points on the border stay whole
 WIDEST = 0.2
 """A margin wider than this share of the picture covers it, and nearly all points lie inside."""
-ROUNDING = 1e-9  # a line nearer to a point than this goes through it
+ROUNDING = 1e-6  # a line nearer to a point than this goes through it
 
 
 @dataclass(frozen=True)
@@ -222,16 +222,15 @@ def lesson_numbers(run: SolvedRun) -> LessonNumbers:
 
 
 def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | None:
-    """Smallest width of the empty strip around a line right above two leaves, in axis units.
+    """Smallest width of the empty strip around a drawn line right above two leaves, in axis units.
 
     Only points that visit the node count.  Upper lines are left out: in margin trees they route
     points, and may pass as close to them as they like.
     """
     X = encoding.transform(data.frame)
     points = data.frame[["x", "y"]].to_numpy(dtype=float)
-    view, reached = PlaneView(encoding, "x", "y", BOX, BOX), tree.node_rows(X)
-    widths = []
-    for node, lines in split_lines(tree, view, node_margins(tree, X, data.y)).items():
+    reached, widths = tree.node_rows(X), []
+    for node, lines in lesson_plane(tree, encoding, data).lines.items():
         if not {2 * node, 2 * node + 1} <= set(tree.labels):
             continue
         here = np.zeros(len(X), dtype=bool)

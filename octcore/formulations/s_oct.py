@@ -140,7 +140,7 @@ INFO = FormulationInfo(
         "S-OCT",
         "Routes the points freely and forbids only what no straight line can do: small sets of "
         "points that cannot be divided as the routing wants.",
-        "Slanted lines with the fewest errors. Where the lines lie exactly is decided afterwards, "
+        "Slanted lines, for the fewest errors. Where the lines lie exactly is decided afterwards, "
         "in the middle of the free strip. Explore shows the sets it had to forbid.",
     ),
     good_at="Proves on small sets that no tree of hyperplanes does better, and shows the few "

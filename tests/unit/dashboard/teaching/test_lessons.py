@@ -222,3 +222,17 @@ def test_plane_of_a_lesson_is_the_whole_square():
     assert all(lines.line for lines in record.lines.values())
     figure = add_truth(plane_figure(record, LIGHT), truth_data(None), LIGHT)
     assert figure.layout.xaxis.title.text == "x"
+
+
+def test_the_margin_is_that_of_the_line_that_is_drawn():
+    """A line without its band is drawn where the rows part, not where it was solved."""
+    points = "5-379-0_124-685-0_8-950-0_670-650-0_525-840-1_647-688-1_257-704-0_615-388-1_764-875-1"
+    points += "_383-135-0_460-578-1_997-721-1_804-845-0_980-525-0"
+    lesson = lessons.lesson_from({"set": "drawn", "points": points, "depth": 1})
+    data = lessons.lesson_data(lesson)
+    run = solve(data, **lessons.solve_settings(lesson, "margot"), verify=False).needed
+    (((x1, y1), (x2, y2)),) = lesson_plane(run.tree, run.encoding, data).lines[1].line
+    x, y = data.frame[["x", "y"]].to_numpy().T
+    distance = abs((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)) / np.hypot(x2 - x1, y2 - y1)
+    assert lesson_numbers(run).narrowest == pytest.approx(2 * distance.min())
+    assert abs(run.tree.splits[1].threshold + run.tree.splits[1].solved_offset) > 0.02
