@@ -118,9 +118,10 @@ INFO = FormulationInfo(
     ),
     teaching=TeachingText(
         "MM-SVM-OCT",
-        "Two classes, and a support vector machine at every split; the widest margin is wanted for "
-        "the narrowest of them, and a label that looks wrong may be changed at a price.",
-        "One margin counts, that of the narrowest split; the other lines could move without cost.",
+        "Two classes, and a support vector machine at every split: the narrowest of all margins is "
+        "to be as wide as possible. A point pays at every line whose margin it does not keep, and "
+        "may take the other label at a price.",
+        "One width decides, not the sum as in MARGOT: no band is narrower than that.",
     ),
     good_at="Contrast with MARGOT: one narrowest margin instead of the sum; rows pay at every "
     "level, so prices grow with the depth.",
