@@ -75,17 +75,17 @@ class Shapes(Listing):
         self.leaf_kinds = [*(int(np.searchsorted(*end)) for end in ends), self.n_columns]
 
     def groups(self, admits: Callable[[int, int], bool]) -> dict[Shape, Group]:
-        """Shapes with at least one tree whose errors and leaves are admitted."""
-        cells = self.known[0].cells
-        shapes = [_shape_of(self._nested(0, k)) for k in range(len(self.known[0].codes))]
+        """Shapes with a tree whose errors and leaves are admitted, maybe few of those counted."""
+        n, cells, values = self.n_errors, self.known[0].cells, self.ground.values
+        sizes, size = np.unique(cells.leaves * n + cells.errors, return_inverse=True)
+        kept = np.array([admits(int(values[s % n]), s // n) for s in sizes.tolist()], bool)[size]
+        columns = (cells.shape, values[cells.errors], cells.leaves, cells.counts[:, 0])
         found: dict[Shape, Group] = {}
-        columns = (cells.shape, self.ground.values[cells.errors], cells.leaves, cells.counts[:, 0])
-        for number, errors, leaves, count in zip(*(c.tolist() for c in columns), strict=True):
-            if not admits(errors, leaves):
-                continue
-            old = found.get(shapes[number], Group((), 0, (errors, leaves, number)))
+        for number, errors, leaves, count in zip(*(c[kept].tolist() for c in columns), strict=True):
+            shape = _shape_of(self._nested(0, number))
+            old = found.get(shape, Group((), 0, (errors, leaves, number)))
             members = old.members if number in old.members else (*old.members, number)
-            found[shapes[number]] = Group(members, old.count + int(count), old.best)
+            found[shape] = Group(members, old.count + int(count), old.best)
         return found
 
     def by_threshold(

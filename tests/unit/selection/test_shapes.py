@@ -11,6 +11,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.search.near_optimal import shapes as counted_shapes
 from octcore.selection.alternatives import shape_lines
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.tree.tree import Tree
@@ -77,6 +78,19 @@ def test_a_shape_is_kept_without_its_set(good: NearOptimalTrees) -> None:
     assert kept.to_dict() == copy.deepcopy(kept).to_dict() == shape.to_dict()
     assert repr(kept) == repr(shape)
     assert "function" not in repr(shape)
+
+
+def test_trees_beyond_a_limit_of_leaves_are_given_no_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 38 herds in a table of R had 18 trees of four leaves, eight million of up to eight.
+    made: list[counted_shapes.Nested] = []
+    told = counted_shapes._shape_of
+    monkeypatch.setattr(
+        counted_shapes, "_shape_of", lambda nested: [made.append(nested), told(nested)][1]
+    )
+    rows, kept = few_rows(2), {"constraints": {"max_leaves": 3}, "params": {"leaf_penalty": 0.0}}
+    few = octcore.near_optimal(rows, "auto", 3, tolerance=0.0, **kept)
+    assert sum(shape.count for shape in few.shapes()) == few.count
+    assert len(made) <= few.count < len(few._shapes.known[0].codes)
 
 
 @pytest.mark.sampled(3)
