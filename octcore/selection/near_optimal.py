@@ -278,7 +278,7 @@ class NearOptimalTrees:
         names = [self.encoding.names[j] for j in table.original]
         group_of = self.encoding.groups[table.original]
         found = []
-        for shape, group in shapes.groups(self._query.admits).items():
+        for shape, group in shapes.groups().items():
             used = {int(group_of[column]) for column in shape.columns}
             if not set(chosen.required) <= used or used & set(chosen.banned):
                 continue
@@ -294,7 +294,7 @@ class NearOptimalTrees:
     def _ranges(self, group: Group) -> tuple[ThresholdRange, ...]:
         """Thresholds of a shape by column and place."""
         parts = []
-        for place, counted in self._shapes.by_threshold(group, self._query.admits).items():
+        for place, counted in self._shapes.by_threshold(group).items():
             numbers, where = sorted(counted), ", ".join(place[:-1])
             column = int(self._instance.table.original[place[-1]])
             values = self._instance.thresholds.value[numbers]
@@ -305,7 +305,7 @@ class NearOptimalTrees:
 
     @cached_property
     def _shapes(self) -> Shapes:
-        return Shapes(self.graph, self._asked.gain)
+        return Shapes(self._query)
 
     @at_the_door
     def sample(self, k: int, seed: int = 0) -> tuple[Tree, ...]:

@@ -13,6 +13,7 @@ ADD, LEAST, SHARES, TALLY, SHAPES = range(5)
 """What is asked: counts, the least cost alone, predictions, how many trees of one cell every split
 has at its top, or counts by shape."""
 FIRST_SIZE = 1 << 10  # room for cells or keys at first
+MOST_SHAPES = 1 << 21  # of a node: many more would fill the memory
 FACTOR = 0x1E3779B97F4A7C15
 """Odd, and without a pattern: the upper bits of its multiples tell neighbours apart."""
 
@@ -109,7 +110,8 @@ def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, t
     `asked`: `SHARES` adds to `outside` of the children's cells how often trees around them count,
         if those of a cell of the node count as often as ``grid[leaves - 1, errors, 0]`` says.
         `SHAPES` adds up in `tally` by ``((column at the top * n_shapes + left) * n_shapes + right)
-        * n_errors + errors``.  Anything else adds up in ``grid[leaves - 1, errors, variant]``.
+        * n_errors + errors``, up to `MOST_SHAPES`, where `grid` is not 0.  Anything else adds up in
+        ``grid[leaves - 1, errors, variant]``.
     `edges`: (n_edges, 4) first threshold, number of thresholds, left and right child.
     `below`: of the children.
     `budget`: largest scaled cost.
@@ -124,6 +126,8 @@ def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, t
         first = terms.place[edges[k, 0]] * n_shapes
         for a in range(below.start[left], below.start[left + 1]):
             if asked == SHAPES:
+                if tally.used[0] >= MOST_SHAPES:
+                    return tally
                 tally = _ample(tally, below.start[right + 1] - below.start[right])
             errors = values[below.errors[a]]
             for b in range(below.start[right], below.start[right + 1]):
@@ -135,7 +139,8 @@ def combine(asked, edges, below, budget, terms, leaf, grid, outside, n_shapes, t
                     continue
                 if asked == SHAPES:
                     shape = (first + below.shape[a]) * n_shapes + below.shape[b]
-                    _add(tally, shape * len(values) + e, many * counts[a, 0] * counts[b, 0])
+                    if grid[leaves - 1, e, 0] > 0.0:
+                        _add(tally, shape * len(values) + e, many * counts[a, 0] * counts[b, 0])
                 elif asked == SHARES:
                     weight = many * grid[leaves - 1, e, 0]
                     outside[a] += weight * counts[b, 0]

@@ -5,17 +5,18 @@ trees by threshold, from the root down.  Splits one after the other, each but th
 beside it, ask for a conjunction: in whatever order they are asked, they are one shape.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.combining import SHAPES, Cells, combine, make_tally
+from octcore.search.near_optimal.combining import MOST_SHAPES, SHAPES, Cells, combine, make_tally
 from octcore.search.near_optimal.counting import EXACT, NO_OUTSIDE, Counted, Level, TreeGraph
-from octcore.search.near_optimal.ground import BOTTOM, NO_GRID
+from octcore.search.near_optimal.ground import BOTTOM
 from octcore.search.near_optimal.listing import ROOT, At, Cell, Listing, Side, Sizes, Split, Spot
+from octcore.search.near_optimal.tree_set import TreeQuery
 
 Nested = tuple  # ``(column, left, right)`` with a column of the table, or ``()`` for a leaf
 Place = tuple  # where splits stand: turns on the way ("left", "right"), then the column
@@ -58,44 +59,48 @@ class _Known(NamedTuple):
 
 
 class Shapes(Listing):
-    """The trees of a graph by shape, which is their kind; that of a stump is its column.
+    """The trees that a query admits by shape, which is their kind; that of a stump is its column.
 
-    `gain`: whether every split has to lower the errors.
     Raises `TooLargeError` if there are more trees, or shapes, than can be told apart.
     """
 
-    def __init__(self, graph: TreeGraph, gain: bool) -> None:
+    def __init__(self, query: TreeQuery) -> None:
+        graph, self.gain = query.graph, query.asked.gain
         self.n_columns, self.n_errors = graph.ground.n_columns, len(graph.ground.values)
         self.known: list[_Known] = []
-        for level in reversed(graph.levels):
-            self.known.insert(0, self._count(graph, level, gain))
-        counted = Counted(graph.everything.allow, gain, tuple(known.cells for known in self.known))
+        root, values = graph.everything.cells[0], graph.ground.values
+        admits = np.frompyfunc(query.admits, 2, 1)
+        size = graph.instance.most_leaves(max(BOTTOM, graph.levels[0].depth))
+        for k, level in reversed(list(enumerate(graph.levels))):
+            # Few trees may keep a limit of leaves where millions do not, which are not counted.
+            wanted = np.zeros((size, self.n_errors, 1))
+            wanted[: max(0, query.max_leaves - k)] = 1.0  # every split above has a leaf beside it
+            if not k:
+                wanted[root.leaves - 1, root.errors, 0] = admits(values[root.errors], root.leaves)
+            self.known.insert(0, self._count(graph, level, wanted))
+        cells = tuple(known.cells for known in self.known)
+        counted = Counted(graph.everything.allow, self.gain, cells)
         super().__init__(graph, counted, graph.instance.thresholds.place)
         ends = ((known.codes, self.n_columns * known.base**2) for known in self.known)
         self.leaf_kinds = [*(int(np.searchsorted(*end)) for end in ends), self.n_columns]
 
-    def groups(self, admits: Callable[[int, int], bool]) -> dict[Shape, Group]:
-        """Shapes with a tree whose errors and leaves are admitted, maybe few of those counted."""
-        n, cells, values = self.n_errors, self.known[0].cells, self.ground.values
-        sizes, size = np.unique(cells.leaves * n + cells.errors, return_inverse=True)
-        kept = np.array([admits(int(values[s % n]), s // n) for s in sizes.tolist()], bool)[size]
-        columns = (cells.shape, values[cells.errors], cells.leaves, cells.counts[:, 0])
-        found: dict[Shape, Group] = {}
-        for number, errors, leaves, count in zip(*(c[kept].tolist() for c in columns), strict=True):
+    def groups(self) -> dict[Shape, Group]:
+        """Shapes with at least one tree."""
+        cells, found = self.known[0].cells, dict[Shape, Group]()
+        columns = (cells.shape, self.ground.values[cells.errors], cells.leaves, cells.counts[:, 0])
+        for number, errors, leaves, count in zip(*(c.tolist() for c in columns), strict=True):
             shape = _shape_of(self._nested(0, number))
             old = found.get(shape, Group((), 0, (errors, leaves, number)))
             members = old.members if number in old.members else (*old.members, number)
             found[shape] = Group(members, old.count + int(count), old.best)
         return found
 
-    def by_threshold(
-        self, group: Group, admits: Callable[[int, int], bool]
-    ) -> dict[Place, dict[int, int]]:
+    def by_threshold(self, group: Group) -> dict[Place, dict[int, int]]:
         """Trees of a shape by place, from the root down, and threshold."""
         found: dict[Place, dict[int, int]] = {}
         for number in group.members:
             ways = _ways(self._nested(0, number))
-            top = {(*size, number): 1 for size in self.sizes(ROOT, number) if admits(*size)}
+            top = {(*size, number): 1 for size in self.sizes(ROOT, number)}
             waiting: dict[tuple[At, int], dict[Cell, int]] = {(ROOT, 1): top}
             while waiting:
                 following = {}
@@ -159,16 +164,17 @@ class Shapes(Listing):
             return (top, *(self._nested(level + 1, side) for side in sides))
         return (top, *(() if side == self.n_columns else (side, (), ()) for side in sides))
 
-    def _count(self, graph: TreeGraph, level: Level, gain: bool) -> _Known:
-        """Count the trees of the nodes of a level by shape."""
+    def _count(self, graph: TreeGraph, level: Level, wanted: np.ndarray) -> _Known:
+        """Count the trees of the nodes of a level by shape, if `wanted` by leaves and errors."""
         below = self.known[0] if self.known else None
         base = self.n_columns + 1 if below is None else max(1, len(below.codes))
-        if self.n_columns * base**2 * self.n_errors > LARGEST_KEY:
-            message = f"The good trees have too many shapes ({base:,} at depth {level.depth - 1}); "
-            message += "take a smaller tolerance or depth."
-            raise TooLargeError("TOO_MANY_SHAPES", message, {})
+        is_large = self.n_columns * base**2 * self.n_errors > LARGEST_KEY
+        nodes = range(0 if is_large else len(level.nodes))
         raw = [(np.zeros(0, np.int64), np.zeros(0))]
-        raw += [self._count_node(graph, level, v, gain, base) for v in range(len(level.nodes))]
+        raw += [self._count_node(graph, level, v, base, wanted) for v in nodes]
+        if is_large or max(len(keys) for keys, _ in raw) >= MOST_SHAPES:
+            message = "The good trees have too many shapes; take a smaller tolerance or depth."
+            raise TooLargeError("TOO_MANY_SHAPES", message, {})
         sizes = [len(keys) for keys, _ in raw[1:]]
         keys, counts = (np.concatenate(parts) for parts in zip(*raw, strict=True))
         codes, number = np.unique(keys // self.n_errors, return_inverse=True)
@@ -186,28 +192,25 @@ class Shapes(Listing):
         return _Known(base, codes, leaves, Cells(start, *(part[order] for part in parts)))
 
     def _count_node(
-        self, graph: TreeGraph, level: Level, v: int, gain: bool, base: int
+        self, graph: TreeGraph, level: Level, v: int, base: int, wanted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Trees of a node: ``code * n_errors + number of the errors``, and counts."""
         ground, node, leaf = graph.ground, level.nodes[v], int(level.leaf_errors[v])
         if level.depth <= BOTTOM:
-            *_, keys, counts = ground.solve(node, SHAPES, gain=gain)
+            *_, keys, counts = ground.solve(node, SHAPES, gain=self.gain, grid=wanted[None])
         else:
             tally = combine(
                 SHAPES, level.edges_of(v), self.known[0].cells, node.budget,
-                ground.terms(level.depth, gain=gain), leaf, NO_GRID[0], NO_OUTSIDE, base,
+                ground.terms(level.depth, gain=self.gain), leaf, wanted, NO_OUTSIDE, base,
                 make_tally(),
             )  # fmt: skip
             ground.guard(ground.scored)
             keys, counts = tally.key, tally.amount
         keys, counts = keys[keys >= 0], counts[keys >= 0]
         if counts.sum() >= EXACT:
-            raise TooLargeError(
-                "TOO_MANY_TREES",
-                "There are too many good trees to be counted by shape; take a smaller tolerance.",
-                {},
-            )
-        if graph.leaf_counts(node, leaf):
+            message = "There are too many good trees to count shapes; take a smaller tolerance."
+            raise TooLargeError("TOO_MANY_TREES", message, {})
+        if graph.leaf_counts(node, leaf) and wanted[0, ground.number[leaf]]:
             key = self.n_columns * base**2 * self.n_errors + ground.number[leaf]
             keys, counts = np.append(keys, key), np.append(counts, 1.0)
         return keys, counts

@@ -28,4 +28,4 @@ def compile_part(part: str) -> None:
     found = TreeQuery(graph, Conditions(instance.tolerance))
     found.class_shares()
     next(found.in_order())
-    Shapes(graph, False)
+    Shapes(found)

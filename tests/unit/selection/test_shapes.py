@@ -80,17 +80,20 @@ def test_a_shape_is_kept_without_its_set(good: NearOptimalTrees) -> None:
     assert "function" not in repr(shape)
 
 
-def test_trees_beyond_a_limit_of_leaves_are_given_no_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 38 herds in a table of R had 18 trees of four leaves, eight million of up to eight.
-    made: list[counted_shapes.Nested] = []
-    told = counted_shapes._shape_of
-    monkeypatch.setattr(
-        counted_shapes, "_shape_of", lambda nested: [made.append(nested), told(nested)][1]
-    )
-    rows, kept = few_rows(2), {"constraints": {"max_leaves": 3}, "params": {"leaf_penalty": 0.0}}
-    few = octcore.near_optimal(rows, "auto", 3, tolerance=0.0, **kept)
-    assert sum(shape.count for shape in few.shapes()) == few.count
-    assert len(made) <= few.count < len(few._shapes.known[0].codes)
+@pytest.mark.parametrize(("depth", "leaves"), [(1, 1), (2, 2), (2, 3), (3, 2), (3, 4), (4, 4)])
+def test_trees_beyond_a_limit_of_leaves_are_not_counted_by_shape(depth: int, leaves: int) -> None:
+    # Of 72 rows of two numbers three trees had two leaves; those of up to eight took 23 GB.
+    asked = {"leaf_penalty": 0.0}, {"max_leaves": leaves}
+    few = octcore.near_optimal(few_rows(2), "auto", depth, *asked, tolerance=0.1)
+    told = Counter(shape_of(tree) for tree in few.walk())
+    assert {shape_of(shape.tree): shape.count for shape in few.shapes()} == told
+    assert len(few._shapes.known[0].codes) <= few.count
+
+
+def test_more_shapes_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counted_shapes, "MOST_SHAPES", 5)
+    with pytest.raises(octcore.TooLargeError, match="too many shapes"):
+        octcore.near_optimal(few_rows(2), "auto", 3, tolerance=0.5).shapes()
 
 
 @pytest.mark.sampled(3)
