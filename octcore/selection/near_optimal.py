@@ -511,12 +511,11 @@ def near_optimal(
     parsed = Constraints.parse(constraints)
     refuse_coupled(parsed.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:  # not on the scale of the tolerance
-        raise SettingsError(
-            "NOT_ON_THIS_SCALE",
-            "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
-            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w, for rows of weight n.",
-            "split_weight",
+        message = "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
+        message += (
+            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w, for rows of weight n."
         )
+        raise SettingsError("NOT_ON_THIS_SCALE", message, "split_weight")
     settings = check_settings(
         FORMULATION, params, parsed, encoding=encoding, depth=depth, time_limit=time_limit,
         seed=seed, test_size=test_size, costs=costs, refer=refer,

@@ -141,12 +141,8 @@ class TreeGraph:
         if cells[0].counts[:, 0].sum() < EXACT:
             return cells
         if cells[-1].counts.max(initial=0.0) >= LARGEST_CELL:
-            raise TooLargeError(
-                "TOO_MANY_TREES",
-                "There are too many good trees of depth two to be counted exactly; take a smaller "
-                "tolerance.",
-                {},
-            )
+            message = "There are too many good trees of depth two to be counted exactly; take a "
+            raise TooLargeError("TOO_MANY_TREES", message + "smaller tolerance.", {})
         return cells if len(cells) == 1 else self._count_exactly(cells, allow, gain)
 
     def _count_level(

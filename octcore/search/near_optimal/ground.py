@@ -123,13 +123,10 @@ class Ground:
         if self.bits is not None and self.stored_bytes + self.bits.stored_bytes > MEMORY:
             self.bits.forget()
         if self.stored_bytes > MEMORY:
-            raise TooLargeError(
-                "TOO_MANY_SUBSETS",
-                f"The near-optimal trees pass through more subsets of rows than fit into "
-                f"{MEMORY / 1e9:.1f} GB; take a smaller tolerance, a larger leaf penalty or a "
-                "smaller depth.",
-                {"bytes": float(self.stored_bytes)},
-            )
+            message = "The near-optimal trees pass through more subsets of rows than fit into "
+            message += f"{MEMORY / 1e9:.1f} GB; take a smaller tolerance, a larger leaf penalty or "
+            sizes = {"bytes": float(self.stored_bytes)}
+            raise TooLargeError("TOO_MANY_SUBSETS", message + "a smaller depth.", sizes)
 
     def mask(self, rows: bytes) -> np.ndarray:
         """Which rows of the table a subset has."""

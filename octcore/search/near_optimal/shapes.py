@@ -75,7 +75,7 @@ class Shapes(Listing):
             # Few trees may keep a limit of leaves where millions do not, which are not counted.
             wanted = np.zeros((size, self.n_errors, 1))
             wanted[: max(0, query.max_leaves - k)] = 1.0  # every split above has a leaf beside it
-            if not k:
+            if k == 0:
                 wanted[root.leaves - 1, root.errors, 0] = admits(values[root.errors], root.leaves)
             self.known.insert(0, self._count(graph, level, wanted))
         cells = tuple(known.cells for known in self.known)
