@@ -58,13 +58,13 @@ class Stack(NamedTuple):
     open: IntArray  # rows that would cost less at other leaves, first
     lack: FloatArray  # by row, what it lacks to these leaves; 0 once its options were tried
     worth: FloatArray  # by row, how much its options raised bounds when they were tried, on average
+    least: FloatArray
+    """Least cost of a tree that was met, and least bound of a state left undecided."""
+    planes: FloatArray  # ``(g, -h)`` by branch node of the tree of least cost
     reached: FloatArray  # scores by branch node and row
     missed: FloatArray  # price of the margins that a row misses from a branch node on
     wrong: FloatArray  # 1 where a row is wrong at the leaf that it reaches from a branch node
     short: FloatArray  # least margin that it lacks from there to a leaf that is open to it
-    least: FloatArray
-    """Least cost of a tree that was met, and least bound of a state left undecided."""
-    planes: FloatArray  # ``(g, -h)`` by branch node of the tree of least cost
 
 
 class Log(NamedTuple):
@@ -90,7 +90,7 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
 
     `levels`, `size`: number of decisions at most, and of columns, that of ones included.
     """
-    n_rows, shape = len(worth), (len(labels) - 1, len(worth))
+    n_rows, n_branch = len(worth), len(labels) - 1
     stack = Stack(
         labels,
         np.full(n_rows, FREE),
@@ -102,12 +102,9 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
         np.zeros(n_rows, np.int64),
         np.zeros(n_rows),
         worth,
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape),
-        np.zeros(shape),
         np.full(2, np.inf),
-        np.zeros((len(labels) - 1, size)),
+        np.zeros((n_branch, size)),
+        *np.zeros((4, n_branch, n_rows)),
     )
     stack.point[0] = NEW
     return stack
@@ -392,16 +389,13 @@ def _route_all(data: Any, stack: Any, node: int) -> None:
         wrong_left, wrong_right = stack.wrong[2 * node - 1], stack.wrong[2 * node]
         short_left, short_right = stack.short[2 * node - 1], stack.short[2 * node]
         for i in range(len(reached)):
-            score = reached[i]
+            score, is_left = reached[i], reached[i] >= least
             on_left, on_right = max(0.0, 1.0 - score), max(0.0, 1.0 + score)
-            left_of, right_of = missed_left[i], missed_right[i]
-            missed[i] = data.missing * min(on_left, on_right) + (
-                left_of if score >= least else right_of
-            )
-            left_of, right_of = wrong_left[i], wrong_right[i]
-            wrong[i] = left_of if score >= least else right_of
-            left_of, right_of = short_left[i], short_right[i]
-            short[i] = min(on_left + left_of, on_right + right_of)
+            lefts, rights = missed_left[i], missed_right[i]
+            missed[i] = data.missing * min(on_left, on_right) + (lefts if is_left else rights)
+            lefts, rights = wrong_left[i], wrong_right[i]
+            wrong[i] = lefts if is_left else rights
+            short[i] = min(on_left + short_left[i], on_right + short_right[i])
     if data.clearance > 0.0:  # too near to a plane for either side
         for i in range(len(reached)):
             if CLEAR * data.clearance - data.clearance < reached[i] < least:
