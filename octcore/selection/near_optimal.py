@@ -512,9 +512,7 @@ def near_optimal(
     refuse_coupled(parsed.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:  # not on the scale of the tolerance
         message = "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
-        message += (
-            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w, for rows of weight n."
-        )
+        message += "leaf_penalty = w / (n (1 - w)) instead of split_weight = w (rows of weight n)."
         raise SettingsError("NOT_ON_THIS_SCALE", message, "split_weight")
     settings = check_settings(
         FORMULATION, params, parsed, encoding=encoding, depth=depth, time_limit=time_limit,

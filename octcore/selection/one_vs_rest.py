@@ -139,7 +139,8 @@ def solve_one_vs_rest(
         )  # fmt: skip
         if runs[-1].tree is None:
             message = f"No tree for {label!r} against the rest: {runs[-1].status}; relax a side "
-            raise SettingsError("NO_TREE", message + "constraint.", "constraints")
+            message += "constraint, or allow more time."
+            raise SettingsError("NO_TREE", message, "constraints")
     combined = OneVsRest(data.classes, tuple(runs))
     scores = [
         float((combined.distances(part.frame).argmax(axis=1) == part.codes).mean())
