@@ -113,7 +113,8 @@ def test_an_interrupt_ends_a_search_over_settings_and_what_is_done_is_written(
     file = tmp_path / "hard.csv"
     np.savetxt(file, np.column_stack([X, y]), "%d", ",", header=names, comments="")
     ahead = [3.0]  # in the second training
-    monkeypatch.setattr(ProgressLine, "show", lambda *_: ahead and press(ahead.pop(), number))
+    during = lambda _, text: ahead and text.startswith("1 of") and press(ahead.pop(), number)  # noqa: E731
+    monkeypatch.setattr(ProgressLine, "show", during)
     asked = ["tune", str(file), "--target", "y", "--formulation", "flow-oct", "--protocol"]
     asked += ["2-fold", "--grid", "depth=1,4", "--json", str(tmp_path / "tune.json")]
     begin = time.monotonic()
