@@ -28,6 +28,10 @@ from octcore.search.univariate.lane_rows import (
 from octcore.search.univariate.lanes import pass_over
 
 NO_ROOT = -1  # column of a plan, or of a place, that has none
+SOLVED = -1  # errors of a column that needs no more work
+MANY_COLUMNS = 512
+"""From which on all columns are first tried at one threshold: pairs that only help together show
+there, which halves the work, and elsewhere it costs up to a fifth."""
 LANES_EACH = 4
 """Lanes of a pack for one column, while there are others: what is learned from a few thresholds
 leaves so many fewer open that packs of one column alone would be more than twice as many."""
@@ -373,6 +377,48 @@ def close_column(columns, s):
     return bound
 
 
+@inner()
+def solve_columns(
+    rows, terms, total, errors, ranks, roots, leaves, smallest, columns, lanes, is_survey, best,
+    lower, cutoff, score, plan,
+):  # fmt: skip
+    """Solve the thresholds of all columns, those with the least errors first.
+
+    A survey solves one of each, and puts what two levels cost there for the errors, SOLVED where no
+    other is open.  Returns the least cost and a lower bound on the trees of the columns solved.
+    """
+    order, following, occupied = ascending(errors), 0, 0
+    while True:
+        for s in range(len(columns.g)):
+            while columns.g[s] < 0 and following < len(order):
+                g = order[following]
+                following += 1
+                if ranks[g] >= 0 and roots[g] and errors[g] != SOLVED:
+                    open_column(rows, g, smallest, total, terms.price, columns, s)
+                    occupied += 1
+        if occupied == 0:
+            return best, lower
+        best = solve_pack(
+            rows, terms, total, ranks, leaves, smallest, columns, lanes, best, cutoff, plan
+        )
+        if terms.stop[0]:
+            return best, lower
+        target = min(best, cutoff) - terms.slack
+        for s in range(len(columns.g)):
+            g = columns.g[s]
+            if g < 0:
+                continue
+            # What reaches the target is no better than the best tree, or of no interest.
+            still_open(columns, s, target, lanes)
+            if columns.n_open[s] == 0:
+                score[g], errors[g] = close_column(columns, s), SOLVED
+                lower = min(lower, score[g])
+            elif is_survey:
+                j, columns.g[s] = lanes.pick[lanes.first[s]], NO_ROOT
+                errors[g] = np.int64(columns.left[s, j] + columns.right[s, j])
+            occupied -= columns.g[s] < 0
+
+
 @kernel()
 def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     """Best tree of depth two at most, if it costs less than `cutoff`.
@@ -405,36 +451,17 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         return best, best
     if cutoff <= 2 * price + slack:
         return best, min(best, 2 * price)
-    n_places = max(1, lanes_of(rows.weight.itemsize) // LANES_EACH)
-    columns, lanes = make_columns(m, n_places), make_lanes(rows, signed, terms.n_classes, n_places)
-    order, following, occupied = ascending(errors), 0, 0
-    lower = best
-    while True:
-        for s in range(n_places):
-            while columns.g[s] < 0 and following < n_columns:
-                g = order[following]
-                following += 1
-                if ranks[g] >= 0 and roots[g]:
-                    open_column(rows, g, smallest, total, price, columns, s)
-                    occupied += 1
-        if occupied == 0:
-            break
-        best = solve_pack(
-            rows, terms, total, ranks, leaves, smallest, columns, lanes, best, cutoff, plan
-        )
+    n_lanes, lower = lanes_of(rows.weight.itemsize), best
+    for is_survey in range(n_columns >= MANY_COLUMNS, -1, -1):
+        n_places = n_lanes if is_survey else max(1, n_lanes // LANES_EACH)
+        columns = make_columns(m, n_places)
+        lanes = make_lanes(rows, signed, terms.n_classes, n_places)
+        best, lower = solve_columns(
+            rows, terms, total, errors, ranks, roots, leaves, smallest, columns, lanes, is_survey,
+            best, lower, cutoff, score, plan,
+        )  # fmt: skip
         if terms.stop[0]:
             return best, min(best, 2 * price)
-        target = min(best, cutoff) - slack
-        for s in range(n_places):
-            if columns.g[s] < 0:
-                continue
-            # What reaches the target is no better than the best tree, or of no interest.
-            still_open(columns, s, target, lanes)
-            if columns.n_open[s] == 0:
-                g = columns.g[s]
-                score[g] = close_column(columns, s)
-                lower = min(lower, score[g])
-                occupied -= 1
     # Targets are a slack below the best cost, and rounding of sums is below another one.
     if best <= cutoff and lower >= best - 2 * slack:
         lower = best

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate import search
+from octcore.search.univariate.depth_two import MANY_COLUMNS
 from octcore.search.univariate.lane_search import LaneSearch
 from octcore.search.univariate.question import Question, Report
 from octcore.search.univariate.search import answer
@@ -351,11 +352,40 @@ def test_no_value_for_columns_that_may_not_be_the_root(kernel: str) -> None:
         assert found.root_values[[0, 2]].tolist() == [-np.inf, -np.inf]
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_many_columns_are_tried_at_one_threshold_first(n_classes: int) -> None:
+    """Two of them tell only together; counts by pairs, which know no order, are the referee."""
+    rng = np.random.default_rng(n_classes)
+    settings: list[dict[str, Any]] = [
+        {},
+        {"all_roots": True, "weights": rng.integers(1, 9, 40)},
+        {"max_leaves": 3},
+        {"min_samples_leaf": 4},
+        {"roots": (3, 77, 500)},
+    ]
+    for setting in settings:
+        X = rng.integers(0, 6, (40, MANY_COLUMNS + 8)).astype(float)
+        y = ((X[:, 77] > 2) ^ (X[:, 519] > 2)) + (n_classes - 2) * (X[:, 1] > 3)
+        asked = Question(X, y, n_classes, 2, 0.01, **setting)
+        found = answer(asked)
+        assert found.status == "optimal"
+        assert found.tree is not None
+        right = np.average(found.tree.predict_codes(X) == y, weights=asked.weights)
+        assert found.objective == pytest.approx(right - 0.01 * found.tree.n_leaves, abs=1e-9)
+        with answered_by("bits"):
+            other = answer(asked)
+        assert found.objective == pytest.approx(other.objective, abs=1e-9)
+        if asked.all_roots:
+            np.testing.assert_allclose(found.root_values, other.root_values, atol=1e-9)
+
+
 def test_the_table_decides_which_kernels_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """0/1 columns have no split that parts rows of weight 0 alone from the others."""
     asked = Question(np.eye(4), np.arange(4) % 2, 2, 2)
     assert search.suits_bits(search.make_inquiry(asked).table)
     lanes: list[object] = []
+    with answered_by("lanes"):  # whatever is compiled first is a search as well
+        answer(asked)
     pieces = LaneSearch.pieces
     monkeypatch.setattr(LaneSearch, "pieces", lambda self: lanes.append(self) or pieces(self))
     with answered_by("bits"):
