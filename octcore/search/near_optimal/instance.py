@@ -146,8 +146,9 @@ def make_instance(
         in_parts = weights / float(weight_unit)
         whole = np.floor(in_parts).astype(np.int64)
         lost = in_parts - whole
-    question = replace(question, leaf_penalty=float(leaf_penalty), weights=whole.astype(float))
-    inquiry = make_inquiry(question)
+    depth = min(question.depth, question.leaf_limit - 1)  # every split on a path adds a leaf
+    price, weights = float(leaf_penalty), whole.astype(float)
+    inquiry = make_inquiry(replace(question, depth=depth, leaf_penalty=price, weights=weights))
     in_units = np.rint(inquiry.table.weight * inquiry.table.unit).astype(np.int64)
     table = replace(inquiry.table, weight=in_units, unit=1.0)
     thresholds = find_thresholds(table, inquiry.roots)

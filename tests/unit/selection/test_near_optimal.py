@@ -161,6 +161,14 @@ def test_class_weights_are_exact_and_limits_hold() -> None:
             assert found.objective(tree) >= found.optimum - 0.01 - 1e-9
 
 
+def test_a_limit_of_leaves_keeps_what_is_gone_through_shallow() -> None:
+    data, limit = octcore.load_sample("iris"), {"max_leaves": 4}
+    shallow = octcore.near_optimal(data, depth=3, constraints=limit)
+    deep = octcore.near_optimal(data, depth=8, constraints=limit)
+    assert deep.counts == shallow.counts
+    assert deep.graph.ground.scored == shallow.graph.ground.scored
+
+
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
