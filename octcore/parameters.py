@@ -370,12 +370,13 @@ def _read(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
     """A switch or a number that came as such or as a text; its declaration knows its range."""
     if bool in kinds:
         return Flag(name).check(value)
-    number, is_whole = _as_float(value), float not in kinds
-    if isinstance(value, int):
-        return value
-    if number is None or math.isnan(number) or (is_whole and not number.is_integer()):
+    number, is_whole = value if isinstance(value, int) else _as_float(value), float not in kinds
+    if number is None or number != number or (is_whole and number % 1):  # infinite: also NaN
         words = f"{name} must be a {'whole ' * is_whole}number, but {value!r} was given."
         raise SettingsError("NOT_A_NUMBER", words, name)
+    if name == "time_limit" and number <= 0:  # not all that take one have a declaration of it
+        words = f"{name} must be a number above 0, but {value!r} was given."
+        raise SettingsError("OUT_OF_RANGE", words, name)
     return int(number) if is_whole else number
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
 from octcore.solving.run import Run
 from octcore.solving.verified import (
     AUTOMATIC_ESTIMATE,
@@ -65,6 +66,10 @@ def test_a_limit_of_time_is_kept_whatever_was_expected() -> None:
     assert found.statement == "not verified: not done in 0.5 s"
     assert found.estimate is not None  # so that it is offered at a press
     assert time.thread_time() - begin < 1.5
+    for limit in (0, -1):
+        for asked in (run.verify, run.values, partial(octcore.verify, run)):
+            with pytest.raises(SettingsError, match=f"above 0, but {limit} was given"):
+                asked(time_limit=limit)
 
 
 def test_memory_is_announced_before_it_is_taken() -> None:
