@@ -24,11 +24,11 @@ from octcore.data.findings import (
     raise_if_unusable,
     warning,
 )
-from octcore.data.numbers import decimal_mark, detect_date, slashed_order
+from octcore.data.numbers import detect_date, slashed_order
 from octcore.data.preparing import dates_of, look_alikes
 from octcore.data.table import RawColumn, RawTable
 from octcore.data.target import Target, read_target
-from octcore.data.typed import TypedColumn, default_kind, finish_column, split_kind, type_column
+from octcore.data.typed import TypedColumn, default_kind, finish_column, typed_once
 from octcore.errors import DataError, SettingsError
 from octcore.parameters import Choice
 
@@ -119,7 +119,7 @@ class _Assembly:
     def typed_columns(self) -> list[TypedColumn]:
         """Type every feature column and leave out those that hold nothing to split on."""
         kept: list[TypedColumn] = []
-        kinds, mark = self.chosen.kinds, decimal_mark(raw.values for raw in self.table.columns)
+        kinds, typed = self.chosen.kinds, typed_once(self.table, self.chosen.kinds)
         for raw in self.table.columns:
             name = raw.name
             if name == self.chosen.target:
@@ -127,9 +127,7 @@ class _Assembly:
             if name in self.chosen.drop:
                 self.columns_dropped.append((name, "USER"))
                 continue
-            wanted = split_kind(kinds[name], name)[0] if name in kinds else None
-            known, key = self.table.typed, (raw, wanted, mark)
-            column = known[key] = known.get(key) or type_column(raw, self.table, wanted, mark)
+            column = typed(raw)
             if column.is_date and name in kinds:
                 how = slashed_order(raw.values, column.number_format)
                 words = f"is read as days since {column.number_format.split(':')[1]}{how}."
@@ -137,7 +135,7 @@ class _Assembly:
             self.findings += column.findings
             if column.numbers is None:
                 self.say_look_alikes(raw)
-                if wanted is None and detect_date(dates_of(raw)):
+                if name not in kinds and detect_date(dates_of(raw)):
                     words = f"may hold dates ({quote(dates_of(raw)[0])}); choose date if it does."
                     self.findings.append(of_column(name, "MAY_BE_DATES", words, "info"))
             if self.is_left_out(name, self.reason_to_leave_out(column)):

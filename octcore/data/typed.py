@@ -1,7 +1,7 @@
 """Typing: what a column of texts holds, and which kind of feature it is."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,6 +130,19 @@ def type_column(
             numbers[index] = np.inf
     column = TypedColumn(raw, numbers, missing, number_format, _format_findings(raw, number_format))
     return _with_infinities(column, lines)
+
+
+def typed_once(table: RawTable, kinds: Mapping[str, str]) -> Callable[[RawColumn], TypedColumn]:
+    """How columns of a table, some of a stated kind, are typed; what was typed before is kept."""
+    mark = decimal_mark(raw.values for raw in table.columns)
+
+    def typed(raw: RawColumn) -> TypedColumn:
+        wanted = split_kind(kinds[raw.name], raw.name)[0] if raw.name in kinds else None
+        key = raw, wanted, mark
+        table.typed[key] = table.typed.get(key) or type_column(raw, table, wanted, mark)
+        return table.typed[key]
+
+    return typed
 
 
 def _has_digit(text: str) -> bool:

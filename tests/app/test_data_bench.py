@@ -99,6 +99,15 @@ def test_a_file_that_cannot_be_read_offers_its_lines(server):
 
 
 @pytest.mark.slow
+def test_what_counts_as_empty_is_what_reading_takes_for_missing(server):
+    rows = ["n/a,?,na", "n/a,?,na", "n/a,c,na", *(f"{i},{'cd'[i % 2]},b" for i in range(40))]
+    app = upload("size,mark,word,y\n" + "".join(f"{r},{i % 2}\n" for i, r in enumerate(rows)))
+    app.session_state["data_tabs"] = "Columns"
+    table = app.run().dataframe[0].value.set_index("column")
+    assert table["gaps"].to_dict() == {"size": 3, "mark": 2, "word": 0}
+    assert table["distinct"].tolist() == [40, 2, 2]
+
+
 def test_every_step_is_a_press_and_has_its_way_back_and_the_copied_code_has_them_all(server):
     app = upload(TABLE)
     press(app, "Read n/a in ward as missing")

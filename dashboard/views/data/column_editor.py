@@ -12,6 +12,7 @@ from octcore.data.preparing import DATE
 from octcore.data.reading import table_in_use
 from octcore.data.table import RawTable
 from octcore.data.target import BINS
+from octcore.data.typed import typed_once
 from octcore.plotting import text
 
 MOST_TARGETS, MOST_CLASSES = 500, 50
@@ -123,7 +124,7 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
             ),
             "distinct": st.column_config.NumberColumn(format="%,d"),
             "gaps": st.column_config.NumberColumn(
-                "empty", help="Cells without a value", format="%,d"
+                "empty", help="Cells that are read as without a value", format="%,d"
             ),
             "examples": st.column_config.TextColumn("examples", width="large"),
         },
@@ -180,16 +181,17 @@ def column_table() -> pd.DataFrame:
     """One row for every column that could be a feature."""
     choice, data, table = session.choice(), session.dataset(), _table()
     used = {column.name: column for column in data.columns}
+    typed = typed_once(table, {n: kind for n, kind in choice.kinds.items() if kind != DATE})
     rows = []
     for column in table.columns:
         if column.name in (choice.target, table.index_column):
             continue
-        empty = [code for code, value in enumerate(column.values) if not value]
-        shown, own = [value for value in column.values if value], used.get(column.name)
+        read, own = typed(column), used.get(column.name)
+        shown = [value for value, gone in zip(column.values, read.missing, strict=True) if not gone]
         if own is not None and own.levels:  # as they are used: merged, and numbers as numbers
             shown = [str(level) for level in own.levels]
         kind = choice.kinds.get(column.name, "").split(":")[0] if own is None else own.kind
-        gaps = int(sum((column.codes == code).sum() for code in empty))
+        gaps = int(read.missing_rows().sum())
         examples = ", ".join(text.printable(value, 24) for value in shown[:5])
         rows.append((own is not None, column.name, kind, len(shown), gaps, examples))
     return pd.DataFrame(rows, columns=["use", "column", "kind", "distinct", "gaps", "examples"])
