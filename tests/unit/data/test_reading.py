@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from octcore.data import assembly
+from octcore.data import typed
 from octcore.data.reading import make_dataset, prices_of_gaps, read_csv, read_table
 from octcore.data.text import clean_text
 from octcore.errors import DataError, SettingsError
@@ -899,7 +899,7 @@ def test_what_is_said_of_columns_left_out_holds_for_each_of_them():
 def test_another_choice_types_no_column_again(monkeypatch):
     read = read_table(PLAIN.replace(b"3.5,1.25", b"3.5,"))
     first = make_dataset(read, "y")
-    monkeypatch.setattr(assembly, "type_column", None)
+    monkeypatch.setattr(typed, "type_column", None)
     assert len(prices_of_gaps(read, target="y")) > 1
     again = make_dataset(read, "y", missing="drop-columns")
     assert (first.n_samples, again.n_samples, again.feature_names) == (19, 20, ("x1",))
