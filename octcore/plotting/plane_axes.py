@@ -38,6 +38,7 @@ class Axis:
     levels: tuple[Any, ...] = ()  # the categories of the column, in order
     knots: Floats | None = None
     """Of a rank axis: its ends and the distinct values between them, ascending."""
+    is_whole: bool = False  # whether all numbers are whole and small enough to be years
 
     @property
     def title(self) -> str:
@@ -83,7 +84,8 @@ class Axis:
             return ()
         values = _decades(*self.raw_range) if self.knots is None else _some(self.knots)
         places = self.spread(values)
-        words = (f"{v:,.0f}" if abs(v) >= 100 else f"{v:.3g}" for v in values.tolist())
+        many = "" if self.is_whole else ","
+        words = (f"{v:{many}.0f}" if abs(v) >= 100 else f"{v:.3g}" for v in values.tolist())
         return tuple((float(p), text.minus(w)) for p, w in zip(places, words, strict=True))
 
     @property
@@ -132,14 +134,14 @@ def make_axis(tables: Sequence[Dataset], name: str, is_spread: bool = True) -> A
         return Axis(name, (-0.5, len(levels) - 0.5), "levels", levels)
     values = np.concatenate([data.frame[name].to_numpy(dtype=float) for data in tables])
     scale: Scale = _fitting_scale(values) if is_spread else "linear"
+    is_whole = bool((values == values.round()).all() and np.abs(values).max() < 10_000)
     if scale == "log":
         low, high = _padded(np.log10(values))
-        return Axis(name, (10.0**low, 10.0**high), scale)
-    ends = _padded(values)
+        return Axis(name, (10.0**low, 10.0**high), scale, is_whole=is_whole)
+    ends, knots = _padded(values), None
     if scale == "rank":
         knots = np.concatenate([ends[:1], np.unique(values), ends[1:]])
-        return Axis(name, ends, scale, knots=knots)
-    return Axis(name, ends)
+    return Axis(name, ends, scale, knots=knots, is_whole=is_whole)
 
 
 def _padded(values: Floats) -> tuple[float, float]:
@@ -245,4 +247,6 @@ def _layout(axis: Axis, title: str) -> dict[str, Any]:
             "tickvals": [place for place, _ in axis.ticks],
             "ticktext": [text.plotly(words) for _, words in axis.ticks],
         }
+    elif axis.is_whole:
+        layout |= {"tickformat": "~g", "dtick": 1 if np.ptp(axis.range) < ABOUT_TICKS else None}
     return layout

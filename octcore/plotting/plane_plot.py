@@ -175,7 +175,11 @@ def _dots_of(
 
 
 def _value_words(value: Any) -> str:
-    return text.plotly(value, 24) if isinstance(value, str) else text.number(float(value))
+    if isinstance(value, str):
+        return text.plotly(value, 24)
+    if value % 1 == 0 and abs(value) < 1e4:  # a year has neither decimals nor a mark of thousands
+        return text.minus(f"{value:.0f}")
+    return text.number(float(value))
 
 
 def plane_figure(

@@ -108,7 +108,7 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     for threshold in record.thresholds:
         figure.add_vline(x=threshold, line={"color": palette.text, "width": 1.5, "dash": "dash"})
         words_at(
-            figure, threshold, 1, f"{threshold:.4g}", 12, palette.text, yref="paper", yanchor="top",
+            figure, threshold, 1, f"{threshold:.6g}", 12, palette.text, yref="paper", yanchor="top",
             textangle=-90, xshift=-8, bgcolor=palette.background, borderpad=1,
         )  # fmt: skip
     top = max(map(sum, zip(*record.counts, strict=True)), default=1)

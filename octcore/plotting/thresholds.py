@@ -156,7 +156,7 @@ def curve_figure(
         here = [p for p in points if p.is_exact == is_exact and p.value is not None]
         pieces = [end for p in here for end in ((p.low, p.value), (p.high, p.value), BREAK)]
         line, words = {"color": palette.incumbent, "width": 3, "dash": dash}, f"{kind}%{{y:.4g}}"
-        curve(figure, pieces, hover=f"threshold %{{x:.4g}}: {words}", line=line)
+        curve(figure, pieces, hover=f"threshold %{{x:.6~g}}: {words}", line=line)
     if span is not None:
         figure.add_vrect(*span, fillcolor=palette.muted, opacity=0.2, line_width=0)
     if chosen is not None:
@@ -210,7 +210,7 @@ def open_data(
         low, width = float(values.min()), float(np.ptp(values)) or 1.0
         shares = tuple(((a - low) / width, (z - low) / width) for a, z in spans)
         start = (root[1] - low) / width if root is not None and root[0] == j else None
-        words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans]
+        words = [f"{a:.6g}" if a == z else f"{a:.6g} to {z:.6g}" for a, z in spans]
         named = text.minus(text.few(words, 3))
         found.append(OpenColumn(short[raw], shares, start, named))
     return tuple(found)

@@ -88,15 +88,16 @@ class Scale:
         elif "%" in str(self.layout.get("tickformat")):
             pairs = ((v, f"{100 * v:.4g} %") for v in round_numbers(self.low, self.high))
         else:
-            pairs = ((v, text.minus(f"{v:g}")) for v in round_numbers(self.low, self.high))
+            values = round_numbers(self.low, self.high, self.layout.get("dtick", 0))
+            pairs = ((v, text.minus(f"{v:g}")) for v in values)
         found = [(self.at(value), words) for value, words in pairs]
         ends = sorted((self.start, self.end))
         return [(place, words) for place, words in found if ends[0] - 1 <= place <= ends[1] + 1]
 
 
-def round_numbers(low: float, high: float) -> list[float]:
-    """About six round numbers inside a range."""
-    step = round_step((high - low or 1.0) / 6)
+def round_numbers(low: float, high: float, least: float = 0) -> list[float]:
+    """About six round numbers inside a range, apart by a step of `least` or more."""
+    step = max(least, round_step((high - low or 1.0) / 6))
     first = math.ceil(low / step - 1e-9)
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 

@@ -1,11 +1,20 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
+from octcore.plotting.layout import framed
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.plane_axes import MOST_LEVELS, Places, make_axis, plane_columns
+from octcore.plotting.plane_axes import (
+    MOST_LEVELS,
+    Places,
+    lay_out_axes,
+    make_axis,
+    plane_columns,
+)
 from octcore.plotting.plane_plot import default_axes, has_equal_units, plane_data, plane_figure
 from octcore.reports.charts import figure_svg
 from octcore.tree.geometry import area
@@ -51,6 +60,25 @@ def test_spread_axes_keep_the_order_and_say_raw_values(shop):
         assert axis.range[0] < places[0] < places[-1] < axis.range[1]
         assert np.ptp(np.quantile(places, [0.25, 0.75])) >= 0 < len(axis.ticks)
         assert all("e" not in words and "." not in words for _, words in axis.ticks if "," in words)
+
+
+def test_an_axis_of_years_has_ticks_at_whole_years_without_marks(shop):
+    k = np.arange(60)
+    frame = pd.DataFrame({"year": 2016 + k % 5, "founded": 1700 + k**2 // 12})
+    data = Dataset.from_arrays(frame, k % 2)
+    for name, is_spread in (("year", True), ("founded", True), ("founded", False)):
+        axes = Places(make_axis([data], name, is_spread), make_axis([shop], "age"))
+        lay_out_axes(figure := framed(LIGHT), axes, LIGHT)
+        across = figure.layout.xaxis
+        assert across.tickformat == "~g" or "," not in "".join(across.ticktext)
+        figure.add_scatter(x=axes.across.range, y=[20, 60], mode="markers")
+        ticks = re.findall(r"<text[^>]*>([12][0-9.,]{3,})<", figure_svg(figure, "years"))
+        assert len(ticks) > 3
+        assert all(re.fullmatch(r"\d{4}", words) for words in ticks)
+    assert across.dtick is None
+    encoding, tree = fit_encoding("raw", data), Tree({}, {1: 0}, 2, 2, data.classes)
+    words = plane_data(tree, encoding, data, "year", "founded").dots.x_words
+    assert words[:2] == ("2016", "2017")
 
 
 @pytest.mark.parametrize("axes", [("income", "gain"), ("plan", "income"), ("flag", "plan")])
