@@ -13,7 +13,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.plotting.layout import BREAK, base_layout, curve, mark
-from octcore.plotting.palette import LIGHT, Palette
+from octcore.plotting.palette import LIGHT, Palette, translucent
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.reports.charts import figure_svg
@@ -143,18 +143,18 @@ def proof_figure(
     """Draw the points with the bands of excluded cuts.
 
     `cuts`: in the order of the columns x and y; the last one is looked at if `is_open`, and the
-    points in its band are faint, as they may come down on either side.
+    points in its band are hollow, as they may come down on either side.
     """
     figure = go.Figure(layout=base_layout(palette, height=460))
     points = data.frame[["x", "y"]].to_numpy(float)
-    faint = np.zeros(len(points), bool)
+    inside = np.zeros(len(points), bool)
     for number, cut in enumerate(cuts, start=1):
         is_last = is_open and number == len(cuts)
+        # Light enough for both classes to stand out from it, in either theme.
         look: dict[str, Any] = {
-            "fillcolor": palette.accent if is_last else palette.muted,
-            "opacity": 0.35 if is_last else 0.12,
+            "fillcolor": translucent(palette.accent if is_last else palette.muted, 0.12),
+            "line": {"color": palette.accent, "width": 2 * is_last},
             "layer": "below",
-            "line_width": 0,
         }
         if cut.column == 0:
             figure.add_vrect(x0=cut.low, x1=cut.high, **look)
@@ -162,12 +162,13 @@ def proof_figure(
             figure.add_hrect(y0=cut.low, y1=cut.high, **look)
         if is_last:
             at = points[:, cut.column]
-            faint = (at > cut.low) & (at < cut.high)
+            inside = (at > cut.low) & (at < cut.high)
     for code, name in enumerate(data.classes):
-        for part, opacity in ((~faint, 1.0), (faint, 0.25)):
+        for part, filling in ((~inside, ""), (inside, "-open")):
             chosen = points[part & (data.codes == code)].tolist()
-            marker = {"color": palette.class_colour(code), "symbol": palette.class_marker(code)}
-            curve(figure, chosen, str(name), opacity=opacity, marker=marker | {"size": 10})
+            symbol = palette.class_marker(code) + filling
+            look = mark(symbol, 10, palette.class_colour(code), width=2 * bool(filling))
+            curve(figure, chosen, str(name), marker=look)
     figure.update_xaxes(range=BOX, title_text="x", constrain="domain")
     figure.update_yaxes(range=BOX, title_text="y")
     return figure
