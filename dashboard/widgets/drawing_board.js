@@ -249,8 +249,10 @@ function wireGuess(root, data, state, report) {
     e.preventDefault();
     redraw();
     root.querySelector(".live").textContent = root.querySelector(".errors").textContent;
-    report();
+    clearTimeout(state.rest); // keys in a row are one step of the browser's history
+    state.rest = setTimeout(report, LONG_MS);
   };
+  svg.onblur = () => state.rest && report();
   redraw();
 }
 
@@ -268,8 +270,11 @@ export default function (component) {
     const state = (root.octGuess = root.octGuess || { held: -1, chosen: 0, cuts: data.cuts, serial: 0, answered: 0 });
     hear(state, data);
     // Its own cuts, or those of a link that the browser went back to.
-    if (data.serial >= state.serial && state.held < 0) Object.assign(state, { cuts: data.cuts, serial: data.serial });
-    return wireGuess(root, data, state, () => setTriggerValue("change", { serial: ++state.serial, cuts: state.cuts }));
+    if (data.serial >= state.serial && state.held < 0 && !state.rest) Object.assign(state, { cuts: data.cuts, serial: data.serial });
+    return wireGuess(root, data, state, () => {
+      state.rest = clearTimeout(state.rest);
+      setTriggerValue("change", { serial: ++state.serial, cuts: state.cuts });
+    });
   }
   const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, answered: 0, untold: false };
   const state = (root.octBoard = root.octBoard || fresh);
