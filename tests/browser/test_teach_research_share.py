@@ -114,6 +114,7 @@ def test_a_line_is_dragged_in_a_presentation_and_its_errors_are_counted(visit, t
     page.locator(".octboard > svg").focus()
     for key in ("2", "Enter", "Shift+ArrowRight"):  # the second line turned, and moved
         page.keyboard.press(key)
+        page.wait_for_timeout(300)  # by hand
     page.wait_for_url(re.compile(r"guess=x\d+_x600_"), timeout=60_000)
 
     def linked() -> str:
