@@ -269,7 +269,11 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
         scores[candidate] = (mean, float(np.mean([fit.features for fit in mine])))
         errors[candidate] = float(np.std(found) / np.sqrt(max(1, len(found) - 1)))
     if not scores:
-        reason = next((fit.error for fit in fits if fit.error), "no fit")
+        failed = [fit for fit in fits if fit.error]
+        if failed and all(fit.status == "infeasible" for fit in failed):
+            message = "No candidate has a tree on all splits that keeps the constraints; relax one."
+            raise SettingsError("NO_TREE", message, "constraints")
+        reason = failed[0].error if failed else "no fit"
         raise SettingsError("NOTHING_TRAINED", f"No candidate could be trained: {reason}", "grid")
     winner = max(scores, key=lambda c: scores[c][0])
     if choice == "accuracy":

@@ -223,6 +223,7 @@ NEITHER = ["--constraint", "max_splits=0", "--constraint", "root_feature=petal w
         ["near-optimal"],
         ["binarization", "--quantiles", "2"],
         ["solve", "--classes", "one-vs-rest", "--formulation", "path-search"],
+        ["tune", "--grid", "leaf_penalty=0.01", "--protocol", "75/25"],
     ],
     ids=lambda words: words[0],
 )
