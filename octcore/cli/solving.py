@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from octcore.cli import EXIT_NO_TREE, options, output
+from octcore.cli import EXIT_NO_TREE, EXIT_WRONG_INPUT, options, output
 from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.data.dataset import Dataset
 from octcore.data.findings import percent
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import CancelledError, OctError, SettingsError
+from octcore.errors import CancelledError, OctError, SettingsError, TooLargeError
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
 from octcore.selection.one_vs_rest import solve_one_vs_rest
@@ -179,27 +179,34 @@ def run_compare(arguments: argparse.Namespace) -> int:
         raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
     plans = [options.solve_settings(arguments, key) for key in dict.fromkeys(keys)]
     data = options.read_data(arguments)
-    runs: list[Run] = []
+    runs, refused = list[Run](), dict[str, str]()
     try:
         with connected(arguments.scheduler, arguments.jobs) as workers:
-            _compare(data, plans, arguments.repeats, workers, runs)
+            _compare(data, plans, arguments.repeats, workers, runs, refused)
     except (OctError, KeyboardInterrupt) as ending:
         if runs:
-            _write_table(arguments, runs)
+            _write_table(arguments, runs, refused)
         stopped = isinstance(ending, CancelledError | KeyboardInterrupt)
         raise KeyboardInterrupt if stopped else ending from None
-    _write_table(arguments, runs)
+    _write_table(arguments, runs, refused)
+    if refused:
+        return EXIT_WRONG_INPUT
     return 0 if any(run.tree is not None for run in runs) else EXIT_NO_TREE
 
 
-def _write_table(arguments: argparse.Namespace, runs: Sequence[Run]) -> None:
+def _write_table(
+    arguments: argparse.Namespace, runs: Sequence[Run], refused: Mapping[str, str]
+) -> None:
     groups = {
         run.formulation: [r for r in runs if r.formulation == run.formulation] for run in runs
     }
     many = arguments.repeats > 1
     table = repeats_table([*groups.values()]) if many else comparison_table(runs)
+    lines = [table.to_string(index=False)] * bool(runs)
+    lines += [f"{key} was refused: {why}" for key, why in refused.items()]
     records = [run.to_dict() for run in runs]
-    output.write_result(arguments.json, lambda: records, table.to_string(index=False))
+    records += [{"formulation": key, "refused": why} for key, why in refused.items()]
+    output.write_result(arguments.json, lambda: records, "\n".join(lines))
 
 
 def _compare(
@@ -208,11 +215,19 @@ def _compare(
     repeats: int,
     workers: Workers,
     runs: list[Run],
+    refused: dict[str, str],
 ) -> None:
     """Train all of them: one after the other in child processes, or many at once.
 
-    `runs` gets each when it is there, and at the end has all in order.
+    `runs` gets each when it is there, and at the end has all in order; `refused` why a model is too
+    large, while the others go on.
     """
+
+    def refuse(key: str, error: TooLargeError) -> None:
+        if key not in refused:
+            refused[key] = error.message
+            print(f"octcore: {key} was refused: {error.message}", file=sys.stderr)
+
     # Not above: it needs the libraries of a search over settings.
     from octcore.selection.fits import compare, repetitions
 
@@ -221,7 +236,11 @@ def _compare(
         workers.announce(len(wanted), max(check_settings(**p).time_limit for p in plans))
     if workers.backend is None and workers.at_once == 1:
         for settings in wanted:
-            runs.append(_in_child(data, **settings))
+            try:
+                runs.append(_in_child(data, **settings))
+            except TooLargeError as error:
+                refuse(settings["formulation"], error)
+                continue
             if runs[-1].stop_reason in STOPPED:
                 raise KeyboardInterrupt  # what ends one of them ends all
         return
@@ -229,7 +248,7 @@ def _compare(
     def keep(run: Run, done: int, total: int) -> None:
         runs.append(run)
 
-    groups = compare(data, plans, repeats, workers.n_jobs, workers.backend, keep)
+    groups = compare(data, plans, repeats, workers.n_jobs, workers.backend, keep, refuse)
     runs[:] = [run for group in groups for run in group]
 
 

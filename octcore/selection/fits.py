@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, parallel_config
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import task_of
 from octcore.engines.base import Cancel
-from octcore.errors import CancelledError, EngineError, OctError, SettingsError
+from octcore.errors import CancelledError, EngineError, OctError, SettingsError, TooLargeError
 from octcore.parameters import IntRange
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings, class_weights
@@ -241,6 +241,7 @@ def compare(
     n_jobs: int = 1,
     backend: str | None = None,
     on_run: Callable[[Run, int, int], None] | None = None,
+    on_refused: Callable[[str, TooLargeError], None] | None = None,
 ) -> tuple[tuple[Run, ...], ...]:
     """Train every plan on the same splits of the rows.
 
@@ -257,29 +258,42 @@ def compare(
         As in `octcore.tune`: trainings at once, and a backend of joblib.
     on_run : callable or None
         ``(run, done, total)`` after every training; called in the caller's thread.
+    on_refused : callable or None
+        ``(formulation, error)`` of every model that is too large, while the others go on.
 
     Returns
     -------
     tuple of tuple of Run
-        The repetitions of every plan, in the order given.
+        The repetitions of every plan, in the order given, without those that were refused.
 
     Raises
     ------
     SettingsError, DataError
         Before the first training, for settings that cannot work.
+    TooLargeError
+        For a model that is too large, where `on_refused` is not given.
     """
     each = [repetitions(data, plan, repeats) for plan in plans]
     wanted = [settings for own in each for settings in own]
     calls = numbered(delayed(_solve)(data, settings) for settings in wanted)
-    found: dict[int, Run] = {}
+    found: dict[int, Run | TooLargeError] = {}
     for position, run in in_parallel(calls, n_jobs, backend):
         found[position] = run
-        if on_run is not None:
-            on_run(run, len(found), len(wanted))
+        if isinstance(run, Run):
+            if on_run is not None:
+                on_run(run, len(found), len(wanted))
+        elif on_refused is None:
+            raise run
+        else:
+            on_refused(wanted[position]["formulation"], run)
     runs = (found[position] for position in range(len(wanted)))
-    return tuple(tuple(islice(runs, len(own))) for own in each)
+    groups = (islice(runs, len(own)) for own in each)
+    return tuple(tuple(run for run in group if isinstance(run, Run)) for group in groups)
 
 
-def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run:
-    """Solve one of them; an interrupt ends all solves, not this one."""
-    return solve(data, **settings, cancel=Cancel())
+def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run | TooLargeError:
+    """Solve one of them, if its model fits; an interrupt ends all solves, not this one."""
+    try:
+        return solve(data, **settings, cancel=Cancel())
+    except TooLargeError as refused:
+        return refused

@@ -241,6 +241,37 @@ def test_where_no_tree_can_exist_every_command_exits_3(
     assert "infeasible" in said.out or "relax " in said.err
 
 
+def test_a_model_that_is_too_large_is_told_beside_the_others(
+    iris: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def here(data: octcore.Dataset, settings: dict[str, Any], **_: object) -> octcore.Run:
+        if settings["formulation"] == "flow-oct":
+            raise octcore.TooLargeError("MODEL_TOO_LARGE", "It would need 99 GB.", {})
+        return octcore.solve(data, **settings)
+
+    monkeypatch.setattr("octcore.cli.solving.solve_in_child", here)
+    written = tmp_path / "runs.json"
+    keys = "cart,flow-oct,path-search"
+    command = ["compare", iris, "--target", "species", "--formulations", keys, "--depth", "1"]
+    assert main([*command, "--json", str(written)]) == 2
+    said = capsys.readouterr()
+    words = "flow-oct was refused: It would need 99 GB."
+    assert said.out.splitlines()[-1] == words
+    assert "path-search" in said.out.splitlines()[-2]
+    assert words in said.err
+    told = {r["formulation"]: r.get("refused") for r in json.loads(written.read_text())}
+    assert told == {"cart": None, "path-search": None, "flow-oct": "It would need 99 GB."}
+
+    monkeypatch.setattr("octcore.selection.fits.solve", lambda data, **given: here(data, given))
+    plans = [{"formulation": key, "depth": 1} for key in keys.split(",")]
+    data, refused = octcore.load_sample("iris"), []
+    groups = octcore.compare(data, plans, on_refused=lambda key, why: refused.append(key))
+    assert [len(group) for group in groups] == [1, 0, 1]
+    assert refused == ["flow-oct"]
+    with pytest.raises(octcore.TooLargeError):
+        octcore.compare(data, plans)
+
+
 @pytest.mark.slow
 def test_compare_prints_one_line_per_formulation(
     iris: str, capsys: pytest.CaptureFixture[str]
