@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from typing import Any
 
 from octcore.errors import OctError, SettingsError
@@ -68,6 +67,8 @@ class _Version(argparse.Action):
     """Prints the version; looked up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib import metadata  # not above: it takes a quarter of a command's start
+
         print(f"octcore {metadata.version('octcore')}")
         parser.exit()
 

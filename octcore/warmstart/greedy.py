@@ -96,7 +96,7 @@ def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
         if topology.node_depth(node) < problem.depth and (is_open or forced):
             columns = rules.columns(node, splits)
             held = rows[problem.counts[rows] > 0]  # a row once, see `octcore.data.tasks`
-            split = best_split(problem, held, columns, rules)
+            split = best_split(problem, held, columns, rules, (lambda: False) if forced else stop)
         if split is None:
             labels[node] = label
             continue
@@ -107,13 +107,22 @@ def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
 
 
 def best_split(
-    problem: Problem, rows: np.ndarray, columns: np.ndarray, rules: GreedyRules
+    problem: Problem,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    rules: GreedyRules,
+    stop: Callable[[], bool],
 ) -> Split | None:
-    """Find the split with the least weighted Gini impurity; None if no column separates rows."""
+    """Find the split with the least weighted Gini impurity; None if no column separates rows.
+
+    `stop`: asked at every column, as many rows take long; once it is true there is no split.
+    """
     one_hot = np.zeros((len(rows), problem.n_classes))
     one_hot[np.arange(len(rows)), problem.y[rows]] = problem.weights[rows]
     best: tuple[float, Split] | None = None
     for j, purity, threshold in _candidates(problem.X, rows, one_hot, columns, rules):
+        if stop():
+            return None
         # More than rounding: of equal columns the first one is taken.
         if best is None or purity > best[0] + 1e-12 * max(1.0, abs(best[0])):
             best = (purity, Split.on_feature(j, threshold))

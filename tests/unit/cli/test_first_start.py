@@ -22,7 +22,17 @@ from octcore.numerics import kernels
 
 pytestmark = pytest.mark.long
 
-LIBRARIES = ("pandas", "numba", "scipy.stats", "sklearn", "pyomo", "highspy", "plotly", "streamlit")
+LIBRARIES = (
+    "importlib.metadata",
+    "pandas",
+    "numba",
+    "scipy.stats",
+    "sklearn",
+    "pyomo",
+    "highspy",
+    "plotly",
+    "streamlit",
+)
 SOLVE = ["--target", "species", "--formulation", "cart", "--depth", "2"]
 COMMAND = [sys.executable, "-P", "-m", "octcore"]
 
@@ -51,7 +61,7 @@ def test_exact_search_needs_no_solver_and_no_statistics() -> None:
         "import octcore\n"
         "octcore.solve(octcore.load_sample('4-partitions'), formulation='path-search', depth=2)"
     )
-    assert loaded(code) <= {"pandas", "numba"}
+    assert loaded(code) <= {"importlib.metadata", "pandas", "numba"}
 
 
 def test_the_users_folder_is_not_run(folder: Path) -> None:
