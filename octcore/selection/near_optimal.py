@@ -14,6 +14,7 @@ import numpy as np
 from octcore.data.dataset import Dataset
 from octcore.data.findings import count
 from octcore.data.serial import jsonable
+from octcore.data.thresholds import short_threshold
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
@@ -81,8 +82,8 @@ class NearOptimalTrees:
 
     A tree is a leaf, or a split that leaves rows on both sides with a tree on each; a leaf predicts
     the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
-    trees, also where they predict alike.  A split tests a column against the middle between two of
-    its neighbouring values among all rows; thresholds that part all rows alike, or the other way
+    trees, also where they predict alike.  A split tests a column near the middle between two of its
+    neighbouring values among all rows; thresholds that part all rows alike, or the other way
     round, count once, by the first of them, in whatever column, those of a required root before
     others (`same_columns` names columns of which all do).  Such a split tests that column alone, in
     `features`, `roots` and `restrict` too; with the column among ``forbidden_features`` of the
@@ -297,7 +298,7 @@ class NearOptimalTrees:
         for place, counted in self._shapes.by_threshold(group).items():
             numbers, where = sorted(counted), ", ".join(place[:-1])
             column = int(self._instance.table.original[place[-1]])
-            values = self._instance.thresholds.value[numbers]
+            values = np.array([self._threshold(n) for n in numbers])
             counts = np.array([counted[n] for n in numbers], object)
             name = self.encoding.names[column]
             parts.append(ThresholdRange(where, column, name, values, counts))
@@ -431,9 +432,15 @@ class NearOptimalTrees:
 
     def _tree(self, nested: PathTree) -> Tree:
         problem, known = self.prepared.problem, self._instance.thresholds
-        split = lambda k: Split.on_feature(int(known.column[k]), float(known.value[k]))  # noqa: E731
+        split = lambda k: Split.on_feature(int(known.column[k]), self._threshold(k))  # noqa: E731
         tree = heap(nested, problem.n_features, problem.n_classes, split)
         return named(tree, self.prepared)
+
+    def _threshold(self, k: int) -> float:
+        """Number of a threshold as it is read: 0.15, not the middle 0.15000000000000002."""
+        known = self._instance.thresholds
+        between = self._instance.table.values[known.place[k]][known.rank[k] :][:2]
+        return short_threshold(float(known.value[k]), *map(float, between))
 
     def _feature(self, name: str) -> int:
         features = self.encoding.raw_features

@@ -11,6 +11,7 @@ from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.program import Capability, Program
 from octcore.solving.prepare import problem_of
+from octcore.tree.wording import format_number
 
 if TYPE_CHECKING:
     from octcore.solving.run import Run
@@ -86,10 +87,11 @@ def model_files(
             texts[suffix] = file.read_text(encoding="utf-8")
             names = built.model.solutions.symbol_map[number].byObject
     shift = f" + {program.shift:.17g}" if program.shift else ""
+    known = ("-" if v is None else format_number(v, 12) for v in (run.objective, run.bound))
     head = [
         f"{get_formulation(run.formulation).info.title}, depth {run.depth}, "
         f"{run.n_train} rows; objective of the paper = {program.scale:.17g} * (objective){shift}",
-        f"octcore: {run.badge}, objective {run.objective!r}, bound {run.bound!r}",
+        "octcore: {}, objective {}, bound {}".format(run.badge, *known),
     ]
     start = [f"# {line}" for line in head]
     if run.tree is not None:

@@ -161,6 +161,15 @@ def test_class_weights_are_exact_and_limits_hold() -> None:
             assert found.objective(tree) >= found.optimum - 0.01 - 1e-9
 
 
+def test_thresholds_are_written_as_they_are_read_and_part_the_same_rows() -> None:
+    x, z = np.tile([0.8, 1.0, 0.7, 0.1, 0.3, 1.1], 8), np.tile([0.1, 0.2, 0.3], 16)
+    data = Dataset.from_arrays(np.column_stack([x, z]), (x > 0.85).astype(int))
+    found = octcore.near_optimal(data, depth=1, tolerance=0.9)
+    cuts = {t.splits[1].threshold for t in found.trees(99) if t.splits}
+    assert cuts == {0.2, 0.5, 0.75, 0.9, 1.05, 0.15, 0.25}
+    assert {float(t) for s in found.shapes() for r in s.ranges for t in r.thresholds} == cuts
+
+
 def test_a_limit_of_leaves_keeps_what_is_gone_through_shallow() -> None:
     data, limit = octcore.load_sample("iris"), {"max_leaves": 4}
     shallow = octcore.near_optimal(data, depth=3, constraints=limit)

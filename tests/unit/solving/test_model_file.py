@@ -90,6 +90,9 @@ def test_a_table_alone_will_do(tmp_path: Path, capsys: pytest.CaptureFixture[str
     n_rows = octcore.load_sample("xor").n_samples
     run = octcore.solve(octcore.load_sample("xor"), "flow-oct", "QT-2", 2)
     assert run.objective == pytest.approx(solver.getInfo().objective_function_value / n_rows)
+    iris = octcore.solve(octcore.load_sample("iris"), "flow-oct", "QT-2", 1)
+    head = model_files(iris, [".lp"])[".lp"].splitlines()[1]
+    assert head.endswith("objective 0.646666666667, bound 0.646666666667")  # no ...66666666
 
 
 @pytest.mark.long
