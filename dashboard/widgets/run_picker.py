@@ -27,8 +27,7 @@ def pick(
         st.info(none_yet)
         start_button("Find an optimal tree", key="start_from_page")
         return None
-    if solves and view.run is not None and view.run.sample_weight is not None:
-        st.info("This run weighs row by row, and here rows would count alike; ask in Python.")
+    if solves and weighs_rows(view):
         return None
     if view.is_final and view.solved is not None:
         return view, view.solved
@@ -40,6 +39,14 @@ def pick(
     label = "Solve again" if view.is_final else "Watch it"
     st.page_link("screens/solve.py", label=label, query_params=session.run_query())
     return None
+
+
+def weighs_rows(view: JobView) -> bool:
+    """Whether a run weighs row by row, as no solve of a page does; says so."""
+    weighs = view.run is not None and view.run.sample_weight is not None
+    if weighs:
+        st.info("This run weighs row by row, and here rows would count alike; ask in Python.")
+    return weighs
 
 
 def choose(title: str, or_loaded: bool = False) -> JobView | None:

@@ -60,7 +60,7 @@ def test_without_a_run_it_says_what_to_do(views):
     assert any(b.label == "Find an optimal tree" for b in app.button)
 
 
-@pytest.mark.parametrize("page", ["whatif", "alternatives"])
+@pytest.mark.parametrize("page", ["whatif", "alternatives", "path"])
 def test_a_run_with_weights_of_rows_is_asked_nothing_that_counts_them_alike(page, views):
     run = views["base"].run
     weighted = replace(run, sample_weight=np.ones(run.n_train))
