@@ -177,9 +177,8 @@ def _dots_of(
 def _value_words(value: Any) -> str:
     if isinstance(value, str):
         return text.plotly(value, 24)
-    if value % 1 == 0 and abs(value) < 1e4:  # a year has neither decimals nor a mark of thousands
-        return text.minus(f"{value:.0f}")
-    return text.number(float(value))
+    is_plain = value % 1 == 0 and abs(value) < 1e4  # as a year, without decimals and marks
+    return text.minus(f"{value:.0f}") if is_plain else text.number(float(value))
 
 
 def plane_figure(

@@ -16,6 +16,7 @@ from octcore.program import Problem
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree, grown, midpoint
 
+Stop = Callable[[], bool]
 BLOCK_CELLS = 2**21
 """Cells converted at a time: what is converted takes some megabytes, however many columns."""
 
@@ -76,7 +77,7 @@ class GreedyRules:
         return np.flatnonzero(mask)
 
 
-def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
+def grow(problem: Problem, stop: Stop = lambda: False) -> Tree:
     """Grow a tree top-down to the depth of the problem, Gini impurity, first column on ties.
 
     `stop`: once it is true, what is open becomes leaves.
@@ -96,7 +97,7 @@ def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
         if topology.node_depth(node) < problem.depth and (is_open or forced):
             columns = rules.columns(node, splits)
             held = rows[problem.counts[rows] > 0]  # a row once, see `octcore.data.tasks`
-            split = best_split(problem, held, columns, rules, (lambda: False) if forced else stop)
+            split = best_split(problem, held, columns, rules, stop)
         if split is None:
             labels[node] = label
             continue
@@ -107,22 +108,18 @@ def grow(problem: Problem, stop: Callable[[], bool] = lambda: False) -> Tree:
 
 
 def best_split(
-    problem: Problem,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    rules: GreedyRules,
-    stop: Callable[[], bool],
+    problem: Problem, rows: np.ndarray, columns: np.ndarray, rules: GreedyRules, stop: Stop
 ) -> Split | None:
     """Find the split with the least weighted Gini impurity; None if no column separates rows.
 
-    `stop`: asked at every column, as many rows take long; once it is true there is no split.
+    `stop`: asked at every column, as many rows take long; then the best so far is taken.
     """
     one_hot = np.zeros((len(rows), problem.n_classes))
     one_hot[np.arange(len(rows)), problem.y[rows]] = problem.weights[rows]
     best: tuple[float, Split] | None = None
     for j, purity, threshold in _candidates(problem.X, rows, one_hot, columns, rules):
-        if stop():
-            return None
+        if best is not None and stop():
+            break
         # More than rounding: of equal columns the first one is taken.
         if best is None or purity > best[0] + 1e-12 * max(1.0, abs(best[0])):
             best = (purity, Split.on_feature(j, threshold))
@@ -236,7 +233,7 @@ def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
 
 
 def greedy_starts(
-    problem: Problem, penalty: float, stop: Callable[[], bool] = lambda: False
+    problem: Problem, penalty: float, stop: Stop = lambda: False
 ) -> Iterator[tuple[str, Tree]]:
     """Yield warm starts: the best single leaf, the pruned greedy tree, its pruning sequence.
 
