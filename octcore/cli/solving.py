@@ -194,9 +194,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
     return 0 if any(run.tree is not None for run in runs) else EXIT_NO_TREE
 
 
-def _write_table(
-    arguments: argparse.Namespace, runs: Sequence[Run], refused: Mapping[str, str]
-) -> None:
+def _write_table(arguments: argparse.Namespace, runs: list[Run], refused: dict[str, str]) -> None:
     groups = {
         run.formulation: [r for r in runs if r.formulation == run.formulation] for run in runs
     }
@@ -219,13 +217,12 @@ def _compare(
 ) -> None:
     """Train all of them: one after the other in child processes, or many at once.
 
-    `runs` gets each when it is there, and at the end has all in order; `refused` why a model is too
-    large, while the others go on.
+    `runs` gets each when it is there, and at the end has all in order; `refused` says of which the
+    model is too large, and why.
     """
 
     def refuse(key: str, error: TooLargeError) -> None:
-        if key not in refused:
-            refused[key] = error.message
+        if refused.setdefault(key, error.message) is error.message:
             print(f"octcore: {key} was refused: {error.message}", file=sys.stderr)
 
     # Not above: it needs the libraries of a search over settings.
