@@ -10,11 +10,11 @@ import numpy as np
 from octcore.data.serial import jsonable
 from octcore.encoding.base import Encoding
 from octcore.search.near_optimal.shapes import Shape
+from octcore.tree.raw_units import THRESHOLD_DIGITS
 from octcore.tree.tree import Split, Tree
-from octcore.tree.wording import split_words
+from octcore.tree.wording import format_number, split_words
 
 LEAF = "leaf"
-DIGITS = 4  # of thresholds in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class ThresholdRange:
             words = " … ".join(one.test if column.is_binary else one.left for one in told)
         else:
             raw = sorted(column.shift + column.scale * end for end in ends)
-            numbers = (np.format_float_positional(float(f"{r:.{DIGITS}g}"), trim="-") for r in raw)
+            numbers = (format_number(r, THRESHOLD_DIGITS) for r in raw)
             words = f"{column.raw} {'–'.join(numbers)}"
         return f"{self.where}: {words}" if self.where else words
 

@@ -168,6 +168,13 @@ def test_thresholds_are_written_as_they_are_read_and_part_the_same_rows() -> Non
     cuts = {t.splits[1].threshold for t in found.trees(99) if t.splits}
     assert cuts == {0.2, 0.5, 0.75, 0.9, 1.05, 0.15, 0.25}
     assert {float(t) for s in found.shapes() for r in s.ranges for t in r.thresholds} == cuts
+    year = np.tile(np.arange(2016, 2022), 8)
+    found = octcore.near_optimal(
+        Dataset.from_arrays(pd.DataFrame({"year": year}), (year > 2018).astype(int)),
+        depth=1, tolerance=0.9,
+    )  # fmt: skip
+    told = [r.words(found.encoding) for s in found.shapes() for r in s.ranges]
+    assert told == ["year 2016.5–2020.5"]
 
 
 def test_a_limit_of_leaves_keeps_what_is_gone_through_shallow() -> None:
