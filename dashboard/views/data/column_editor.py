@@ -14,6 +14,7 @@ from octcore.data.table import RawTable
 from octcore.data.target import BINS
 from octcore.data.typed import typed_once
 from octcore.plotting import text
+from octcore.solving.recipe import DataChoice
 
 MOST_TARGETS, MOST_CLASSES = 500, 50
 
@@ -172,9 +173,14 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
 
 
 def _table() -> RawTable:
+    return _in_use(session.table(), session.choice())
+
+
+# Kept, since what was typed is known by the columns themselves.
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={RawTable: lambda t: t.sha256})
+def _in_use(table: RawTable, choice: DataChoice) -> RawTable:
     """The table whose columns are used: dates that are wanted as such have become their parts."""
-    choice = session.choice()
-    return table_in_use(session.table(), choice.kinds, choice.na_values, choice.merge, choice.drop)
+    return table_in_use(table, choice.kinds, choice.na_values, choice.merge, choice.drop)
 
 
 def column_table() -> pd.DataFrame:
