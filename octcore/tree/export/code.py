@@ -174,8 +174,8 @@ DIALECTS = {
             "def predict(row):\n"
             '    """Class of a row, a mapping from column to number or text; None for gaps."""\n'
             "    def number(value):\n"
-            "        return None if value is None or value != value or value == '' "
-            "else float(value)\n\n"
+            "        try:\n            have = float(value)\n        except (TypeError, ValueError):"
+            "\n            have = None\n        return have if have == have else None\n\n"
             "    def text(value):\n"
             "        if isinstance(value, str):\n"
             "            return value.strip() or None\n"

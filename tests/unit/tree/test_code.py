@@ -439,6 +439,15 @@ def test_texts_are_read_as_the_file_was(runner: Runner, tmp_path: Path) -> None:
     assert list(runner(run, rows.to_dict("records"), tmp_path)) == expected
 
 
+@pytest.mark.parametrize("runner", [RUNNERS[name] for name in ("py", "js")])
+def test_texts_among_numbers_are_gaps(runner: Runner, tmp_path: Path) -> None:
+    """As a file has them: Python's code stopped at a question mark, and took "nan" for small."""
+    data, encoding, tree = stump([1.0, 2.0, 3.0], threshold=1.5)
+    texts = ["1", " 3.0", "?", "", "nan", "NA", "unknown", None, float("nan")]
+    said = runner(bare(data, encoding, tree), [{"x": text} for text in texts], tmp_path)
+    assert list(said) == ["left", "right"] + [None] * 7
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", [RUNNERS[name] for name in TEXTS], ids=TEXTS)
 def test_numbers_that_are_names_are_known_as_a_file_has_them(
