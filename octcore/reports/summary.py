@@ -207,18 +207,18 @@ def counts_words(found: Summary) -> str:
 
 def headline_words(found: Summary) -> str:
     """The first paragraph: the answer, the counts behind it, where the tree fails."""
-    n = len(found.leaves)
     words = [answer_words(found), counts_words(found)]
     if found.score.asked and found.score.rows:
         words.append(f"A person is asked about {text.count(found.score.asked, 'further row')}.")
-    worst = max(found.leaves, key=lambda leaf: found.of(leaf).rows - found.of(leaf).right)
-    wrong = found.of(worst).rows - found.of(worst).right
+    of = found.of  # of equally many errors, those among fewer rows are more often
+    worst = max(found.leaves, key=lambda leaf: (of(leaf).rows - of(leaf).right, -of(leaf).rows))
+    wrong = of(worst).rows - of(worst).right
     if wrong:
-        rows, verb = text.count(found.of(worst).rows, "row"), "is" if wrong == 1 else "are"
+        rows, verb = text.count(of(worst).rows, "row"), "is" if wrong == 1 else "are"
         words.append(
             f"It is wrong most often when {worst.conditions}: there {wrong:,} of {rows} {verb} not "
             f"{worst.label}."
-            if n > 1
+            if len(found.leaves) > 1
             else f"It says {worst.label} for every row."
         )
     elif found.score.rows:

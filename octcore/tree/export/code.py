@@ -308,6 +308,7 @@ class Writer:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
         self.asked = asked_columns(tree, encoding, columns)
         self.columns = {column.name: column.is_text for column in self.asked}
+        self.gaps = {c.name: {MISSING_LEVEL}.intersection(c.levels) for c in columns}
         # Texts of a file that were taken for another, or for a gap, and so are in new rows.
         self.meant = {
             c.name: (dict.fromkeys(MISSING_MARKS.difference(["", *c.levels]), "") | c.meant).items()
@@ -321,9 +322,7 @@ class Writer:
         if self.dialect.folds_names:
             self._refuse_folded()
         expression = self._node(1)
-        unanswered = [
-            self._gap(name) for name in self.columns if MISSING_LEVEL not in self._levels(name)
-        ]
+        unanswered = [self._gap(n) for n in self.columns if MISSING_LEVEL not in self._levels(n)]
         unanswered += [self._unknown(name) for name in self.columns if self._of(name)[0].levels]
         if unanswered:
             some = self._group(self.dialect.either, unanswered)
@@ -349,8 +348,9 @@ class Writer:
         return [column for column in self.encoding.columns if column.raw == name]
 
     def _levels(self, name: str) -> set[Any]:
-        """All categories of a column that some part of it asks for."""
-        return {level for c in self._of(name) for level in (c.level, c.other, *c.levels)}
+        """All categories of a column that some part asks for, and gaps, seen in training or not."""
+        own = {level for c in self._of(name) for level in (c.level, c.other, *c.levels)}
+        return own | self.gaps.get(name, set())
 
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap

@@ -97,6 +97,9 @@ def test_every_number_in_words_is_what_routing_says():
     assert f"Of {named.sum()} rows of class no it finds {both}; of {told.sum()} that" in words
     worst = max(leaf.test.rows - leaf.test.right for leaf in found.leaves)
     assert f"there {worst} of" in words
+    # Of equally many errors, those among fewer rows: two of eight stood where two of four are more.
+    halves = [replace(found.leaves[0], test=Score(rows - 2, rows)) for rows in (8, 4, 5)]
+    assert "there 2 of 4 rows" in headline_words(replace(found, leaves=tuple(halves)))
 
 
 def test_a_tree_that_guessing_beats_says_so_in_its_first_sentence():

@@ -495,6 +495,13 @@ def test_a_gap_is_known_as_the_rows_of_a_data_set_say_it(runner: Runner, tmp_pat
     assert tree.predict(encoding.transform(prepare_rows(rows, data.columns))).tolist() == expected
     records = [{"x": MISSING_LEVEL}, {"x": "b"}, {"x": None}]
     assert list(runner(bare(data, encoding, tree), records, tmp_path)) == expected
+    # Where all gaps were held out, code gave no class.
+    seen = fit_encoding("raw", data.subset([1, 2]))
+    tree = Tree({1: Split.on_feature(0, 0.5)}, {2: 0, 3: 1}, 1, 2).named(data.classes, seen.names)
+    expected = tree.predict(seen.transform(prepare_rows(rows, data.columns))).tolist()
+    assert expected == ["left", "left", "left"]
+    records.append({"x": "c"})
+    assert list(runner(bare(data, seen, tree), records, tmp_path)) == [*expected, "right"]
 
 
 def test_single_floats_are_compared_in_double_precision() -> None:
