@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.findings import few, quote
 from octcore.data.tasks import Task, task_of
 from octcore.encoding.base import Encoding, group_slices
 from octcore.encoding.fit import fit_encoding
@@ -72,11 +73,16 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     fitted_on = _repeated(train, sample_weight) if has_quantiles else train
     encoding = fit_encoding(settings.encoding, fitted_on)
     problem = make_problem(settings, train, encoding, sample_weight)
-    seconds = time.perf_counter() - start
+    spent = time.perf_counter() - start
     findings += encoding.findings
-    return Prepared(
-        settings, info, train, test, encoding, problem, seconds, findings, sample_weight
-    )
+    sided = settings.constraints.active & {"monotone", "equal_opportunity", "predictive_equality"}
+    last, is_open = data.classes[-1], data.n_classes == 2 and data.positive_class is None
+    if sided and is_open and data.focus != last:
+        told = (
+            f"No class was chosen with positive_class, so {few(sorted(sided))} is about the last, "
+        )
+        findings += (f"{told}{quote(last)}.",)
+    return Prepared(settings, info, train, test, encoding, problem, spent, findings, sample_weight)
 
 
 def with_engine(prepared: Prepared, program: Program) -> Prepared:
@@ -119,11 +125,8 @@ def make_problem(
         _refuse_dear(task)
     copies = None if task.is_errors else task.copies(train.codes, weights)
     if copies is not None and not copies.weight.any():
-        raise SettingsError(
-            "BAD_COSTS",
-            "No row of any weight has an answer that costs more than another; give one a cost.",
-            "costs",
-        )
+        message = "No row of any weight has an answer that costs more than another; "
+        raise SettingsError("BAD_COSTS", f"{message}give one a cost.", "costs")
     rows = X.astype(np.uint8, copy=False) if is_binary else X
     return Problem(
         X=rows if copies is None else rows[copies.row],
@@ -259,12 +262,8 @@ def _context(
     if train.positive_class is not None:
         positive = train.classes.index(train.positive_class)
     elif settings.constraints.fairness and train.n_classes > 2:
-        raise SettingsError(
-            "NO_POSITIVE_CLASS",
-            f"Fairness limits need a positive class; choose one of {list(train.classes)} with "
-            "positive_class.",
-            "positive_class",
-        )
+        message = f"Fairness limits need a positive class; choose one of {list(train.classes)} "
+        raise SettingsError("NO_POSITIVE_CLASS", f"{message}with positive_class.", "positive_class")
     return ConstraintContext(
         X, train.codes, encoding.groups, encoding.raw_features, train.classes, attributes, positive
     )

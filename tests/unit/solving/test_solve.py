@@ -120,6 +120,21 @@ def test_a_stop_keeps_the_incumbent() -> None:
     assert run.tree is not None
 
 
+def test_a_run_says_which_class_is_positive_where_it_is_not_the_one_that_matters() -> None:
+    """ "nein" rose with x, beside reports on how many rows of "ja" are found."""
+    frame = pd.DataFrame({"x": range(8), "g": [*"abababab"]})
+    up, even = {"monotone": {"x": "up"}}, {"attribute": "g", "max_gap": 0.5}
+    for names, constraints, told in (
+        (("ja", "nein"), up, "so monotone is about the last, “nein”"),
+        (("ja", "nein"), {"equal_opportunity": even}, "so equal_opportunity is about the last"),
+        (("ja", "nein"), {"statistical_parity": even}, None),
+        (("no", "yes"), up, None),
+    ):
+        data = Dataset.from_arrays(frame, [names[k > 4] for k in range(8)])
+        found = octcore.solve(data, depth=1, constraints=constraints).findings
+        assert [(told or "") in text for text in found] == [True] * (told is not None)
+
+
 def test_the_trace_is_monotone_and_survives_storage() -> None:
     seen = []
     run = octcore.solve(
