@@ -172,7 +172,7 @@ DIALECTS = {
         column=lambda _, name: f"row[{name!r}]", text=repr, allows={"terms of a sum": 2500},
         frame=_by_name(
             "def predict(row):\n"
-            '    """Class of a row, a mapping from column to number or text; None for gaps."""\n'
+            '    """Class of a row, numbers and texts by column; None for gaps or no number."""\n'
             "    def number(value):\n"
             "        try:\n            have = float(value)\n        except (TypeError, ValueError):"
             "\n            have = None\n        return have if have == have else None\n\n"
