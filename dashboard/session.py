@@ -3,6 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -156,7 +157,11 @@ def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
         if token(dataset()) == token(data):
             return
     read, kinds = table_of(data)
-    _take(DataChoice(file_name=read.file_name, target=data.target_name, kinds=kinds), read, data)
+    meant = {"target": data.target_name, "missing": "auto", "positive_class": data.positive_class}
+    with suppress(OctError):  # a kind that reading finds is no step of preparing
+        found = table_of(make_dataset(read, **meant))[1]
+        kinds = {name: kind for name, kind in kinds.items() if found.get(name) != kind}
+    _take(DataChoice(file_name=read.file_name, kinds=kinds, **meant), read, data)
 
 
 def choose_upload(
@@ -204,7 +209,13 @@ def change_choice(**changes: Any) -> bool:
     kinds = {name: kind for name, kind in changed.kinds.items() if name in names}
     drop = tuple(name for name in changed.drop if name in names)
     changed = replace(changed, kinds=kinds, drop=drop)
-    return _load(changed, table(), state().content)
+    if _load(changed, table(), state().content):
+        return True
+    lost = None if "positive_class" in changes else changed.positive_class
+    if lost is None or not _load(replace(changed, positive_class=None), table(), state().content):
+        return False
+    state().problem = f"The class that mattered, “{lost}”, is gone now; choose one anew."
+    return True
 
 
 def change_lines(**lines: int | None) -> None:

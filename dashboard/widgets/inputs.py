@@ -103,6 +103,16 @@ def tried(make: Callable[[], T]) -> T | None:
         return make()
 
 
+def change_data(**changes: Any) -> None:
+    """Change how the columns are meant, or say why not.
+
+    Refused, an input keeps what was written, to be corrected; a rerun would refuse it again.
+    """
+    if session.change_choice(**changes):
+        st.rerun()
+    say(session.state().problem)
+
+
 def lazy_tabs(
     contents: Mapping[str, Callable[[], None]], key: str, first: str | None = None
 ) -> None:

@@ -156,3 +156,23 @@ def test_labels_that_are_missing_leave_out_their_rows(server):
     press(app, "Read unknown in y as missing")
     assert state(app).data.n_samples == 35
     assert state(app).data.classes == ("a", "b")
+
+
+def test_a_class_that_a_change_ends_does_not_stop_the_change(server):
+    app = upload("a,y\n" + "".join(f"{i},{('yes', 'Yes ', 'no')[i % 3]}\n" for i in range(30)))
+    next(s for s in app.selectbox if s.label == "Class that matters").set_value("Yes").run()
+    assert state(app).choice.positive_class == "Yes"
+    press(app, "Merge them in y")
+    assert state(app).data.classes == ("no", "yes")
+    assert "The class that mattered, “Yes”, is gone" in shown(app)
+
+
+def test_rows_of_a_run_name_no_steps_that_nobody_took_and_keep_the_class_that_matters(server):
+    app = upload("a,b,y\n" + "".join(f"{i % 9},{i * 1.5},{'uvw'[i % 3]}\n" for i in range(60)))
+    next(s for s in app.selectbox if s.label == "Class that matters").set_value("v").run()
+    press(app, "Find an optimal tree")
+    app.query_params.pop("data", None)
+    fresh = reloaded(app)
+    assert "Prepared" not in shown(fresh)
+    assert state(fresh).choice.positive_class == "v"
+    assert state(fresh).data.frame.equals(state(app).data.frame)

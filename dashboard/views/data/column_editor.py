@@ -40,9 +40,7 @@ def draw_target() -> None:
         key=session.widget_key("predicted", choice.sample, choice.file_name, choice.target),
     )
     if picked is not None and picked != choice.target:
-        if session.change_choice(target=picked, positive_class=None, target_bins=None):
-            st.rerun()
-        inputs.say(session.state().problem)
+        inputs.change_data(target=picked, positive_class=None, target_bins=None)
     if choice.target is not None and session.is_measurement(table, choice):
         _bins(choice.target, choice.target_bins)
     _class_that_matters()
@@ -66,8 +64,8 @@ def _class_that_matters() -> None:
         "chosen one is also the positive class of fairness limits and of formulations for two "
         "classes; the last one is, where none is chosen.",
     )
-    if picked is not None and picked != default and session.change_choice(positive_class=picked):
-        st.rerun()
+    if picked is not None and picked != default:
+        inputs.change_data(positive_class=picked)
 
 
 def _bins(target: str, current: int | None) -> None:
@@ -84,8 +82,8 @@ def _bins(target: str, current: int | None) -> None:
         default=current,
         key=session.widget_key("target_bins", target, current),
     )
-    if picked is not None and picked != current and session.change_choice(target_bins=picked):
-        st.rerun()
+    if picked is not None and picked != current:
+        inputs.change_data(target_bins=picked)
 
 
 MOST_ORDERS = 20
@@ -95,12 +93,8 @@ DATES = "DATE_COLUMN"
 def draw() -> None:
     """Draw the table of columns."""
     data, table = session.dataset(), _table()
-    changes = _column_changes(table) or _order_changes(table)
-    if changes and session.change_choice(**changes):
-        st.rerun()
-    if changes:
-        # Refused: the input keeps what was written, to be corrected; a rerun would refuse it again.
-        inputs.say(session.state().problem)
+    if changes := _column_changes(table) or _order_changes(table):
+        inputs.change_data(**changes)
     for reason, number in data.source.rows_dropped:
         why = text.markdown(reason.replace("_", " ").lower())
         st.caption(f"{text.count(number, 'row')} left out: {why}.")

@@ -238,11 +238,8 @@ def draw_gaps() -> None:
         help="A missing text or a missing one of two values can be a value of its own; for a "
         "missing number its row or its column is left out.",
     )
-    if picked == choice.missing:
-        return
-    if session.change_choice(missing=picked):
-        st.rerun()
-    inputs.say(session.state().problem)
+    if picked != choice.missing:
+        inputs.change_data(missing=picked)
 
 
 def price_words(price: GapPrice) -> str:
