@@ -65,6 +65,7 @@ class State:
     playing: dict[str, tuple[int, float]] = field(default_factory=dict)
     """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
     compared: tuple[str, ...] = ()
+    ticked: tuple[str, ...] = ()  # on the page Runs
     tuning: str | None = None
     tunings: tuple[str, ...] = ()  # model selections that were started or opened, newest first
     lesson: "Lesson | None" = None  # what the Teach page shows; None before the page was opened

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import octcore
+from octcore.store.runs import RunStore, StoreState
 from tests.browser.conftest import SOLVE_MILLISECONDS, Watched, running_app
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -57,6 +59,36 @@ def test_history_survives_the_session_and_compares_and_deletes(visit):
     watched.until(confirm, page.get_by_role("button", name="Delete").click)
     confirm.click()
     page.get_by_text("Nothing has been solved from this browser").wait_for(timeout=60_000)
+    watched.assert_clean()
+
+
+def test_a_tick_stays_with_its_run_when_another_run_comes(visit, app_folder):
+    watched = visit()
+    watched.open("/runs").get_by_text("Nothing has been solved").wait_for()
+    watched.settle()
+    (cookie,) = (c for c in watched.page.context.cookies() if c["name"] == "octcore_browser")
+    data, settings = octcore.load_sample("iris"), {"formulation": "cart", "depth": 1}
+    run = octcore.solve(data, **settings)
+
+    def add(title: str) -> None:
+        store = RunStore(app_folder / "runs.sqlite")
+        store.finish(store.begin(data, settings, title, cookie["value"]), StoreState.DONE, run)
+        store.close()
+
+    add("older")
+    add("newer")
+    page = watched.open("/runs")
+    page.get_by_role("heading", name="newer").wait_for()
+    box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+    x, y = box["x"] + 17, box["y"] + HEADER + ROW + ROW // 2
+    watched.until(page.get_by_role("heading", name="older"), lambda: page.mouse.click(x, y))
+    add("newest")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="New name").fill("old one")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("heading", name="old one").wait_for()
+    watched.settle()
+    assert page.get_by_role("heading", name="old one").is_visible()
     watched.assert_clean()
 
 

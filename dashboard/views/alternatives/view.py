@@ -289,7 +289,7 @@ def _table(context: Context, shown: list[Alternative]) -> list[Alternative]:
     ]
     event = chart.table(
         pd.DataFrame(lines).dropna(axis="columns", how="all"),
-        session.widget_key(TABLE, context.task, len(shown)),
+        session.widget_key(TABLE, context.task, hash(tuple(line["tree"] for line in lines))),
         "The near-optimal trees with their worth; mark one or two rows",
         shares=["right", "held out", "fairness gap", *recalls],
         height=TABLE_HEIGHT,

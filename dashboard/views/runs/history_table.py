@@ -79,14 +79,17 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
     frame = history_frame(entries)
     if len(entries) == 1:
         frame = frame.drop(columns="what differs")
+    ids = [entry.id for entry in entries]
+    ticked = [row for row, key in enumerate(ids) if key in session.state().ticked]
     picked = chart.table(
         frame,
-        "history_table",
+        session.widget_key("history_table", hash(tuple(ids))),  # ticks are of rows by place
         f"History of {len(entries)} runs",
         height=min(420, 38 + 35 * len(entries)),
         placeholder="–",
         on_select="rerun",
         selection_mode="multi-row",
+        selection_default={"selection": {"rows": ticked}},
         column_config={
             "name": st.column_config.TextColumn(width=270),
             "held out": share,
@@ -97,7 +100,9 @@ def draw(entries: Sequence[JobView]) -> list[JobView]:
             "started (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
         },
     )
-    return [entries[row] for row in picked["selection"]["rows"] if row < len(entries)]
+    selected = [entries[row] for row in picked["selection"]["rows"] if row < len(entries)]
+    session.state().ticked = tuple(entry.id for entry in selected)
+    return selected
 
 
 def draw_actions(selected: Sequence[JobView]) -> None:
