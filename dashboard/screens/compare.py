@@ -39,7 +39,8 @@ encoding_preview.price_link()
 if not views:
     st.info(
         "Press **Start**: the runs solve the same rows, their gaps close in one chart, "
-        "and then trees, planes and numbers stand beside each other.",
+        "and then trees, planes and numbers stand beside each other. To compare those that have "
+        "ended, tick two to four of them on the page Runs.",
         icon=":material/arrow_upward:",
     )
 else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dashboard.server import jobs
@@ -59,6 +60,21 @@ def test_a_tree_that_several_found_bears_the_badge_of_each(server):
     assert "Both found this tree" in shown(app)
     badges = [m.value for m in app.markdown if "-badge[" in m.value]
     assert ["Proven" in words for words in badges] == [True, False]
+
+
+def test_an_optimum_of_rows_that_count_alike_is_none_of_weighted_rows(server):
+    data, settings = load_sample("iris"), {"formulation": "threshold-search", "depth": 1}
+    ids = []
+    for weights in (None, np.where(np.arange(data.n_samples) < 20, 3.0, 1.0)):
+        run = solve(data, **settings, sample_weight=weights, verify=False)
+        ids.append(server.store.begin(data, settings, "", "me"))
+        server.store.append(ids[-1], run.trace.events)
+        server.store.finish(ids[-1], StoreState.DONE, run)
+    app = open_page("compare", runs=",".join(ids))
+    assert "which solve another problem" in shown(app)
+    facts = app.dataframe[0].value.set_index("fact").loc["what is optimised"]
+    assert [value.startswith("weighted") for value in facts.tolist()[1:]] == [False, True]
+    assert "Rows count alike here" in shown(open_page("path", run=ids[1]))
 
 
 def test_a_run_that_failed_is_started_again_in_its_place(server):

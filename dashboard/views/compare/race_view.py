@@ -93,7 +93,7 @@ def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
         words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
         others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
         if others:
-            words.append(f"It is not that of {', '.join(others)}, which solve another problem.")
+            words.append(f"It is not that of {'; '.join(others)}, which solve another problem.")
     if scale == "objective":
         words.append("Thin lines are bounds.")
     if any(e.proven is not None for e in entrants):
@@ -159,9 +159,9 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
         Entrant(
             label,
             view.trace,
-            objective_words(view.settings),
+            objective_words(view.settings) if (run := view.run) is None else run.optimised,
             cached.once_per_run(view.id, "problem", partial(problem_of, view)),
-            run.objective if (run := view.run) and run.is_proven else None,
+            run.objective if run and run.is_proven else None,
             None if view.started is None else (view.started, view.finished or time.time()),
             _accuracies(view) if with_accuracy else (),
             0.0 if view.is_final else view.elapsed,
@@ -172,8 +172,8 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
 
 def problem_of(view: JobView) -> str:
     """Text that is equal for solves of the same problem: an optimum of one is that of the other."""
-    part = _rows(view)
-    if part is None:
+    part, run = _rows(view), view.run
+    if part is None or (run is not None and run.sample_weight is not None):
         return view.id
     try:
         asked = question(view.settings)
