@@ -49,39 +49,7 @@ def draw_title(title: str, data: Dataset | None = None) -> None:
         st.markdown(words, width="content")
 
 
-SCRIPT = """
-// One step of a person is one step of Back: what the page then writes into its address by itself
-// replaces the entry of that step, and so does what Back does not bring back.
-function joinSteps(kept) {
-  const push = history.pushState, place = (to) => {
-    const address = new URL(to, location);
-    kept.forEach((name) => address.searchParams.delete(name));
-    return address.href;
-  };
-  let acted = false;
-  for (const act of ["pointerdown", "keydown", "drop", "popstate"])
-    addEventListener(act, () => { acted = act !== "popstate"; }, true);
-  history.pushState = (...entry) => {
-    const isStep = acted && place(entry[2]) !== place(location);
-    acted &&= !isStep;
-    (isStep ? push : history.replaceState).apply(history, entry);
-  };
-}
-
-export default function ({ data, setTriggerValue }) {
-  if (!Object.hasOwn(history, "pushState")) joinSteps(data.kept);
-  document.cookie = `${data.name}=${data.token}; path=/; max-age=31536000; SameSite=Strict`;
-  const app = document.querySelector(".stApp"), theme = () => getComputedStyle(app).colorScheme;
-  let shown = theme();
-  const watch = new MutationObserver(() => {
-    if (theme() !== shown) { shown = theme(); setTriggerValue("theme", shown); }
-  });
-  watch.observe(app, { attributes: true, attributeFilter: ["class"] });
-  return () => watch.disconnect();
-}
-"""
-
-_mount = v2.component("octcore_browser", js=SCRIPT)
+_mount = v2.component("octcore_browser", js=(FOLDER / "browser.js").read_text(encoding="utf-8"))
 
 
 def join_browser() -> None:

@@ -31,10 +31,11 @@ class Reference:
     doi: str = ""
 
     def __str__(self) -> str:
-        """Cite in one line."""
+        """Cite in one line; what is ours stands after ``"; "`` in `authors`, and last here."""
+        authors, _, note = self.authors.partition("; ")
         doi = f" doi:{self.doi}" if self.doi else ""
         venue = f" {self.venue}." if self.venue else ""
-        return f"{self.authors} ({self.year}). {self.title}.{venue}{doi}"
+        return f"{authors} ({self.year}). {self.title}.{venue}{doi}" + f" ({note})" * bool(note)
 
 
 BERTSIMAS_DUNN = Reference(

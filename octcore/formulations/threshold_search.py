@@ -23,10 +23,11 @@ INFO = FormulationInfo(
         "threshold of every numeric column. No bins are chosen, so the proof covers all thresholds."
     ),
     reference=Reference(
-        "Brita, C. E., van der Linden, J. G. M. and Demirovic, E.; the search itself is ours",
+        "Brita, C. E., van der Linden, J. G. M. and Demirovic, E.; bounds between neighbouring "
+        "thresholds are theirs, the search itself is ours",
         2025,
         "Optimal classification trees for continuous feature data using dynamic programming with "
-        "branch-and-bound (bounds between neighbouring thresholds)",
+        "branch-and-bound",
         "AAAI",
     ),
     default_encoding="raw",

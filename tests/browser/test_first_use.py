@@ -41,6 +41,20 @@ def test_two_clicks_from_opening_to_a_proven_tree(visit):
     watched.assert_clean()
 
 
+def test_a_comma_that_the_browser_drops_from_a_number_is_said(visit):
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/solve")
+    watched.settle()
+    limit = page.get_by_role("spinbutton", name="Time limit (s)")
+    limit.fill("")
+    limit.press_sequentially("1,5")
+    assert "decimals with a point" in limit.evaluate("e => e.validationMessage")
+    limit.press("Tab")
+    assert "decimals" not in limit.evaluate("e => e.validationMessage")
+    watched.assert_clean()
+
+
 @pytest.mark.parametrize(
     ("path", "drawn"),
     [

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import octcore
+from octcore.formulations.base import get_formulation
 from octcore.reports.tables import bibtex, latex
 
 
@@ -41,3 +42,6 @@ def test_the_accelerations_are_cited_by_their_own_title(key):
     assert "Acceleration Techniques for Learning Optimal Classification Trees with Integer" in text
     assert "author = {Keegan, M. and Forbes, M. and Corry, P. and Abolghasemi, M.}" in text
     assert ("note = " in text) == (key != "accelerated-bend-oct")
+    line = str(get_formulation(key).info.reference)
+    assert line.startswith("Keegan, M., Forbes, M., Corry, P. and Abolghasemi, M. (2025). Accel")
+    assert line.endswith("itself is ours)") == (key != "accelerated-bend-oct")
