@@ -84,14 +84,16 @@ def _parts(column: RawColumn, names: Collection[str]) -> Iterator[RawColumn]:
     dates = dates_of(column)
     found = detect_date(dates)
     if found is None:
-        bad = next((text for text in dates if detect_date([text]) is None), "no date")
-        words = f"cannot be read as dates, it has {quote(bad)}; choose another kind for it."
+        texts = dates or filter(None, column.values)
+        bad = next((text for text in texts if detect_date([text]) is None), "")
+        why = f"it has {quote(bad)}" if bad else "which are not all written alike"
+        words = f"cannot be read as dates, {why}; choose another kind for it."
         raise column_refused(column.name, "NOT_DATES", words)
     for part in DATE_PARTS:
         made_of = f"{part}:{found.rpartition(':')[2]}:{column.name}"
-        texts = dict(zip(column.values, date_parts(column.values, made_of), strict=True))
+        told = dict(zip(column.values, date_parts(column.values, made_of), strict=True))
         name = fresh_name(f"{part} of {column.name}", names)
-        yield replace(column.taken(texts), name=name, made_of=made_of, aliases=column.aliases)
+        yield replace(column.taken(told), name=name, made_of=made_of, aliases=column.aliases)
 
 
 def _as_parts(column: RawColumn) -> Finding:

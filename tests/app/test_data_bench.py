@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import session
 from tests.app.history_case import open_page, shown
 from tests.app.test_data_link import reloaded
 
@@ -165,6 +166,18 @@ def test_a_class_that_a_change_ends_does_not_stop_the_change(server):
     press(app, "Merge them in y")
     assert state(app).data.classes == ("no", "yes")
     assert "The class that mattered, “Yes”, is gone" in shown(app)
+
+
+def test_dates_whose_parts_have_kinds_can_be_left_out_and_predicted(monkeypatch):
+    own = session.State()
+    monkeypatch.setattr(session, "state", lambda: own)
+    assert session.choose_upload(TABLE.encode(), "own.csv")
+    for change in ({"drop": ("seen",)}, {"target": "seen"}):
+        meant = {"seen": "date", "weekday of seen": "categorical"}
+        assert session.change_choice(kinds=meant, drop=(), target="y"), own.problem
+        assert "weekday of seen" in own.data.feature_names
+        assert session.change_choice(**change), own.problem
+        assert "weekday of seen" not in own.data.feature_names
 
 
 def test_rows_of_a_run_name_no_steps_that_nobody_took_and_keep_the_class_that_matters(server):

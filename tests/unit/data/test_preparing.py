@@ -145,7 +145,7 @@ def test_a_date_that_is_missing_has_no_weekday(missing):
 def test_what_is_no_date_is_refused():
     with pytest.raises(DataError, match=r"“seen” cannot be read as dates, it has “31\.02\.2024”"):
         read_csv(BLOB.replace(b"05.03", b"31.02"), target="y", kinds={"seen": "date"})
-    with pytest.raises(DataError, match="it has “no date”"):
+    with pytest.raises(DataError, match="it has “n/a”"):
         read_csv(BLOB, target="y", kinds={"ward": "date"})
     with pytest.raises(SettingsError, match="cannot be taken apart as dates"):
         read_csv(BLOB, target="seen", kinds={"seen": "date"})
