@@ -14,6 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.solving.recipe import DataChoice
 from octcore.solving.settings import CLASSES, check_settings, without_retired
 
 
@@ -53,7 +54,7 @@ def _restore_data() -> None:
     view = jobs.view(given.get(session.RUN_PARAMETER) or next(iter(session.compared()), None))
     if name := given.get(session.DATA_PARAMETER):
         kept = jobs.tables().read(name)
-        if kept is not None and session.reopen(*kept):
+        if kept is not None and _reopen(*kept):
             if view is not None:
                 session.offer(session.SOLVE, view.settings)
             return
@@ -61,7 +62,22 @@ def _restore_data() -> None:
         st.warning(GONE)
     data = None if view is None else jobs.rows(view)
     if data is not None and view is not None:
-        go_on(data, view.settings)
+        go_on(data, view.settings, run=view.id)
+
+
+OF_RUN = b"\0run:"
+"""Before the id of a run: kept in place of a table that is the rows of that run."""
+
+
+def _reopen(content: bytes, chosen: DataChoice) -> bool:
+    """Read a table again, or the rows of a run, as it was meant; returns whether it could be."""
+    if not content.startswith(OF_RUN):
+        return session.reopen(content, chosen)
+    view = jobs.view(content.removeprefix(OF_RUN).decode())
+    if view is None or (data := jobs.rows(view)) is None:
+        return False
+    session.adopt(data, cached.data_token)
+    return chosen == session.choice() or session.change_choice(**vars(chosen))
 
 
 GONE = "The table of this link is not on this server any more; load its file again."
@@ -76,11 +92,18 @@ def link() -> None:
     session.link(session.DATA_PARAMETER, name)
 
 
-def go_on(data: Dataset, settings: Mapping[str, Any], page: str = session.SOLVE) -> None:
-    """Load rows, unless they are loaded, and have a form open with settings filled in."""
+def go_on(
+    data: Dataset, settings: Mapping[str, Any], page: str = session.SOLVE, run: str = ""
+) -> None:
+    """Load rows, unless they are loaded, and have a form open with settings filled in.
+
+    `run`: whose rows they are, so that a link finds them.
+    """
     token = cached.data_token
     if session.state().choice is None or token(data) != token(session.dataset()):
         session.adopt(data, token)
+        if run and not session.choice().sample:
+            jobs.tables().keep(session.table().sha256, OF_RUN + run.encode())
     session.offer(page, settings)
 
 
@@ -133,5 +156,6 @@ def button(view: JobView) -> None:
     if data is None:
         st.warning("The rows of this run are not on this server any more.")
         return
-    go_on(data, view.settings, session.TUNE if view.task else session.SOLVE)
+    page, run = (session.TUNE, "") if view.task else (session.SOLVE, view.id)
+    go_on(data, view.settings, page, run)
     st.rerun()

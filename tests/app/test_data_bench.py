@@ -189,3 +189,9 @@ def test_rows_of_a_run_name_no_steps_that_nobody_took_and_keep_the_class_that_ma
     assert "Prepared" not in shown(fresh)
     assert state(fresh).choice.positive_class == "v"
     assert state(fresh).data.frame.equals(state(app).data.frame)
+    next(s for s in fresh.selectbox if s.label == "Class that matters").set_value("w").run()
+    fresh.query_params.pop("run", None)
+    again = reloaded(fresh)
+    assert state(again).choice == state(fresh).choice
+    assert state(again).choice.positive_class == "w"
+    assert state(again).data.frame.equals(state(app).data.frame)
