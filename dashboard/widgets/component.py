@@ -1,7 +1,8 @@
 """The one way to make an interactive drawing: HTML, a style sheet and a script, no build step.
 
-A component named *x* has ``x.css`` and ``x.js`` beside this file.  They come after ``shared.css``
-and ``shared.js``, which has what all of them draw with: SVG elements and marker shapes of classes.
+A component named *x* has ``x.html``, ``x.css`` and ``x.js`` beside this file.  The last two come
+after ``shared.css`` and ``shared.js``, which has what all of them draw with: SVG elements and
+marker shapes of classes.
 """
 
 from collections.abc import Callable
@@ -23,8 +24,9 @@ def written(name: str, suffix: str) -> str:
     return "".join(part.read_text(encoding="utf-8") for part in parts)
 
 
-def make_component(name: str, html: str, trigger: str) -> Show:
+def make_component(name: str, trigger: str) -> Show:
     """Make a component, once, on import; its script reports under the name `trigger`."""
+    html = (_FOLDER / f"{name}.html").read_text(encoding="utf-8")
     css, js = written(name, ".css"), written(name, ".js")
     mount = component(f"octcore_{name}", html=html, css=css, js=js)
 

@@ -6,28 +6,7 @@ from typing import Any
 from dashboard.teaching.lessons import Cuts, Points
 from dashboard.widgets.component import make_component
 
-HTML = """
-<div class="octboard">
-  <div class="guess errors" role="status"></div>
-  <div class="bar drawing">
-    <span class="classes" role="radiogroup" aria-label="Class of new points"></span>
-    <span class="grow"></span>
-    <button data-act="undo" title="Take the last change back (Ctrl + Z)">Undo</button>
-    <button data-act="clear" title="Remove all points">Clear</button>
-  </div>
-  <svg tabindex="0" role="application" viewBox="-100 -20 1140 1110"
-    aria-label="Drawing board. Arrow keys move the cursor, Enter adds a point, Space picks the
-    nearest point up and puts it down, Delete removes it, 1 and 2 choose the class."></svg>
-  <div class="hint guess">Drag a line; a click turns it. Keyboard: 1 to 3 choose a line, arrow keys
-  move it, Enter turns it.</div>
-  <div class="hint drawing">Click adds a point, dragging moves it, a right click or a long touch
-  removes it. Keyboard: arrow keys, Enter adds, Space picks up and puts down, Delete removes, 1 and
-  2 choose the class.</div>
-  <div class="live" aria-live="polite"></div>
-</div>
-"""
-
-_show = make_component("drawing_board", HTML, "change")
+_show = make_component("drawing_board", "change")
 
 
 def show_board(

@@ -146,26 +146,7 @@ def known_view(run_id: str, run: SolvedRun) -> TreeView:
     return cached.once_per_run(run_id, f"tree, {badge_words(run)}", lambda: tree_view(run))
 
 
-HTML = """
-<div class="octtree">
-  <div class="bar">
-    <span class="badge" role="status"></span><span class="legend"></span><span class="grow"></span>
-    <span class="tools">
-    <button data-act="out" aria-label="Zoom out" title="Zoom out">−</button>
-    <button data-act="in" aria-label="Zoom in" title="Zoom in">+</button>
-    <button data-act="fit" title="Show the whole tree">Fit</button>
-    <button data-act="turn" title="Top-down or left to right">Turn</button>
-    <button data-act="svg" title="Save the picture as SVG">SVG</button>
-    <button data-act="png" title="Save the picture as PNG">PNG</button>
-    </span>
-  </div>
-  <div class="stage"><svg role="tree" aria-label="Decision tree" height="200"></svg></div>
-  <div class="hint"><span></span> <span class="keys">Arrow keys move, Enter selects, Space folds,
-  Ctrl + wheel zooms.</span></div>
-</div>
-"""
-
-_show = make_component("tree_component", HTML, "node")
+_show = make_component("tree_component", "node")
 
 
 def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:

@@ -88,7 +88,7 @@ def _refused(run: SolvedRun) -> dict[str, str]:
     return found | {"model.zip": refusal(whole_program, run, MOST_ENTRIES)}
 
 
-_slide = make_component("slide", "<img><button>Picture for a slide (PNG)</button>", "saved")
+_slide = make_component("slide", "saved")
 
 
 def share(run_id: str, name: str, run: SolvedRun) -> None:

@@ -22,8 +22,7 @@ PLANE, SMALL_PLANE = 450, 400
 PAGES = "lesson_pages"
 """Key of the bar with back and next, which a presentation pins to the lower edge."""
 
-FULL_SCREEN = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
-_full_screen = make_component("full_screen", FULL_SCREEN, "pressed")
+_full_screen = make_component("full_screen", "pressed")
 
 
 def is_presenting() -> bool:
