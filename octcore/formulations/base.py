@@ -272,10 +272,12 @@ def objective_words(settings: Mapping[str, Any]) -> str:
 
 
 def accuracy_words(settings: Mapping[str, Any]) -> str:
-    """What stands where accuracy does when answers have costs, or classes weights."""
+    """What stands where accuracy does when answers have costs, or classes or rows weights."""
     if settings.get("costs") is not None or settings.get("refer") is not None:
         return "1 - mean cost"
-    return "weighted " * ("class_weight" in (settings.get("constraints") or {})) + "accuracy"
+    by_row = bool((settings.get("data") or {}).get("weighted"))  # of a run, in what it says of data
+    by_class = "class_weight" in (settings.get("constraints") or {})
+    return "weighted " * (by_row or by_class) + "accuracy"
 
 
 def loss_unit(settings: Mapping[str, Any]) -> str:

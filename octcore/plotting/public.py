@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from pandas.core.util.hashing import hash_pandas_object
 
 from octcore.errors import SettingsError
+from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -98,7 +99,8 @@ def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
         Ground of the figure.
     """
     proven = run.objective if run.is_optimal else None
-    record = convergence_data(run.trace, run.optimised, proven, run.is_optimal, run.formulation)
+    words = objective_words(run.settings)
+    record = convergence_data(run.trace, words, proven, run.is_optimal, run.formulation)
     return convergence_figure(record, palette_for(theme), absolute)
 
 
@@ -166,7 +168,7 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     """
     labels = text.unique_labels([run.formulation for run in runs])
     entrants = [
-        Entrant(label, run.trace, run.optimised, problem, optimum)
+        Entrant(label, run.trace, objective_words(run.settings), problem, optimum)
         for label, run in zip(labels, runs, strict=True)
         for problem in [repr((_rows_of(run), question(run.settings)))]
         for optimum in [run.objective if run.is_proven else None]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from octcore.data.serial import versions
 from octcore.errors import OctError
-from octcore.formulations.base import get_formulation, loss_words
+from octcore.formulations.base import get_formulation, loss_words, objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.palette import LIGHT
@@ -133,7 +133,7 @@ def _plane(run: Run) -> str:
 
 
 def _convergence(run: Run) -> str:
-    objective = run.optimised
+    objective = objective_words(run.settings)
     record = convergence_data(run.trace, objective, closed=run.is_optimal)
     charts = pictures(
         figure_svg(convergence_figure(record, LIGHT, absolute), f"{words} over time")

@@ -17,7 +17,7 @@ from octcore.encoding.base import Encoding
 from octcore.engines.events import CLOSED, relative_gap
 from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError, read_in_words
-from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation, objective_words
+from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.numerics import kernels
 from octcore.parameters import at_the_door
 from octcore.program import Sense
@@ -275,13 +275,6 @@ float or None
     def is_proven(self) -> bool:
         """Whether its certificate, too, says that no tree is better; a refuted one does not."""
         return self.is_optimal and self.certificate.proven
-
-    @property
-    def optimised(self) -> str:
-        """What is optimised, in words; weights of rows, which are no settings, are in it."""
-        words = objective_words(self.settings)
-        by_row = self.sample_weight is not None and "weighted" not in words
-        return words.replace("accuracy", "weighted accuracy") if by_row else words
 
     @property
     def badge(self) -> str:

@@ -159,7 +159,7 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
         Entrant(
             label,
             view.trace,
-            objective_words(view.settings) if (run := view.run) is None else run.optimised,
+            objective_words(view.settings if (run := view.run) is None else run.settings),
             cached.once_per_run(view.id, "problem", partial(problem_of, view)),
             run.objective if run and run.is_proven else None,
             None if view.started is None else (view.started, view.finished or time.time()),

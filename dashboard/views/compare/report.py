@@ -14,7 +14,7 @@ from dashboard.views.compare.presets import flat_beside
 from octcore.data.export import frame_to_csv
 from octcore.data.serial import versions
 from octcore.errors import OctError
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.plotting.accuracy import Spread
 from octcore.plotting.palette import LIGHT
@@ -116,10 +116,11 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
 def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
     flat = flat_beside([run.settings for run in runs], of_defaults=True)
     data: list[Mapping[str, Any]] = [run.about_data for run in runs]
+    objectives = [objective_words(run.settings) for run in runs]
     facts = [
         Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
         Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
-        Fact("setting", "what is optimised", tuple(text.objective(run.optimised) for run in runs)),
+        Fact("setting", "what is optimised", tuple(map(text.objective, objectives))),
     ]
     for name in dict.fromkeys(name for entry in flat for name in entry):
         values = tuple(_setting(name, entry.get(name)) for entry in flat)

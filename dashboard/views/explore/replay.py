@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.widgets import chart, inputs, run_summary, thresholds
+from octcore.formulations.base import objective_words
 from octcore.plotting import replay, text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.layout import curve, mark
@@ -75,7 +76,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"gap {text.gap(frame.gap)}".replace(" %", "\N{NO-BREAK SPACE}%")
     )
     optimum, _ = known_optimum(run_id, run)
-    record = convergence_data(run.trace, run.optimised, optimum, run.is_optimal)
+    record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     absolute = not any(gap is not None for gap in record.gap)
     chart.show(
         convergence_figure(record, session.palette(), absolute, frame.seconds, GAP_HEIGHT),
@@ -140,7 +141,7 @@ SAME = 1e-6  # objectives this close (relative) are equal; they are sums in anot
 def convergence(run_id: str, run: Run) -> None:
     """Draw gap or incumbent and bound over time, and where the time went."""
     optimum, by = known_optimum(run_id, run)
-    record = convergence_data(run.trace, run.optimised, optimum, run.is_optimal)
+    record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     absolute, scales = True, ["relative gap (log)", "incumbent and bound"]
     if any(gap is not None for gap in record.gap):
         absolute = inputs.switch("Scale", scales, "gap_scale") == scales[1]

@@ -18,6 +18,7 @@ from dashboard.views.compare.presets import (
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.engines.trace import Trace
+from octcore.formulations.base import objective_words
 from octcore.plotting import compare
 from octcore.plotting.gap_plot import GAP_FLOOR
 from octcore.plotting.palette import LIGHT
@@ -212,6 +213,6 @@ def test_an_optimum_of_weighted_rows_is_none_of_rows_that_count_alike():
     weights = np.where(np.arange(data.n_samples) < 20, 3.0, 1.0)
     runs = [solve(data, depth=1, sample_weight=own, verify=False) for own in (None, weights)]
     assert _rows_of(runs[0]) != _rows_of(runs[1])
-    told = [run.optimised.startswith("weighted accuracy") for run in runs]
+    told = [objective_words(run.settings).startswith("weighted accuracy") for run in runs]
     assert told == [False, True]
     assert _rows_of(runs[0]) == _rows_of(solve(data, depth=2, verify=False))
