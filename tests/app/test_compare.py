@@ -74,7 +74,7 @@ def test_an_optimum_of_rows_that_count_alike_is_none_of_weighted_rows(server):
     assert "which solve another problem" in shown(app)
     facts = app.dataframe[0].value.set_index("fact").loc["what is optimised"]
     assert [value.startswith("weighted") for value in facts.tolist()[1:]] == [False, True]
-    assert "Rows count alike here" in shown(open_page("path", run=ids[1]))
+    assert "rows would count alike" in shown(open_page("path", run=ids[1]))
 
 
 def test_a_run_that_failed_is_started_again_in_its_place(server):

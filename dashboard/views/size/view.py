@@ -104,19 +104,17 @@ def _form(data: Dataset, view: JobView | None) -> tuple[dict[str, Any], list[str
         )
     settings = {"depth": int(depth), "time_limit": TIME_LIMIT, "test_size": share, "seed": run.seed}
     if view is not None:
-        by_row = solved is not None and solved.sample_weight is not None
-        return settings | _kept(run, by_row), list(encodings), pressed
+        return settings | _kept(run), list(encodings), pressed
     with st.expander("Errors cost different amounts", icon=":material/balance:"):
         settings |= constraint_form.cost_form(get_formulation(FORMULATION).info, data)
     return settings, list(encodings), pressed
 
 
-def _kept(run: Asked, by_row: bool) -> dict[str, Any]:
+def _kept(run: Asked) -> dict[str, Any]:
     """What a run asks of its trees and answers, besides their size, as far as every size can."""
     kept = {name: run.constraints[name] for name in run.constraints if name not in SIZES}
     left = {name: kept.pop(name) for name in set(kept) - BY_SUBTREE}
-    words = ["Rows count alike here, in your run by their own weights."] * by_row
-    words += ["Answers cost what they cost in your run."] * run.has_task
+    words = ["Answers cost what they cost in your run."] * run.has_task
     if run.info.split_kind != "univariate":
         words.append("Your tree cuts by sums of columns; these trees test one column per split.")
     if kept:
