@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from octcore.data.dataset import Dataset
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.difference import condition_words

@@ -22,7 +22,7 @@ from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
 from octcore.data.serial import default_path
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.solving.run import Run

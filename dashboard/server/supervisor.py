@@ -19,7 +19,7 @@ from typing import Any
 from dashboard.server.families import Family
 from dashboard.server.job_view import QUEUED, JobView, title_of
 from octcore.data.dataset import Dataset
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.errors import EngineError, OctError, SettingsError, StoreError
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings

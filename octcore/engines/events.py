@@ -1,9 +1,10 @@
-"""One kind of record for everything that happens during a solve."""
+"""One kind of record for everything that happens during a solve, and the trace of them all."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -258,3 +259,33 @@ class Recorder:
     ) -> None:
         news = {"kind": kind, "source": source, "tree": tree, "details": dict(details or {})}
         self._emit(replace(self.state, seconds=self.clock.elapsed, **news))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Events of one solve in the order of time."""
+
+    events: tuple[Event, ...] = ()
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def incumbents(self) -> tuple[Event, ...]:
+        """Events that brought a better tree."""
+        return tuple(event for event in self.events if event.kind == "incumbent")
+
+    @property
+    def phases(self) -> tuple[Event, ...]:
+        """Events that started a phase."""
+        return tuple(event for event in self.events if event.kind == "phase")
+
+    def to_json_lines(self) -> str:
+        """One JSON object a line."""
+        return "".join(
+            json.dumps(event.to_dict(), allow_nan=False, default=str) + "\n"
+            for event in self.events
+        )

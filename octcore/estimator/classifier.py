@@ -23,7 +23,7 @@ from octcore.data.arrays import as_frame, prepare_rows, refuse_missing_labels, r
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import ASK, COSTS, REFER, task_of
 from octcore.encoding.base import Encoding
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.errors import DataError, EngineError, ModelFileError, SettingsError
 from octcore.estimator import tables
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations

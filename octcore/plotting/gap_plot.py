@@ -9,8 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.plotting import text
 from octcore.plotting.layout import curve, framed, mark
 from octcore.plotting.palette import Palette, translucent

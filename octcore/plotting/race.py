@@ -6,7 +6,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import GAP_FLOOR, LEAST_OPEN, convergence_data, gap_axis, gap_heights
 from octcore.plotting.layout import curve, framed, mark

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from octcore.data.dataset import Dataset
 from octcore.data.distinct import distinct_rows
 from octcore.encoding.base import Encoding
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.plotting import text
 from octcore.plotting.gap_plot import TIME_TITLE
 from octcore.plotting.layout import curve, framed, mark, ruler, silent, words_at

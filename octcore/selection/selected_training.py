@@ -21,7 +21,7 @@ from octcore.data.findings import percent
 from octcore.data.serial import jsonable
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.numerics.hull_membership import HullSplit, balanced_choice, split_hull
+from octcore.numerics.hulls import HullSplit, balanced_choice, split_hull
 from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.selection.fits import in_parallel, is_here, numbered

@@ -16,12 +16,12 @@ from octcore.engines.events import (
     CLAIM_TOLERANCE,
     CLOSED,
     Event,
+    Trace,
     closing_slack,
     finite,
     is_denied,
     relative_gap,
 )
-from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
 from octcore.program import Capability, Program, Sense
 from octcore.solving.prepare import Prepared, prepare, split_rows, with_engine

@@ -14,8 +14,7 @@ from octcore.data.arrays import prepare_rows
 from octcore.data.dataset import Dataset
 from octcore.data.serial import Record, jsonable, versions
 from octcore.encoding.base import Encoding
-from octcore.engines.events import CLOSED, relative_gap
-from octcore.engines.trace import Trace
+from octcore.engines.events import CLOSED, Trace, relative_gap
 from octcore.errors import ModelFileError, read_in_words
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.numerics import kernels

@@ -17,8 +17,7 @@ import numpy as np
 
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Attempt, Cancel, Outcome, StopReason, TimeUpError, get_engine
-from octcore.engines.events import Clock, Event, Recorder, relative_gap
-from octcore.engines.trace import Trace
+from octcore.engines.events import Clock, Event, Recorder, Trace, relative_gap
 from octcore.errors import CancelledError
 from octcore.formulations.base import get_formulation
 from octcore.numerics import kernels

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from octcore.search.margot.incumbent import merged_rows
-from octcore.search.margot.records import Planes, RoutingProblem, Status
+from octcore.search.margot.records import Planes, RoutingProblem, Status, merged_rows
 from octcore.search.margot.search import routing_search
 from octcore.search.report import Report
 

@@ -8,8 +8,7 @@ import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.tree.tree import Split, Tree
 from tests.unit.hostile import HOSTILE
 

@@ -12,7 +12,7 @@ import numpy as np
 from octcore.numerics.node_qp.factor import copy_values, inner, kernel, part, view_of
 from octcore.numerics.node_qp.rows import refactor
 from octcore.search.margot.branching import AGAIN, BRANCH, COMPLETE, PRUNED, branch, process
-from octcore.search.margot.open_states import SideStates
+from octcore.search.margot.records import SideStates
 from octcore.search.margot.state import (
     charge_path,
     clear_bank,

@@ -19,8 +19,7 @@ from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
-from octcore.search.margot.open_states import OpenStates
-from octcore.search.margot.records import Planes, Status
+from octcore.search.margot.records import OpenStates, Planes, Status
 from octcore.search.margot.start import class_routing, local_svm, node_membership
 from octcore.search.margot.state import (
     restart_node,

@@ -22,9 +22,14 @@ from octcore.numerics.node_qp.plane import (
 )
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
 from octcore.search.margot.branching import new_desk, process
-from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.open_states import Masks, OpenState, OpenStates
-from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.records import (
+    Masks,
+    OpenState,
+    OpenStates,
+    Planes,
+    RoutingProblem,
+    Tracker,
+)
 from octcore.search.margot.start import node_membership, own_side, rerouted, tree_objective
 from octcore.search.margot.state import (
     SearchData,

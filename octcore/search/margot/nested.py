@@ -31,8 +31,7 @@ from octcore.search.margot.below import (
 from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
 from octcore.search.margot.core import EAGER_STATES, EVERY, Neighbourhoods, RoutingSearch
 from octcore.search.margot.frame import nearest
-from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.open_states import OpenState, SideStates
+from octcore.search.margot.records import OpenState, SideStates, Tracker
 from octcore.search.margot.root_rows import choose_root, complete_routing, restore_root, send
 from octcore.search.margot.start import strip_shift
 from octcore.search.margot.state import clear_bank, solve_all_chunks, solve_bank

@@ -19,9 +19,14 @@ from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
-from octcore.search.margot.incumbent import Tracker, merged_rows
-from octcore.search.margot.open_states import Masks, OpenStates
-from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.records import (
+    Masks,
+    OpenStates,
+    Planes,
+    RoutingProblem,
+    Tracker,
+    merged_rows,
+)
 from octcore.search.margot.start import node_membership, tree_objective
 from octcore.search.margot.state import extend_path, lower_bound, solve_bank
 from octcore.tree.tree import Tree

@@ -11,10 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
 from octcore.search.margot.nested import NestedSearch
 from octcore.search.margot.proof import ClosedState, prove
-from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.records import (
+    Planes,
+    RoutingProblem,
+    Tracker,
+    merged_routing,
+    merged_rows,
+)
 from octcore.search.margot.sparse import SparseRoutingSearch
 from octcore.search.report import Best, Receive, Stop, unheard
 from octcore.tree.tree import Tree

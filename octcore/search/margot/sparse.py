@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import N_PIVOTS, N_ROWS, NodeData, copy_node, node_of
 from octcore.numerics.node_qp.rows import load_rows
-from octcore.numerics.node_qp.sparse import sparse_bound
-from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node, sparse_bound
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.open_states import Masks, OpenStates
-from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.records import Masks, OpenStates, Planes, RoutingProblem, Tracker
 from octcore.search.margot.start import local_svm, node_membership
 
 _CACHE = 20_000  # bounds of nodes that are kept by sides and masks: some ten megabytes at 500 rows

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.plane import NodeProblem
-from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node
 from octcore.search.margot.records import Planes, RoutingProblem
 
 # Effort only: score distances within which re-routing may move samples against an upper plane.

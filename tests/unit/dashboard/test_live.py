@@ -12,8 +12,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import progress
 from octcore.data.samples import load_sample
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.errors import EngineError
 from octcore.solving.solve import solve
 

@@ -379,7 +379,7 @@ def test_what_stored_models_consist_of_stays_at_home(rows) -> None:
         "octcore.encoding.base.EncodedColumn",
         "octcore.encoding.base.Encoding",
         "octcore.engines.events.Event",
-        "octcore.engines.trace.Trace",
+        "octcore.engines.events.Trace",
         "octcore.estimator.classifier.OptimalTreeClassifier",
         "octcore.estimator.tables.Gaps",
         "octcore.solving.run.Certificate",

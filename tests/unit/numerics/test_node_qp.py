@@ -16,7 +16,7 @@ from octcore.numerics.node_qp.factor import (
 from octcore.numerics.node_qp.plane import NodeProblem, best_bias, padded_rows
 from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
-from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node
 from tests.referee.node_qp import solve_node_qp_reference
 
 # Both solvers stop at about 1e-7 relative; the rest is room for bad scaling at C = 1e5.

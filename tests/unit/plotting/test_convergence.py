@@ -1,7 +1,6 @@
 import pytest
 
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.plotting.gap_plot import (
     GAP_FLOOR,
     MOST_POINTS,

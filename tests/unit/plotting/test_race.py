@@ -17,7 +17,7 @@ from dashboard.views.compare.presets import (
 )
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.formulations.base import objective_words
 from octcore.plotting import compare
 from octcore.plotting.gap_plot import GAP_FLOOR

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dashboard.views.explore import replay as replay_widget
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.replay import (

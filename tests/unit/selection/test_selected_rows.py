@@ -9,8 +9,8 @@ from scipy.spatial import ConvexHull
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import CancelledError, DataError, SettingsError
-from octcore.numerics import hull_membership
-from octcore.numerics.hull_membership import balanced_choice, split_hull
+from octcore.numerics import hulls
+from octcore.numerics.hulls import balanced_choice, split_hull
 from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
 from octcore.selection.selected_training import (
     CLAIM,
@@ -43,7 +43,7 @@ def test_the_screening_of_directions_keeps_the_limit_too(monkeypatch):
         raise TimeoutError
 
     words = "followed a direction after the limit"
-    monkeypatch.setattr(hull_membership, "_furthest", lambda *_: pytest.fail(words))
+    monkeypatch.setattr(hulls, "_furthest", lambda *_: pytest.fail(words))
     with pytest.raises(TimeoutError):
         split_hull(np.random.default_rng(0).random((30, 3)), np.random.default_rng(0), over)
 

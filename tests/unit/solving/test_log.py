@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import octcore
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event, Trace
 from octcore.solving.report import run_report
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from octcore.engines.events import relative_gap
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace, relative_gap
 from octcore.solving.run import COST_FIELDS, Run
 from octcore.tree import metrics
 from octcore.tree.tree import Tree

@@ -11,7 +11,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
-from octcore.engines.trace import Trace
+from octcore.engines.events import Trace
 from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.verification.base import Guard, NotProvenError, Proven, Verdict

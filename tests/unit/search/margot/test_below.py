@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.nested import NestedSearch
-from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.records import RoutingProblem, Tracker, merged_rows
 from tests.referee.routing_search import solved
 
 N = 14

@@ -9,8 +9,7 @@ from octcore.numerics.node_qp.factor import copy_node, node_of
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.search.margot.branching import trial_gain
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.incumbent import Tracker, merged_rows
-from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.records import RoutingProblem, Tracker, merged_rows
 from octcore.search.margot.state import clear_bank, extend_path, lower_bound, solve_bank
 
 # Rise of the bound from which a side counts as closed.

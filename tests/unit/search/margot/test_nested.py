@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.nested import NestedSearch, full_node
-from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.records import RoutingProblem, Tracker, merged_rows
 from octcore.search.margot.state import lower_bound
 from tests.referee.routing_search import solved
 

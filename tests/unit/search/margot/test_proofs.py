@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from octcore.numerics.node_qp.plane import NodeProblem
-from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
 from tests.referee.node_qp import solve_node_qp_reference
 from tests.referee.routing_search import solved

@@ -15,8 +15,7 @@ from sklearn.svm import SVC
 from octcore.data.synthetic import generate
 from octcore.errors import EngineError
 from octcore.search.margot.core import RoutingSearch
-from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.records import Planes, RoutingProblem, Tracker
 from octcore.search.margot.search import routing_search
 from octcore.search.margot.start import node_membership, strip_shift, tree_objective
 from octcore.search.report import Report

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from octcore.numerics.node_qp.plane import NodeProblem
-from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.sparse import half_lines
 from octcore.search.margot.start import node_membership, tree_objective
