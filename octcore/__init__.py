@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from octcore import plotting as plotting
-    from octcore.data.grouping import class_versus_rest as class_versus_rest
+    from octcore.data.dataset import class_versus_rest as class_versus_rest
     from octcore.data.reading import read_csv as read_csv
     from octcore.data.samples import list_samples as list_samples
     from octcore.data.samples import load_sample as load_sample
@@ -61,7 +61,7 @@ _HOME = {
     "TooLargeError": "octcore.errors",
     "Tree": "octcore.tree.tree",
     "binarization_path": "octcore.selection.binarization",
-    "class_versus_rest": "octcore.data.grouping",
+    "class_versus_rest": "octcore.data.dataset",
     "compare": "octcore.selection.fits",
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.store.models",

@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from octcore.data.dataset import Dataset
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.formulations.base import FormulationInfo
 from octcore.selection.one_vs_rest import OneVsRest
 from octcore.solving.prepare import split_rows

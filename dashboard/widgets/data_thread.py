@@ -10,8 +10,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import inputs
-from octcore.data.dataset import Dataset
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.recipe import DataChoice

@@ -20,8 +20,7 @@ from octcore.plotting.thresholds import (
     open_figure,
     open_words,
 )
-from octcore.solving.run import SolvedRun
-from octcore.solving.threshold_span import (
+from octcore.solving.column_values import (
     ROUNDING,
     ThresholdValue,
     most_lost,
@@ -29,6 +28,7 @@ from octcore.solving.threshold_span import (
     span_at,
     threshold_at,
 )
+from octcore.solving.run import SolvedRun
 
 TIME_LIMIT = 30.0  # for all thresholds of a column
 

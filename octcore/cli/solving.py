@@ -10,9 +10,8 @@ from typing import Any
 
 from octcore.cli import EXIT_NO_TREE, EXIT_WRONG_INPUT, options, output
 from octcore.cli.cluster import Workers, add_scheduler, connected
-from octcore.data.dataset import Dataset
+from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.data.findings import percent
-from octcore.data.grouping import class_versus_rest
 from octcore.errors import CancelledError, OctError, SettingsError, TooLargeError
 from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table

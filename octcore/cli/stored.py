@@ -19,10 +19,9 @@ from octcore.cli.options import (
     source_of,
 )
 from octcore.cli.output import Named, Read, Written, json_line, report_of, write_result, write_text
-from octcore.data.dataset import Dataset
+from octcore.data.dataset import Dataset, unpack
 from octcore.data.export import frame_to_csv
 from octcore.data.findings import percent
-from octcore.data.packing import unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.data.serial import default_path, jsonable, read_json
 from octcore.data.text import fresh_name

@@ -1,5 +1,7 @@
-"""One run as one self-contained HTML file: words first, the technical part folded below."""
+"""One run as one HTML file, words first and the technical part folded; and as one slide."""
 
+import re
+import textwrap
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -24,8 +26,10 @@ from octcore.reports.summary import (
     rules_html,
     summary,
 )
+from octcore.solving.column_values import most_lost, threshold_spans
+from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
-from octcore.solving.threshold_span import most_lost
+from octcore.tree.export.drawings import MOST_COUNTED
 from octcore.tree.wording import split_words
 
 THRESHOLD_SECONDS = 5.0  # for how far all thresholds of a report may move
@@ -106,8 +110,6 @@ def plane_picture(run: SolvedRun) -> tuple[str, str]:
 
 def _thresholds(run: SolvedRun) -> str:
     """How far the thresholds of the tree may move; empty where the search cannot be asked that."""
-    from octcore.solving.column_values import threshold_spans  # kernels take a while to import
-
     try:
         spans = threshold_spans(run, THRESHOLD_SECONDS)
     except OctError:  # another objective, or what ties both sides of a split together
@@ -167,4 +169,40 @@ def _settings(run: Run) -> str:
         "<h2>Settings and data</h2>"
         + _table(("", ""), settings_rows(run))
         + weak(f"This report was written with {written}.")
+    )
+
+
+WIDTH, HEIGHT, EDGE = 1600, 900, 50
+LETTERS, LINE = 92, 44  # of a line of words; its height in pixels
+SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")  # spaces at which a line does not end
+
+
+def slide_svg(run: SolvedRun, name: str) -> str:
+    """Draw the slide; it needs no font file and no network."""
+    found = summary(run)
+    kept = SIGNS.sub("\N{NO-BREAK SPACE}", headline_words(found) if found else "")
+    words = [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, LETTERS)]
+    data = text.printable(run.about_data.get("name", "data"), 60)
+    foot = f"{run.badge} · {data}, {run.n_train:,} training rows, {run.n_test:,} held out"
+    if len(run.train.classes) <= MOST_COUNTED:
+        foot += f" · counts: {' / '.join(text.printable(c, 12) for c in run.train.classes)}"
+    lines = [_line(EDGE + 44, name, 46, "bold"), _line(HEIGHT - EDGE + 10, foot, 26)]
+    lines += [_line(EDGE + 110 + LINE * k, line, 32) for k, line in enumerate(words)]
+    top = EDGE + 110 + LINE * len(words)
+    place = (
+        f'<svg x="{EDGE}" y="{top}" width="{WIDTH - 2 * EDGE}" height="{HEIGHT - EDGE - 40 - top}"'
+    )
+    tree = re.sub(r'<svg( xmlns="[^"]*") width="\d+" height="\d+"', rf"{place}\1",
+                  export_tree(run, "svg"), count=1)  # fmt: skip
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" fill="#1b2330">'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(lines)}{tree}</svg>'
+    )
+
+
+def _line(y: float, words: str, size: int, weight: str = "normal") -> str:
+    return (
+        f'<text x="{EDGE}" y="{y}" font-size="{size}" font-weight="{weight}">'
+        f"{_text(words, 150)}</text>"
     )

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.columns import Label
-from octcore.data.dataset import Dataset
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.data.serial import Record
 from octcore.engines.events import Event
 from octcore.errors import SettingsError

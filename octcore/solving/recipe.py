@@ -56,7 +56,7 @@ def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
         call = _call("model = solve_one_vs_rest", general)
         result = "model.summary, model.accuracy, model.test_accuracy"
     elif "classes" in rows:
-        imports.append("from octcore.data.grouping import class_versus_rest")
+        imports.append("from octcore.data.dataset import class_versus_rest")
         lines.append(f"data = class_versus_rest(data, {rows['classes']!r})")
     if "select_rows" in rows:
         imports.append("from octcore.selection.selected_training import solve_selected")

@@ -19,8 +19,7 @@ from typing import Any
 
 import psutil
 
-from octcore.data.dataset import Dataset
-from octcore.data.packing import pack, unpack
+from octcore.data.dataset import Dataset, pack, unpack
 from octcore.data.serial import default_path, jsonable
 from octcore.engines.events import Event, relative_gap
 from octcore.errors import ModelFileError, StoreError, read_in_words

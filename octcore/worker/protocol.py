@@ -16,7 +16,7 @@ done         ``result``: of a task, or `Run.to_dict` (the parent has the trace a
 error        ``error`` (class name), ``code``, ``message`` and the error's own fields
 ============ ==================================================================
 
-The request carries the rows themselves, packed as in `octcore.data.packing`: the parent has read
+The request carries the rows themselves, packed as in `octcore.data.dataset`: the parent has read
 and checked them, so what is solved is exactly what was shown, nothing touches the disk, and
 nothing that could be executed crosses the pipe.
 

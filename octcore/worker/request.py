@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from octcore.data.dataset import Dataset
-from octcore.data.packing import pack, unpack
+from octcore.data.dataset import Dataset, pack, unpack
 from octcore.data.serial import jsonable
 from octcore.solving.settings import TIME_LIMIT
 from octcore.worker.protocol import PROTOCOL, ProtocolError

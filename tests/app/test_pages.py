@@ -15,7 +15,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.widgets.parameter_form import label_of
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import class_versus_rest
 from octcore.data.samples import list_samples, load_sample
 from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations

@@ -14,8 +14,8 @@ import numpy as np
 
 from octcore.data.tasks import COSTS, task_of
 from octcore.search.univariate import search
-from octcore.search.univariate.by_leaves import optimal_by_leaves
 from octcore.search.univariate.question import Answer, Question, Report
+from octcore.selection.penalty_path import optimal_by_leaves
 from octcore.tree.tree import Tree
 from tests.fuzz.adapter import answered_by
 from tests.fuzz.case import Case

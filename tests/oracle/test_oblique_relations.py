@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import class_versus_rest
 from octcore.data.samples import load_sample
 from octcore.solving.solve import solve
 from tests.brute import make_problem, run

@@ -6,7 +6,6 @@ Exact: what is below the node is searched again for every column; the rest of th
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -29,14 +28,11 @@ from octcore.plotting.thresholds import (
     node_values_data,
     root_values_figure,
 )
+from octcore.solving.column_values import ColumnValue, ordered_columns, own_column, sides
 from octcore.solving.run import SolvedRun
-from octcore.solving.threshold_span import ordered_columns, own_column, sides
 from octcore.tree import metrics
 from octcore.tree.raw_units import BOTTOM, TOP, Condition, Numbers, left_condition
 from octcore.tree.tree import Split, Tree
-
-if TYPE_CHECKING:
-    from octcore.solving.column_values import ColumnValue
 
 TASK, TIME_LIMIT = "values", 30.0  # for all columns of a node
 MOST_LINES = 6
@@ -57,9 +53,6 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
 
 
 def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
-    # Not on top: the kernels of the search take a while to import.
-    from octcore.solving.column_values import ColumnValue
-
     values = [ColumnValue.from_dict(record) for record in (job.result or {})["values"]]
     own = own_column(run, node)
     others = [v for v in values if v.column != own and v.value is not None]
@@ -93,7 +86,7 @@ def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
     yield f"Every threshold between {low} and {high} parts these rows alike."
 
 
-def price_words(run: SolvedRun, node: int, other: "ColumnValue") -> Iterator[str]:
+def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:
     """What the best other column costs at a node, and the rows that decide between the two."""
     assert run.objective is not None
     assert other.value is not None

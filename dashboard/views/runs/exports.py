@@ -16,9 +16,8 @@ from dashboard.widgets.component import make_component
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError, refusal
 from octcore.plotting import text
-from octcore.reports.run_report import report_html
+from octcore.reports.run_report import HEIGHT, WIDTH, report_html, slide_svg
 from octcore.reports.scorer import scorer_html
-from octcore.reports.slide import HEIGHT, WIDTH, slide_svg
 from octcore.solving.model_file import model_files, whole_program
 from octcore.solving.run import Run, SolvedRun
 

@@ -16,8 +16,7 @@ from dashboard.views.solve import advice
 from dashboard.widgets import constraint_form, data_thread, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of, parameter_form
 from dashboard.widgets.start import HELD_OUT, first_settings
-from octcore.data.dataset import Dataset
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.data.tasks import COSTS
 from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, baseline

@@ -30,9 +30,9 @@ from octcore.plotting.thresholds import (
     root_values_data,
     root_values_figure,
 )
+from octcore.solving.column_values import ordered_columns
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
-from octcore.solving.threshold_span import ordered_columns
 from octcore.tree.constraints import ACCEPTED, ParityLimit
 
 MOST_LEAVES_BESIDE = 3

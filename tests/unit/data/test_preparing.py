@@ -10,7 +10,7 @@ import pytest
 import octcore
 from octcore.cli import make_parser
 from octcore.cli.options import read_options
-from octcore.data.packing import pack, unpack
+from octcore.data.dataset import pack, unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.errors import DataError, OctError, SettingsError
 from octcore.solving.recipe import DataChoice, command_line, python_recipe

@@ -8,7 +8,7 @@ import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
-from octcore.reports.slide import EDGE, HEIGHT, WIDTH, slide_svg
+from octcore.reports.run_report import EDGE, HEIGHT, WIDTH, slide_svg
 from octcore.reports.summary import headline_words, summary
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE

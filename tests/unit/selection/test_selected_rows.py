@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from octcore.data.dataset import Dataset
-from octcore.data.grouping import class_versus_rest
+from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.errors import CancelledError, DataError, SettingsError
 from octcore.numerics import hulls
 from octcore.numerics.hulls import balanced_choice, split_hull

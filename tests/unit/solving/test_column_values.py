@@ -10,8 +10,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
-from octcore.solving.column_values import threshold_spans
-from octcore.solving.threshold_span import ThresholdValue, own_column, span_within
+from octcore.solving.column_values import ThresholdValue, own_column, span_within, threshold_spans
 from tests.stages import later
 
 PRICE = 0.02

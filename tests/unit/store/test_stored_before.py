@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from octcore.cli import main
-from octcore.data.packing import unpack
+from octcore.data.dataset import unpack
 from octcore.data.samples import load_sample, sample_folder
 from octcore.engines.events import Event
 from octcore.errors import SettingsError

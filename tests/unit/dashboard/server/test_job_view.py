@@ -12,7 +12,7 @@ from dashboard import cached
 from dashboard.server.job_view import JobView, setting_words, title_of
 from dashboard.views.compare.side_by_side import Finished, same_trees
 from octcore.data import reading
-from octcore.data.packing import unpack
+from octcore.data.dataset import unpack
 from octcore.data.reading import make_dataset, table_of
 from octcore.data.samples import load_sample
 from octcore.numerics.kernels import PREPARING

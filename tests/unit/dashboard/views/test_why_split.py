@@ -10,8 +10,8 @@ from dashboard.views.explore import why_split
 from octcore.data.samples import load_sample
 from octcore.formulations.base import loss_words
 from octcore.plotting.thresholds import first_split_words, measure_of
+from octcore.solving.column_values import most_lost
 from octcore.solving.solve import solve
-from octcore.solving.threshold_span import most_lost
 
 
 @pytest.mark.parametrize("node", [1, 3])

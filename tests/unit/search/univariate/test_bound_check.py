@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.bit_table import make_bits
-from octcore.search.univariate.by_leaves import optimal_by_leaves
 from octcore.search.univariate.literal_node import LiteralNode
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import make_table
+from octcore.selection.penalty_path import optimal_by_leaves
 from tests.fuzz.questions import answered_by
 from tests.referee import literal_bounds
 from tests.referee.literal_bounds import VARIABLE, fewest_errors

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from octcore.errors import CancelledError
-from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
+from octcore.selection.penalty_path import optimal_by_leaves, penalty_breakpoints
 from tests.enumeration import best_by_leaves
 from tests.fuzz.questions import Truth, check_leaves
 

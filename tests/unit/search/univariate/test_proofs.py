@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate import search
-from octcore.search.univariate.by_leaves import optimal_by_leaves
 from octcore.search.univariate.literal_node import LiteralNode
 from octcore.search.univariate.question import Question, Report
 from octcore.search.univariate.search import answer
+from octcore.selection.penalty_path import optimal_by_leaves
 from tests.enumeration import best_by_leaves
 from tests.fuzz.questions import answered_by
 
