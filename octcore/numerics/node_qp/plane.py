@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import NodeData, new_bank, node_of
-from octcore.numerics.node_qp.rows import load_rows, refactor
+from octcore.numerics.node_qp.rows import NodeData, load_rows, new_bank, node_of, refactor
 from octcore.numerics.node_qp.solver import PIVOT_LIMIT, TOLERANCE, solve_node
 
 FloatArray = NDArray[np.float64]

@@ -15,7 +15,7 @@ Idnani 1983, with upper bounds on the hinge multipliers).
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import (
+from octcore.numerics.node_qp.rows import (
     ACTIVE,
     AT_UPPER,
     AT_ZERO,
@@ -27,19 +27,17 @@ from octcore.numerics.node_qp.factor import (
     N_UPDATES,
     add_column,
     delete_column,
+    dot,
     inner,
     kernel,
     project,
-    solve_triangle,
-)
-from octcore.numerics.node_qp.rows import (
-    dot,
     refactor,
     refresh,
     row_sign,
     row_target,
     row_upper,
     sample_of,
+    solve_triangle,
 )
 
 OPTIMAL, CUTOFF, PIVOT_LIMIT, GAVE_UP = 0, 1, 2, 3

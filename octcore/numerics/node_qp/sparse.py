@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import allocating_kernel
 from octcore.numerics.node_qp.plane import NodePlane, NodeProblem, NodeSolution
-from octcore.numerics.node_qp.rows import refactor
+from octcore.numerics.node_qp.rows import allocating_kernel, refactor
 from octcore.numerics.node_qp.solver import solve_node
 
 SLACK = 1e-7  # relative slack of comparisons, above the accuracy of a node value

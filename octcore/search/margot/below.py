@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import copy_values, inner, kernel, part, view_of
-from octcore.numerics.node_qp.rows import refactor
+from octcore.numerics.node_qp.rows import copy_values, inner, kernel, part, refactor, view_of
 from octcore.search.margot.branching import AGAIN, BRANCH, COMPLETE, PRUNED, branch, process
 from octcore.search.margot.records import SideStates
 from octcore.search.margot.state import (

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import (
+from octcore.numerics.node_qp.rows import (
     DEPENDENT,
     N_ACTIVE,
     NodeQp,
+    add_hinge,
+    add_route,
     coordinates_of,
     copy_node,
     copy_values,
@@ -20,10 +22,11 @@ from octcore.numerics.node_qp.factor import (
     kernel,
     new_bank,
     part,
+    refresh,
+    row_upper,
     solve_triangle,
     view_of,
 )
-from octcore.numerics.node_qp.rows import add_hinge, add_route, refresh, row_upper
 from octcore.numerics.node_qp.solver import estimate_node
 from octcore.search.margot.state import extend_path, lower_bound, node_data, side_of, solve_bank
 

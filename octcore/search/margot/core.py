@@ -14,8 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import node_of
-from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.rows import load_rows, node_of
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame

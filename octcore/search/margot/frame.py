@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import NO_PRODUCTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
     NodePlane,
     NodeProblem,
@@ -20,6 +19,7 @@ from octcore.numerics.node_qp.plane import (
     chunk_pivots,
     padded_rows,
 )
+from octcore.numerics.node_qp.rows import NO_PRODUCTS, NodeQp, new_bank
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
 from octcore.search.margot.branching import new_desk, process
 from octcore.search.margot.records import (

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import copy_node, new_bank, node_of
-from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.rows import copy_node, load_rows, new_bank, node_of
 from octcore.numerics.node_qp.solver import PIVOT_LIMIT
 from octcore.search.margot.below import (
     FULL,

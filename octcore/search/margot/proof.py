@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import copy_node, node_of
 from octcore.numerics.node_qp.plane import NodeProblem
-from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.rows import copy_node, load_rows, node_of
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.records import (

@@ -5,8 +5,7 @@ The root has a QP of its own; the planes below it are those of one open state fo
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import copy_node, inner, kernel, part, view_of
-from octcore.numerics.node_qp.rows import add_route
+from octcore.numerics.node_qp.rows import add_route, copy_node, inner, kernel, part, view_of
 from octcore.numerics.node_qp.solver import estimate_node
 from octcore.search.margot.branching import (
     CONFIRM_PIVOTS,

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import N_PIVOTS, N_ROWS, NodeData, copy_node, node_of
-from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.rows import N_PIVOTS, N_ROWS, NodeData, copy_node, load_rows, node_of
 from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node, sparse_bound
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED
 from octcore.search.margot.core import RoutingSearch

@@ -9,25 +9,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import (
+from octcore.numerics.node_qp.rows import (
     ABSENT,
     ACTIVE,
     AT_UPPER,
     IS_SETTLED,
     N_ACTIVE,
     NodeData,
-    copy_node,
-    inner,
-    kernel,
-    view_of,
-)
-from octcore.numerics.node_qp.rows import (
     add_hinge,
     add_route,
     clear_node,
+    copy_node,
+    inner,
+    kernel,
     refactor,
     row_upper,
     score_rest,
+    view_of,
 )
 from octcore.numerics.node_qp.solver import CUTOFF, GAVE_UP, OPTIMAL, PIVOT_LIMIT, solve_node
 

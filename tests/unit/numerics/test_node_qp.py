@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from octcore.errors import EngineError
-from octcore.numerics.node_qp.factor import (
+from octcore.numerics.node_qp.plane import NodeProblem, best_bias, padded_rows
+from octcore.numerics.node_qp.rows import (
     N_PIVOTS,
     NO_PRODUCTS,
     NodeData,
+    load_rows,
     new_bank,
     node_of,
+    refresh,
 )
-from octcore.numerics.node_qp.plane import NodeProblem, best_bias, padded_rows
-from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
 from octcore.numerics.node_qp.sparse import SparseNode, solve_sparse_node
 from tests.referee.node_qp import solve_node_qp_reference

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.numerics.node_qp.factor import copy_node, node_of
-from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.rows import copy_node, load_rows, node_of
 from octcore.search.margot.branching import trial_gain
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.records import RoutingProblem, Tracker, merged_rows
