@@ -53,8 +53,7 @@ from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.points import ClassCounts, count_classes, node_gaps, tree_leaves
 from octcore.warmstart.sparse_search import SparseSearch
-from octcore.warmstart.svm_tree import TreeSearch
-from octcore.warmstart.tree_gaps import GAP_SLACK
+from octcore.warmstart.svm_tree import GAP_SLACK, TreeSearch
 
 LEAF_SHARE = 0.05
 """Smallest leaf when none is asked for: the share of the rows used in the comparisons."""

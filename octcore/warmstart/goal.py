@@ -1,8 +1,8 @@
 """What a search for trees of planes maximises, and how it climbs and starts again.
 
 It changes one node's plane at a time.  The searches differ in the planes that they try at a node:
-machines and exact steps (`svm_tree`), planes that leave a strip (`tree_gaps`), one feature more or
-less (`sparse_search`), programs with soft margins (`margin_search`).
+machines, exact steps and planes that leave a strip (`svm_tree`), one feature more or less
+(`sparse_search`), programs with soft margins (`margin_search`).
 """
 
 import time

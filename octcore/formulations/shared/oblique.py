@@ -33,8 +33,7 @@ from octcore.warmstart.points import (
     node_gaps,
     to_tree,
 )
-from octcore.warmstart.svm_tree import TreeSearch
-from octcore.warmstart.tree_gaps import GAP_SLACK
+from octcore.warmstart.svm_tree import GAP_SLACK, TreeSearch
 
 USUAL_EPSILON = 0.005  # that of S-OCT's paper
 EPSILON = FloatRange(

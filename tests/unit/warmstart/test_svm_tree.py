@@ -17,8 +17,13 @@ from octcore.warmstart.points import (
     node_gaps,
     tree_leaves,
 )
-from octcore.warmstart.svm_tree import GreedySvmTrees, TreeSearch, impurity, machine_planes
-from octcore.warmstart.tree_gaps import GAP_SLACK
+from octcore.warmstart.svm_tree import (
+    GAP_SLACK,
+    GreedySvmTrees,
+    TreeSearch,
+    impurity,
+    machine_planes,
+)
 
 
 def cloud(seed: int, n: int = 60, p: int = 2, n_classes: int = 2):
