@@ -33,10 +33,9 @@ from octcore.solving.report import run_report
 from octcore.solving.run import Run
 from octcore.solving.verified import verified, verified_record
 from octcore.store.models import FORMAT as MODEL_FORMAT
-from octcore.store.models import load_model
+from octcore.store.models import load_model, score
 from octcore.store.proofs import as_known, bounded
 from octcore.store.runs import RunInfo, RunStore
-from octcore.store.scoring import score
 
 SHORT_ID = 8
 EXITS = {True: 0, False: 1, None: 3}  # of `octcore verify`: confirmed, refuted, no verdict

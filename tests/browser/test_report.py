@@ -13,8 +13,7 @@ from octcore.data.reading import read_csv, read_table
 from octcore.reports.run_report import report_html
 from octcore.reports.scorer import scorer_html
 from octcore.solving.solve import solve
-from octcore.store.models import load_model, model_to_dict
-from octcore.store.scoring import score
+from octcore.store.models import load_model, model_to_dict, score
 from octcore.tree import topology
 from tests.browser.conftest import SOLVE_MILLISECONDS
 from tests.unit.hostile import HOSTILE

@@ -14,8 +14,7 @@ from octcore.data.reading import read_table
 from octcore.plotting import text
 from octcore.plotting.row_path import node_counts
 from octcore.solving.run import SolvedRun
-from octcore.store.models import load_model, model_to_dict
-from octcore.store.scoring import Scored, score
+from octcore.store.models import Scored, load_model, model_to_dict, score
 
 
 def draw(run_id: str, run: SolvedRun) -> None:

@@ -14,8 +14,7 @@ from octcore.data.dataset import pack, unpack
 from octcore.data.reading import read_csv, read_table
 from octcore.errors import DataError, OctError, SettingsError
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
-from octcore.store.models import load_model, model_to_dict
-from octcore.store.scoring import score
+from octcore.store.models import load_model, model_to_dict, score
 
 WARDS = ("n/a", "Inner", "inner ", "Surgery")
 

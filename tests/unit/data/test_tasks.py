@@ -24,8 +24,7 @@ from octcore.numerics.games import game_value
 from octcore.plotting.accuracy import confusion_data
 from octcore.selection.refer_path import refer_path
 from octcore.solving.run import Run
-from octcore.store.models import load_model, model_to_dict
-from octcore.store.scoring import score
+from octcore.store.models import load_model, model_to_dict, score
 from octcore.tree.tree import Tree
 
 CLASSES = ("a", "b", "c")

@@ -14,8 +14,7 @@ from octcore.data.samples import load_sample
 from octcore.encoding import base
 from octcore.errors import DataError
 from octcore.solving.solve import solve
-from octcore.store.models import load_model, model_to_dict
-from octcore.store.scoring import score
+from octcore.store.models import load_model, model_to_dict, score
 from octcore.tree.metrics import node_summaries
 
 
