@@ -231,7 +231,7 @@ class LiteralNode:
     def _collect_best(self) -> None:
         if self.n_features:
             sums = self.feature_upper
-            # Of costs that tie within rounding the first, as in `first_tree`.
+            # Of costs that tie within rounding the first, as in `FirstTree`.
             root = (sums <= sums.min(axis=0) + self.state.terms.slack).argmax(axis=0)
             cost = sums[root, np.arange(self.length)]
             better = cost < self.best - self.state.terms.slack

@@ -7,7 +7,7 @@ threshold at once; above, thresholds of a column are bounded from their solved n
 
 It knows weights, forbidden columns and forced roots, but no limits on leaves.
 
-Of several optimal trees it names the first in the order of `first_tree`, as the compiled search.
+Of several optimal trees it names the first in the order of `FirstTree`, as the compiled search.
 """
 
 from collections.abc import Iterator

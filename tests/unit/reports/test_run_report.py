@@ -14,8 +14,7 @@ import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.reports import run_report
-from octcore.reports.questionnaire import SCRIPT
-from octcore.reports.run_report import report_html
+from octcore.reports.run_report import SCRIPT, report_html
 from octcore.reports.scorer import scorer_html
 from octcore.reports.summary import (
     Score,
