@@ -19,8 +19,14 @@ from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
-from octcore.tree.geometry import PlaneView, Region, Segment, leaf_regions
-from octcore.tree.margins import node_margins, split_lines
+from octcore.tree.geometry import (
+    PlaneView,
+    Region,
+    Segment,
+    leaf_regions,
+    node_margins,
+    split_lines,
+)
 from octcore.tree.tree import Split, Tree
 from octcore.verification.certificates.proof import ExcludedCuts
 

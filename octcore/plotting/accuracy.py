@@ -13,9 +13,9 @@ from octcore.data.distinct import grouped
 from octcore.data.tasks import ASK
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
+from octcore.plotting.gap_plot import SHAPES
 from octcore.plotting.layout import BREAK, curve, framed, mark, silent
 from octcore.plotting.palette import Palette, ink_on
-from octcore.plotting.race import SHAPES
 from octcore.selection.tuning import Candidate, Fit
 from octcore.tree import metrics
 from octcore.tree.tree import Tree

@@ -26,9 +26,9 @@ from octcore.bench.profiles import (
 from octcore.data.distinct import grouped
 from octcore.errors import DataError
 from octcore.plotting import text
+from octcore.plotting.gap_plot import DASHES, SHAPES
 from octcore.plotting.layout import base_layout, curve, framed, ruler
 from octcore.plotting.palette import LIGHT, Palette
-from octcore.plotting.race import DASHES, SHAPES
 
 LEAST_SECONDS = 0.01  # left end of the axis of seconds
 LEAST_GAP = 0.05  # width of the axis of gaps where all are closed

@@ -14,8 +14,18 @@ from octcore.plotting import text
 from octcore.plotting.layout import BREAK, area, curve, framed, mark
 from octcore.plotting.palette import Palette, translucent
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis, plane_columns
-from octcore.tree.geometry import PlaneView, Polygon, Region, Segment, leaf_regions, node_cells
-from octcore.tree.margins import NodeMargin, SplitLines, node_margins, split_lines
+from octcore.tree.geometry import (
+    NodeMargin,
+    PlaneView,
+    Polygon,
+    Region,
+    Segment,
+    SplitLines,
+    leaf_regions,
+    node_cells,
+    node_margins,
+    split_lines,
+)
 from octcore.tree.tree import Tree
 
 MOST_POINTS = 2000  # more dots than this cannot be told apart and make the browser slow

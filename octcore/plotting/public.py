@@ -12,13 +12,19 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
-from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.gap_plot import (
+    Entrant,
+    Scale,
+    convergence_data,
+    convergence_figure,
+    race_data,
+    race_figure,
+)
 from octcore.plotting.layout import framed, ruler, words_at
 from octcore.plotting.palette import Palette, ink_on, palette_for
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.price_paths import penalty_path_figure
-from octcore.plotting.race import Entrant, Scale, race_data, race_figure
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
 from octcore.solving.settings import question

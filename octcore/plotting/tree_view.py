@@ -13,7 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.palette import Palette
 from octcore.tree import metrics
-from octcore.tree.margins import node_margins
+from octcore.tree.geometry import node_margins
 from octcore.tree.raw_units import Numbers, left_condition
 from octcore.tree.tree import Tree
 from octcore.tree.wording import asks_for_right, split_words

@@ -10,7 +10,7 @@ import numpy as np
 
 import octcore
 from octcore.engines.monolithic import SMALLEST_OBJECTIVE
-from octcore.tree.margins import node_margins
+from octcore.tree.geometry import node_margins
 from tests.fuzz.case import Case
 from tests.fuzz.claims import check_verification
 from tests.fuzz.failure import Failure, must

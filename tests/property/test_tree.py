@@ -22,8 +22,7 @@ from octcore.tree.export.code import to_code
 from octcore.tree.export.drawings import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
-from octcore.tree.geometry import PlaneView, area, leaf_regions
-from octcore.tree.margins import node_margins, split_lines
+from octcore.tree.geometry import PlaneView, area, leaf_regions, node_margins, split_lines
 from octcore.tree.raw_units import Condition, Levels, left_condition, raw_plane
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import RawTerm, rules, split_words

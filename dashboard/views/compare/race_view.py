@@ -19,7 +19,7 @@ from octcore.encoding.base import Encoding
 from octcore.errors import OctError
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
-from octcore.plotting.race import (
+from octcore.plotting.gap_plot import (
     Entrant,
     Race,
     Scale,

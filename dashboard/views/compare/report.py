@@ -17,8 +17,8 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.plotting.accuracy import Spread
+from octcore.plotting.gap_plot import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import badge, escaped, listed, page, pictures, table, tree_picture, weak
 from octcore.reports.run_report import plane_picture

@@ -18,10 +18,15 @@ from octcore.errors import DataError
 from octcore.plotting.accuracy import spread_data, spread_figure
 from octcore.plotting.bench_plot import profile_data, profile_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
-from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.gap_plot import (
+    Entrant,
+    convergence_data,
+    convergence_figure,
+    race_data,
+    race_figure,
+)
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
-from octcore.plotting.race import Entrant, race_data, race_figure
 from octcore.plotting.thresholds import OpenColumn, open_figure
 from octcore.reports.charts import figure_svg, round_numbers
 from octcore.reports.run_report import report_html

@@ -4,12 +4,14 @@ from octcore.engines.events import Event, Trace
 from octcore.plotting.gap_plot import (
     GAP_FLOOR,
     MOST_POINTS,
+    Entrant,
     convergence_data,
     convergence_figure,
     gap_ticks,
+    race_data,
+    race_figure,
 )
 from octcore.plotting.palette import DARK, LIGHT
-from octcore.plotting.race import Entrant, race_data, race_figure
 
 
 def test_record_has_steps_marks_and_phases(trace):

@@ -20,16 +20,16 @@ from octcore.data.samples import load_sample
 from octcore.engines.events import Trace
 from octcore.formulations.base import objective_words
 from octcore.plotting import compare
-from octcore.plotting.gap_plot import GAP_FLOOR
-from octcore.plotting.palette import LIGHT
-from octcore.plotting.public import _rows_of
-from octcore.plotting.race import (
+from octcore.plotting.gap_plot import (
+    GAP_FLOOR,
     Entrant,
     known_optimum,
     race_data,
     race_figure,
     ran_together,
 )
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.public import _rows_of
 from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE

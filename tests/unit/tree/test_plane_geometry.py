@@ -18,8 +18,9 @@ from octcore.tree.geometry import (
     clip_segment,
     leaf_regions,
     node_cells,
+    node_margins,
+    split_lines,
 )
-from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.tree import Split, Tree
 from tests.regions import contains, region_of
 

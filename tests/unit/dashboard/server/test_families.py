@@ -13,7 +13,7 @@ from dashboard.views.compare.report import comparison_html
 from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
 from octcore.plotting.accuracy import Spread
-from octcore.plotting.race import Entrant
+from octcore.plotting.gap_plot import Entrant
 from octcore.solving.solve import solve
 from octcore.worker.client import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, rows
