@@ -27,6 +27,8 @@ from octcore.errors import DataError, ModelFileError, SettingsError, read_in_wor
 from octcore.parameters import at_the_door
 
 COLUMNS_SHOWN = 30  # columns that the table of a notebook lists
+FORMAT = "octcore-dataset"
+VERSION = 1  # of the packed bytes; another one is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,10 +300,6 @@ def class_versus_rest(data: Dataset, label: Label) -> Dataset:
     is_one = given == texts.index(one)
     codes = np.where(is_one, classes.index(one), classes.index(rest))
     return replace(data, name=f"{data.name}: {one}", classes=classes, y=codes, positive_class=one)
-
-
-FORMAT = "octcore-dataset"
-VERSION = 1  # of the packed bytes; another one is refused
 
 
 def pack(data: Dataset, level: int = 6) -> bytes:

@@ -30,6 +30,9 @@ from octcore.numerics.linear import (
 
 FloatArray = NDArray[np.float64]
 SUPPORT = 1e-9  # smaller multipliers are rounding
+INSIDE = 1e-7  # 1-norm distance at which a point counts as inside (columns in [0, 1])
+TIE = 1e-12  # of the largest score: rounding of an inner product
+DIRECTIONS_PER_FEATURE = 50  # random ones, whose extreme points are vertices; effort only
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +144,6 @@ def soft_margin_plane(
     ends = np.append(np.ones(n), -np.inf), np.append(np.full(n, np.inf), largest_norm)
     x = optimum(quiet_solver(linear_program(cost, low, high, rows, *ends)), "margin")
     return x[:p] - x[p : 2 * p], float(x[2 * p])
-
-
-INSIDE = 1e-7  # 1-norm distance at which a point counts as inside (columns in [0, 1])
-TIE = 1e-12  # of the largest score: rounding of an inner product
-DIRECTIONS_PER_FEATURE = 50  # random ones, whose extreme points are vertices; effort only
 
 
 @dataclass(frozen=True, eq=False)

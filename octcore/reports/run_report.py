@@ -42,6 +42,10 @@ from octcore.tree.tree import Split
 from octcore.tree.wording import condition_words, split_words
 
 SCRIPT = Path(__file__).with_name("questionnaire.js").read_text(encoding="utf-8")
+THRESHOLD_SECONDS = 5.0  # for how far all thresholds of a report may move
+WIDTH, HEIGHT, EDGE = 1600, 900, 50
+LETTERS, LINE = 92, 44  # of a line of words; its height in pixels
+SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")  # spaces at which a line does not end
 
 
 def questionnaire_html(run: SolvedRun, found: Summary) -> str:
@@ -125,9 +129,6 @@ def _answer(found: Summary, node: int) -> str:
         f"{_text(leaf.label)}</p><p>Because {_text(leaf.conditions, 900)}.</p>"
         f'<p class="weak">{words}</p></section>'
     )
-
-
-THRESHOLD_SECONDS = 5.0  # for how far all thresholds of a report may move
 
 
 def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
@@ -265,11 +266,6 @@ def _settings(run: Run) -> str:
         + _table(("", ""), settings_rows(run))
         + weak(f"This report was written with {written}.")
     )
-
-
-WIDTH, HEIGHT, EDGE = 1600, 900, 50
-LETTERS, LINE = 92, 44  # of a line of words; its height in pixels
-SIGNS = re.compile(r" (?=[≤≥<>=%])|(?<=[≤≥<>=]) ")  # spaces at which a line does not end
 
 
 def slide_svg(run: SolvedRun, name: str) -> str:

@@ -32,6 +32,9 @@ from octcore.solving.telling import compiling_told
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
+FORMULATION = "threshold-search"
+TIE = 1e-12  # accuracies closer than this are equal; they are ratios of weights
+
 
 @dataclass(frozen=True)
 class LeavesOptimum:
@@ -107,10 +110,6 @@ def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> dict[int, tuple[fl
 def _slope(first: LeavesOptimum, second: LeavesOptimum) -> float:
     """Accuracy gained per further leaf."""
     return (second.accuracy - first.accuracy) / (second.tree.n_leaves - first.tree.n_leaves)
-
-
-FORMULATION = "threshold-search"
-TIE = 1e-12  # accuracies closer than this are equal; they are ratios of weights
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,17 @@ STRIP_STEPS, POLISH_STEPS = 100, 400
 """Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
 MOST_AXES = 64  # coordinates tried as directions of a strip: sparse weights have the widest gaps
 GAP_SLACK = 1e-3  # relative: gaps are differences of scores computed with a solver's tolerance
+CRITERIA = ("error", "gini", "entropy")
+REFIT_PENALTIES = (1.0, 100.0, 1e4)
+POLISH_SECONDS = 1.0  # effort only: for one tree whose gaps cost it rows
+SLICE_SECONDS = 1.0  # longest time of one restart
+STALLED_RESTARTS = 200  # restarts without a better tree after which the search of the starts ends
+DESCENDED = 8  # trees of a batch of the descent that are gone on with, the best ones
+PENALTIES = tuple(2.0**k for k in range(11))
+"""C of the candidate support vector machines, as published."""
+ROUNDS = 30  # turns of routing and planes of a soft tree
+NORM_SLACK = 1e-4  # relative: gaps are to reach epsilon in spite of a solver's tolerance
+TROUBLE = 1e-7  # cost that counts as none
 
 
 def largest_norm(epsilon: float) -> float:
@@ -124,19 +135,6 @@ class GapRepair:
         if planes.splitting[node] and worth.any():
             plane = self._strip_plane(here, planes.weights[node], worth, POLISH_STEPS)
             yield self.with_gaps(planes.changed(node, *plane))
-
-
-CRITERIA = ("error", "gini", "entropy")
-REFIT_PENALTIES = (1.0, 100.0, 1e4)
-POLISH_SECONDS = 1.0  # effort only: for one tree whose gaps cost it rows
-SLICE_SECONDS = 1.0  # longest time of one restart
-STALLED_RESTARTS = 200  # restarts without a better tree after which the search of the starts ends
-DESCENDED = 8  # trees of a batch of the descent that are gone on with, the best ones
-PENALTIES = tuple(2.0**k for k in range(11))
-"""C of the candidate support vector machines, as published."""
-ROUNDS = 30  # turns of routing and planes of a soft tree
-NORM_SLACK = 1e-4  # relative: gaps are to reach epsilon in spite of a solver's tolerance
-TROUBLE = 1e-7  # cost that counts as none
 
 
 def svm_planes(X: FloatArray, counts: FloatArray, stop: Callable[[], bool]) -> list[Plane]:
