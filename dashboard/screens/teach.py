@@ -5,15 +5,14 @@ from functools import partial
 from dashboard import session
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import points as lesson_points
-from dashboard.views.teach import steps
 from dashboard.views.teach import trees as lesson_trees
 
 OWN = {
     lesson_bar.POINTS: lesson_points.draw,
-    lesson_bar.GUESS: steps.guess,
+    lesson_bar.GUESS: lesson_trees.guess,
     lesson_bar.ALL: lesson_trees.side_by_side,
-    lesson_bar.GOOD: steps.good_trees,
-    lesson_bar.PROOF: steps.proof,
+    lesson_bar.GOOD: lesson_trees.good_trees,
+    lesson_bar.PROOF: lesson_trees.proof,
 }
 lesson, place = lesson_bar.draw(lesson_bar.current())
 step = lesson_bar.steps(lesson)

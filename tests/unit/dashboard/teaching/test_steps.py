@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import lesson_plane, proof_figure
-from dashboard.views.teach.steps import fan_figure, proven_tree
+from dashboard.views.teach.trees import fan_figure, proven_tree
 from octcore.formulations.base import of_common_objective
 from octcore.plotting.palette import DARK, LIGHT
 from octcore.selection.alternatives import alternatives
