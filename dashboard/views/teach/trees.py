@@ -48,12 +48,12 @@ from octcore.verification.certificates.proof import ExcludedCuts
 
 PER_LINE, SEEN = 3, 0.015  # trees beside each other; distance that an eye notices
 ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
-DEEPEST = 2
+DEEPEST = 2  # guess by hand
 TASK, TASK_SECONDS = "alternatives", 60.0
-ERRORS = (0, 1, 2, 3, 5)
-FIRST_ERRORS = 1
+ERRORS, FIRST_ERRORS = (0, 1, 2, 3, 5), 1  # of good trees beyond the best: offered, at first
 FAINTEST, LEVELS = 0.15, 5
 """Opacity of a boundary that few trees have; steps up to one that all of them have."""
+PROOF_TASK, PROOF_SECONDS, SAME = "excluded", 180.0, 1e-9
 
 
 def truth_of(lesson: Lesson) -> Truth:
@@ -351,9 +351,6 @@ def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figu
         line = {"color": palette.accent, "width": 2}
         curve(figure, pieces, "boundaries", opacity=opacity, line=line)
     return figure
-
-
-PROOF_TASK, PROOF_SECONDS, SAME = "excluded", 180.0, 1e-9
 
 
 def proof(lesson: Lesson) -> None:
