@@ -19,14 +19,7 @@ from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
-from octcore.tree.geometry import (
-    PlaneView,
-    Region,
-    Segment,
-    leaf_regions,
-    node_margins,
-    split_lines,
-)
+from octcore.tree import geometry
 from octcore.tree.tree import Split, Tree
 from octcore.verification.certificates.proof import ExcludedCuts
 
@@ -40,8 +33,8 @@ ROUNDING = 1e-6  # a line nearer to a point than this goes through it
 class Truth:
     """The lines that made the labels, and the points whose label was turned over."""
 
-    segments: tuple[Segment, ...] = ()  # lines, each inside its own region
-    regions: tuple[Region, ...] = ()
+    segments: tuple[geometry.Segment, ...] = ()  # lines, each inside its own region
+    regions: tuple[geometry.Region, ...] = ()
     flipped: tuple[tuple[float, float], ...] = ()  # points with noise on their label
 
     @property
@@ -65,9 +58,9 @@ def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
     labels = {leaf: int(label > 0) for leaf, label in made.leaf_labels.items()}
     tree, columns = Tree(splits, labels, 2, len(CLASSES)), ("x", "y")
     plain = Encoding("raw", tuple(EncodedColumn(name, "value") for name in columns), columns)
-    view = PlaneView(plain, *columns, BOX, BOX)
-    segments = (s for lines in split_lines(tree, view).values() for s in lines.line)
-    return Truth(tuple(segments), leaf_regions(tree, view), told)
+    view = geometry.PlaneView(plain, *columns, BOX, BOX)
+    segments = (s for lines in geometry.split_lines(tree, view).values() for s in lines.line)
+    return Truth(tuple(segments), geometry.leaf_regions(tree, view), told)
 
 
 def board_data(
@@ -139,7 +132,7 @@ def lesson_plane(
 
 def wide_bands(tree: Tree, encoding: Encoding, data: Dataset) -> tuple[int, ...]:
     """Nodes whose margin is wider than `WIDEST` of the points' extent."""
-    margins = node_margins(tree, encoding.transform(data.frame), data.y)
+    margins = geometry.node_margins(tree, encoding.transform(data.frame), data.y)
     return tuple(n for n, m in margins.items() if m.kind == "unit" and m.width > WIDEST)
 
 
@@ -251,7 +244,7 @@ def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | N
     return 0.0 if narrowest is not None and narrowest < ROUNDING else narrowest
 
 
-def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:
+def _distance(points: np.ndarray, segment: geometry.Segment) -> np.ndarray:
     """Distance of points to the infinite line through a segment."""
     (x1, y1), (x2, y2) = segment
     direction = np.array([x2 - x1, y2 - y1])

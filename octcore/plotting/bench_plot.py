@@ -12,17 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from octcore.bench.profiles import (
-    NOT_RUN,
-    Cells,
-    Profile,
-    common_lines,
-    curve_name,
-    instances_against_gap,
-    parse_bench,
-    root_gap,
-    solved_against_time,
-)
+from octcore.bench import profiles
 from octcore.data.distinct import grouped
 from octcore.errors import DataError
 from octcore.plotting import text
@@ -38,8 +28,8 @@ LEAST_GAP = 0.05  # width of the axis of gaps where all are closed
 class Panels:
     """Profiles of all curves on the instances that all of them were given, where there are any."""
 
-    proven: tuple[Profile, ...]  # instances proven within a time, one per curve
-    gaps: tuple[Profile, ...]
+    proven: tuple[profiles.Profile, ...]  # instances proven within a time, one per curve
+    gaps: tuple[profiles.Profile, ...]
     """Instances whose gap at the end was at most a value, in the same order."""
     n_left_out: int = 0  # lines that not every curve has
     same_instances: bool = True
@@ -71,17 +61,22 @@ def profile_data(content: bytes, by: str = "formulation") -> Panels:
     the instances.
     Raises `DataError` if it is no such file; the message names line and column.
     """
-    lines = [cells for cells in parse_bench(content) if cells["status"] not in NOT_RUN]
+    lines = [
+        cells for cells in profiles.parse_bench(content) if cells["status"] not in profiles.NOT_RUN
+    ]
     if not lines:
         raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
     return panels(lines, by)
 
 
-def panels(lines: Sequence[Cells], by: str = "formulation") -> Panels:
+def panels(lines: Sequence[profiles.Cells], by: str = "formulation") -> Panels:
     """Make the profiles of lines that were run."""
-    common = common_lines(lines, by)
+    common = profiles.common_lines(lines, by)
     shown = common or lines
-    proven, gaps = solved_against_time(shown, by), instances_against_gap(shown, by)
+    proven, gaps = (
+        profiles.solved_against_time(shown, by),
+        profiles.instances_against_gap(shown, by),
+    )
     return Panels(proven, gaps, len(lines) - len(shown), bool(common))
 
 
@@ -116,7 +111,7 @@ def profile_figure(record: Panels, palette: Palette) -> go.Figure:
     return figure
 
 
-def _steps(profile: Profile, start: float, end: float) -> list[tuple[float, float]]:
+def _steps(profile: profiles.Profile, start: float, end: float) -> list[tuple[float, float]]:
     """Points of a staircase over a whole axis; what lies before its start counts there."""
     pairs = zip(profile.x, profile.y, strict=True)
     steps = [(start, 0.0), *((max(x, start), y / profile.total) for x, y in pairs)]
@@ -150,7 +145,7 @@ def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pa
     """Collect what both sides report of one of `MEASURES`."""
     ours, theirs, _ = MEASURES[measure]
     found = grouped(
-        ((_instance(cells), curve_name(cells)), (float(cells[ours]), float(cells[theirs])))
+        ((_instance(cells), profiles.curve_name(cells)), (float(cells[ours]), float(cells[theirs])))
         for cells in lines
         if cells.get(ours) and cells.get(theirs)
     )
@@ -277,7 +272,7 @@ class RootBounds:
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:
     """Collect root bounds where the optimum is known; None without any, or with too many rows."""
     found = {
-        (_instance(cells), curve_name(cells)): root_gap(cells)
+        (_instance(cells), profiles.curve_name(cells)): profiles.root_gap(cells)
         for cells in lines
         if cells.get("reference_objective")
     }

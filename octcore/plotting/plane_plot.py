@@ -14,18 +14,7 @@ from octcore.plotting import text
 from octcore.plotting.layout import BREAK, area, curve, framed, mark
 from octcore.plotting.palette import Palette, translucent
 from octcore.plotting.plane_axes import Places, lay_out_axes, make_axis, plane_columns
-from octcore.tree.geometry import (
-    NodeMargin,
-    PlaneView,
-    Polygon,
-    Region,
-    Segment,
-    SplitLines,
-    leaf_regions,
-    node_cells,
-    node_margins,
-    split_lines,
-)
+from octcore.tree import geometry
 from octcore.tree.tree import Tree
 
 MOST_POINTS = 2000  # more dots than this cannot be told apart and make the browser slow
@@ -56,9 +45,9 @@ class PlaneRecord:
 
     places: Places
     classes: tuple[Any, ...]
-    regions: tuple[Region, ...]
-    cells: Mapping[int, tuple[Polygon, ...]]
-    lines: Mapping[int, SplitLines]  # hyperplanes and margins of branch nodes
+    regions: tuple[geometry.Region, ...]
+    cells: Mapping[int, tuple[geometry.Polygon, ...]]
+    lines: Mapping[int, geometry.SplitLines]  # hyperplanes and margins of branch nodes
     last_level: frozenset[int]  # branch nodes whose children are both leaves
     dots: Dots
     held: Mapping[str, Any] = field(default_factory=dict)
@@ -114,20 +103,22 @@ def plane_data(
     places = places or Places(make_axis([data], x), make_axis([data], y))
     across, up = places.across, places.up
     levels = {axis.name: axis.levels for axis in (across, up) if axis.scale == "levels"}
-    view = PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels)
+    view = geometry.PlaneView(
+        encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels
+    )
     X = tree.encoded(encoding, data.frame)
     last = data.n_classes - 1
     positive = last if data.positive_class is None else data.classes.index(data.positive_class)
     of_sides = bool(formulation) and get_formulation(formulation).info.has_side_margins
-    margins = node_margins(tree, X, None if of_sides else data.codes, positive)
-    lines = split_lines(tree, view, margins)
-    cells = node_cells(tree, view)
+    margins = geometry.node_margins(tree, X, None if of_sides else data.codes, positive)
+    lines = geometry.split_lines(tree, view, margins)
+    cells = geometry.node_cells(tree, view)
     return PlaneRecord(
         places,
         data.classes,
         tuple(
             replace(region, polygon=places.polygon(region.polygon))
-            for region in leaf_regions(tree, view)
+            for region in geometry.leaf_regions(tree, view)
         ),
         {node: tuple(map(places.polygon, cell)) for node, cell in cells.items()},
         {
@@ -152,7 +143,7 @@ def _dots_of(
     encoding: Encoding,
     data: Dataset,
     places: Places,
-    computed: tuple[np.ndarray, Mapping[int, NodeMargin], Mapping[str, Any]],
+    computed: tuple[np.ndarray, Mapping[int, geometry.NodeMargin], Mapping[str, Any]],
 ) -> Dots:
     X, margins, others = computed
     rows = np.arange(len(X))
@@ -243,13 +234,15 @@ def has_equal_units(record: PlaneRecord) -> bool:
     return is_oblique and 0.4 <= height / width <= 2.0
 
 
-def _segments(figure: go.Figure, segments: tuple[Segment, ...], name: str, **line: Any) -> None:
+def _segments(
+    figure: go.Figure, segments: tuple[geometry.Segment, ...], name: str, **line: Any
+) -> None:
     if segments:
         pieces = [point for ends in segments for point in (*ends, BREAK)]
         curve(figure, pieces, name, line=line, showlegend=False)
 
 
-def _margin(figure: go.Figure, lines: SplitLines, palette: Palette) -> None:
+def _margin(figure: go.Figure, lines: geometry.SplitLines, palette: Palette) -> None:
     for polygon in lines.band:
         area(figure, polygon, translucent("#8891a0", 0.3))
     dash = "dash" if lines.kind == "unit" else "dot"

@@ -10,16 +10,8 @@ from pandas.core.util.hashing import hash_pandas_object
 
 from octcore.errors import SettingsError
 from octcore.formulations.base import objective_words
-from octcore.plotting import text
+from octcore.plotting import gap_plot, text
 from octcore.plotting.feature_usage import usage_data, usage_figure
-from octcore.plotting.gap_plot import (
-    Entrant,
-    Scale,
-    convergence_data,
-    convergence_figure,
-    race_data,
-    race_figure,
-)
 from octcore.plotting.layout import framed, ruler, words_at
 from octcore.plotting.palette import Palette, ink_on, palette_for
 from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
@@ -106,8 +98,8 @@ def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
     """
     proven = run.objective if run.is_optimal else None
     words = objective_words(run.settings)
-    record = convergence_data(run.trace, words, proven, run.is_optimal, run.formulation)
-    return convergence_figure(record, palette_for(theme), absolute)
+    record = gap_plot.convergence_data(run.trace, words, proven, run.is_optimal, run.formulation)
+    return gap_plot.convergence_figure(record, palette_for(theme), absolute)
 
 
 def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "light") -> go.Figure:
@@ -160,7 +152,7 @@ def features(run: Run, theme: str = "light") -> go.Figure:
     return usage_figure(usage_data(run.final_tree, run.encoding), palette_for(theme))
 
 
-def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> go.Figure:
+def compare(runs: Sequence[Run], scale: gap_plot.Scale = "gap", theme: str = "light") -> go.Figure:
     """Draw several runs on one clock.
 
     Parameters
@@ -174,12 +166,12 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     """
     labels = text.unique_labels([run.formulation for run in runs])
     entrants = [
-        Entrant(label, run.trace, objective_words(run.settings), problem, optimum)
+        gap_plot.Entrant(label, run.trace, objective_words(run.settings), problem, optimum)
         for label, run in zip(labels, runs, strict=True)
         for problem in [repr((_rows_of(run), question(run.settings)))]
         for optimum in [run.objective if run.is_proven else None]
     ]
-    return race_figure(race_data(entrants, scale), palette_for(theme))
+    return gap_plot.race_figure(gap_plot.race_data(entrants, scale), palette_for(theme))
 
 
 def _rows_of(run: Run) -> object:

@@ -18,22 +18,13 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import OctError
 from octcore.formulations.base import objective_words
-from octcore.plotting import text
-from octcore.plotting.gap_plot import (
-    Entrant,
-    Race,
-    Scale,
-    known_optimum,
-    race_data,
-    race_figure,
-    ran_together,
-)
+from octcore.plotting import gap_plot, text
 from octcore.solving.settings import question
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
 LIVE_WIDTH = 1180
-SCALES: dict[str, Scale] = {
+SCALES: dict[str, gap_plot.Scale] = {
     "relative gap": "gap",
     "incumbent and bound": "objective",
     "accuracy": "accuracy",
@@ -59,7 +50,7 @@ def draw(views: Sequence[JobView]) -> list[JobView]:
 def _race(views: Sequence[JobView]) -> None:
     scale = SCALES[inputs.switch("Scale", list(SCALES), "race_scale")]
     entrants = entrants_of(views, scale == "accuracy")
-    _chart(race_data(entrants, scale), live.all_final(views))
+    _chart(gap_plot.race_data(entrants, scale), live.all_final(views))
     _words(entrants, scale)
     for place, view, entrant, index in zip(
         st.columns(len(views)), views, entrants, range(len(views)), strict=True
@@ -68,13 +59,13 @@ def _race(views: Sequence[JobView]) -> None:
             _standing(view, entrant, index)
 
 
-def _chart(race: Race, done: bool) -> None:
+def _chart(race: gap_plot.Race, done: bool) -> None:
     if not race.series:
         words = "None of these runs has a bound, so there is no gap to draw; look at accuracy."
         st.info(words if done else "The lines start with the first tree and the first bound.")
         return
     words = f"{race.title} of {len(race.labels)} runs over {text.seconds(race.end)}"
-    figure = race_figure(race, session.palette())
+    figure = gap_plot.race_figure(race, session.palette())
     if done:
         chart.show(figure, key=f"race_{race.scale}", alt=words)
     else:
@@ -86,9 +77,9 @@ def _chart(race: Race, done: bool) -> None:
         )
 
 
-def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
-    words = [text.markdown(ran_together(entrants), 500)]
-    optimum, by = known_optimum(entrants)
+def _words(entrants: Sequence[gap_plot.Entrant], scale: gap_plot.Scale) -> None:
+    words = [text.markdown(gap_plot.ran_together(entrants), 500)]
+    optimum, by = gap_plot.known_optimum(entrants)
     if optimum is not None:
         words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
         others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
@@ -101,7 +92,7 @@ def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
     st.caption(" ".join(words))
 
 
-def _standing(view: JobView, entrant: Entrant, index: int) -> None:
+def _standing(view: JobView, entrant: gap_plot.Entrant, index: int) -> None:
     """Say how one run stands, with its own Stop."""
     swatch(index, entrant.label)
     last = view.trace.events[-1] if len(view.trace) else None
@@ -153,10 +144,10 @@ def data_name(view: JobView) -> str:
     return str(dict(settings.get("data") or {}).get("name", "data"))
 
 
-def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant, ...]:
+def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[gap_plot.Entrant, ...]:
     """Turn solves into what the race draws; accuracies, of every incumbent, take a while."""
     return tuple(
-        Entrant(
+        gap_plot.Entrant(
             label,
             view.trace,
             objective_words(view.settings if (run := view.run) is None else run.settings),

@@ -13,19 +13,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.teaching import lessons
-from dashboard.teaching.drawing import (
-    LessonNumbers,
-    Truth,
-    add_truth,
-    guess_data,
-    legend_parts,
-    lesson_numbers,
-    lesson_plane,
-    proof_figure,
-    truth_data,
-    wide_bands,
-)
+from dashboard.teaching import drawing, lessons
 from dashboard.teaching.lessons import GUESS, Cuts, Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.widgets import chart, inputs, live, run_summary, thresholds
@@ -56,9 +44,9 @@ FAINTEST, LEVELS = 0.15, 5
 PROOF_TASK, PROOF_SECONDS, SAME = "excluded", 180.0, 1e-9
 
 
-def truth_of(lesson: Lesson) -> Truth:
+def truth_of(lesson: Lesson) -> drawing.Truth:
     """What is known about the points; nothing once they were moved by hand but the lines."""
-    return truth_data(lessons.lesson_set(lesson), labels_too=lesson.points is None)
+    return drawing.truth_data(lessons.lesson_set(lesson), labels_too=lesson.points is None)
 
 
 def shows_truth(lesson: Lesson) -> bool:
@@ -112,7 +100,7 @@ def _one(lesson: Lesson, key: str) -> None:
         st.header(text.markdown(words.name), anchor=False)
         shown = view.solved if view.is_final else None
         if shown is not None:
-            _numbers(lesson_numbers(shown))
+            _numbers(drawing.lesson_numbers(shown))
             run_summary.small_tree(view.id, shown)
         st.markdown(words.idea)
         if shown is not None and not lesson_bar.is_presenting():
@@ -150,7 +138,7 @@ def _all(lesson: Lesson) -> None:
                 st.header(text.markdown(names[key]), anchor=False)
                 _picture(lesson, key, view, lesson_bar.SMALL_PLANE)
                 if view.is_final and view.solved is not None:
-                    _numbers(lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
+                    _numbers(drawing.lesson_numbers(view.solved), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.solved)
                     _band_words(view.solved)
 
@@ -159,7 +147,7 @@ def _legend(lesson: Lesson, keys: Iterable[str]) -> None:
     """One legend for all pictures: they mean the same."""
     truth = truth_of(lesson) if shows_truth(lesson) else None
     with_margins = any(get_formulation(key).info.has_margins for key in keys)
-    parts = legend_parts(session.palette(), truth, with_margins)
+    parts = drawing.legend_parts(session.palette(), truth, with_margins)
     size = "1.05rem" if lesson_bar.is_presenting() else "0.9rem"
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 
@@ -173,10 +161,10 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
         no_tree(lesson, key, view)
         return
     palette = session.palette()
-    record = lesson_plane(run.tree, run.encoding, run.train, run.formulation)
+    record = drawing.lesson_plane(run.tree, run.encoding, run.train, run.formulation)
     figure = plane_figure(record, palette)
     if shows_truth(lesson):
-        add_truth(figure, truth_of(lesson), palette)
+        drawing.add_truth(figure, truth_of(lesson), palette)
     words = f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
     words += f"{len(record.dots.row)} points, {record.dots.wrong.sum()} of them misclassified"
     show_plane(figure, session.widget_key("lesson_plane", key, height), words, height)
@@ -190,7 +178,7 @@ def no_tree(lesson: Lesson, key: str, view: JobView) -> None:
 
 def _band_words(run: SolvedRun) -> None:
     """Say how lines are drawn; last of all, so that what stands beside it is level."""
-    if wide := wide_bands(run.tree, run.encoding, run.train):
+    if wide := drawing.wide_bands(run.tree, run.encoding, run.train):
         words = f"{text.count(len(wide), 'line')} without a band: the margin is wider than a fifth "
         change = " The prices of slack can be changed at the points."  # of MARGOT, that is
         st.caption(f"{words}of the picture.{change * ('C_upper' in run.settings['params'])}")
@@ -212,7 +200,7 @@ def show_plane(figure: go.Figure, key: str, alt: str, height: int = lesson_bar.P
         chart.show(figure, key=key, alt=alt, height="stretch")
 
 
-def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
+def _numbers(numbers: drawing.LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
     words = "Width of the narrowest empty strip around a line right above two leaves, in units of "
     words += "the axes; points that do not come to that line do not count."
     entries = (
@@ -237,7 +225,7 @@ def guess(lesson: Lesson) -> None:
     with left:
         key = session.widget_key("guess", session.state().lessons_opened, len(cuts))
         serial = boards.get(GUESS, (0, None))[0]
-        data = guess_data(*lessons.lesson_points(lesson), cuts, session.palette(), serial)
+        data = drawing.guess_data(*lessons.lesson_points(lesson), cuts, session.palette(), serial)
         show_guess(data, key, keep)
     with right:
         st.header("Where would you cut?", anchor=False)
@@ -263,7 +251,7 @@ def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
         if run is None:
             place.caption(f"{name}: growing …" if is_live else f"{name}: there is no tree.")
             continue
-        numbers, greedy = lesson_numbers(run), run.certificate.method == "heuristic"
+        numbers, greedy = drawing.lesson_numbers(run), run.certificate.method == "heuristic"
         name = name if greedy or run.is_optimal else "Best found"
         place.metric(f"{name}: errors", numbers.errors, help=text.count(numbers.leaves, "leaf"))
     words = "Both cut between neighbours of different class; other cuts may at times do better."
@@ -336,11 +324,13 @@ def _count_words(record: Alternatives, errors: int, price: float) -> None:
 
 def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figure:
     """Draw the best tree, and over it the boundaries of all good trees, faint."""
-    figure = plane_figure(lesson_plane(record.trees[0].tree, record.encoding, data), palette)
+    figure = plane_figure(
+        drawing.lesson_plane(record.trees[0].tree, record.encoding, data), palette
+    )
     counts = Counter(
         (start, end)
         for good in record.trees
-        for lines in lesson_plane(good.tree, record.encoding, data).lines.values()
+        for lines in drawing.lesson_plane(good.tree, record.encoding, data).lines.values()
         for start, end in lines.line
     )
     levels = {s: int((n / len(record.trees)) ** 0.5 * LEVELS) for s, n in counts.items()}
@@ -387,7 +377,7 @@ def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
             key = session.widget_key("proof_tree", job.id)
             run_summary.still_tree(run_summary.tree_view(shown), key)
     with left:
-        figure = proof_figure(data, cuts[:at], at <= len(cuts), session.palette())
+        figure = drawing.proof_figure(data, cuts[:at], at <= len(cuts), session.palette())
         words = f"Points, and the cuts that argument {at} excludes"
         show_plane(figure, "proof_plane", words)
 

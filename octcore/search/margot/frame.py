@@ -21,15 +21,8 @@ from octcore.numerics.node_qp.plane import (
 )
 from octcore.numerics.node_qp.rows import NO_PRODUCTS, NodeQp, new_bank
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
+from octcore.search.margot import records
 from octcore.search.margot.branching import new_desk, process
-from octcore.search.margot.records import (
-    Masks,
-    OpenState,
-    OpenStates,
-    Planes,
-    RoutingProblem,
-    Tracker,
-)
 from octcore.search.margot.start import node_membership, own_side, rerouted, tree_objective
 from octcore.search.margot.state import (
     SearchData,
@@ -58,11 +51,11 @@ class RoutingFrame:
     check: ClassVar[Callable[[Any], None] | None] = None
     """Is shown every state with its search: the tests compare sampled bounds there."""
 
-    states: OpenStates
+    states: records.OpenStates
     inherited: float = 0.0
     """Bound of the current state when it was made, where its QPs may not show it."""
 
-    def __init__(self, problem: RoutingProblem, tracker: Tracker) -> None:
+    def __init__(self, problem: records.RoutingProblem, tracker: records.Tracker) -> None:
         self.problem = problem
         self.tracker = tracker
         self.penalties = problem.penalties()
@@ -146,7 +139,7 @@ class RoutingFrame:
         pack(bank, stored)
         return stored
 
-    def restore(self, state: OpenState) -> None:
+    def restore(self, state: records.OpenState) -> None:
         """Take up a state."""
         self.prefix = state.prefix.astype(np.int64)
         if state.masks is not None:
@@ -191,7 +184,7 @@ class RoutingFrame:
 
     def feature_sides(
         self, node: int, chosen: NDArray[np.bool_]
-    ) -> tuple[tuple[Masks, Masks], tuple[Masks, Masks]]:
+    ) -> tuple[tuple[records.Masks, records.Masks], tuple[records.Masks, records.Masks]]:
         """Features kept and allowed where a node uses its heaviest one of some, and does not."""
         weight = np.abs(self.bank.vector[node, : len(chosen)]) + 1e-12
         feature = int(np.argmax(weight * chosen))
@@ -252,7 +245,7 @@ class RoutingFrame:
                     self.seen.discard(key)
                     return False
         nodes = range(self.problem.n_nodes)
-        planes = Planes.of([self._warm_plane(routing, node) for node in nodes])
+        planes = records.Planes.of([self._warm_plane(routing, node) for node in nodes])
         return self.keeps_routing(planes, routing) and self.offer(planes, routing, source)
 
     def _warm_plane(self, routing: NDArray[np.int64], node: int) -> NodePlane:
@@ -265,7 +258,7 @@ class RoutingFrame:
                 return plane
         return self.solve_node(sides, node).plane
 
-    def offer(self, planes: Planes, routing: NDArray[np.int64], source: str) -> bool:
+    def offer(self, planes: records.Planes, routing: NDArray[np.int64], source: str) -> bool:
         """Keep a tree if it is better."""
         objective = tree_objective(self.problem, planes, routing)
         return self.tracker.offer(objective, planes, routing, source)
@@ -299,7 +292,7 @@ class RoutingFrame:
             for node in range(self.problem.n_nodes)
         ]
 
-    def keeps_routing(self, planes: Planes, routing: NDArray[np.int64]) -> bool:
+    def keeps_routing(self, planes: records.Planes, routing: NDArray[np.int64]) -> bool:
         """Whether planes send every sample where a complete routing says."""
         return not any(
             self.qp(node_membership(routing, node), node).misses(
@@ -321,7 +314,7 @@ class RoutingFrame:
                 plane = qp.solve(columns).plane
                 if not qp.misses(plane):
                     weights[node], biases[node] = plane.weights, plane.bias
-        self.offer(Planes(weights, biases), routing, "polish")
+        self.offer(records.Planes(weights, biases), routing, "polish")
 
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""

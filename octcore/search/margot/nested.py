@@ -16,17 +16,7 @@ from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.rows import copy_node, load_rows, new_bank, node_of
 from octcore.numerics.node_qp.solver import PIVOT_LIMIT
-from octcore.search.margot.below import (
-    FULL,
-    N_SOLVES,
-    N_SPLITS,
-    collect,
-    larger,
-    lay_out,
-    new_side_desk,
-    raise_side,
-    width_of,
-)
+from octcore.search.margot import below
 from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
 from octcore.search.margot.core import EAGER_STATES, EVERY, Neighbourhoods, RoutingSearch
 from octcore.search.margot.frame import nearest
@@ -78,7 +68,7 @@ class NestedSearch(RoutingSearch):
         self.below_pair = new_bank(size, n, dims, width)
         self.below_desk = new_desk(n, dims, width)
         self.below_prefix = [np.full(n, -1, np.int64) for _ in _SIDES]
-        self.side_desk = new_side_desk(n, width_of(size))
+        self.side_desk = below.new_side_desk(n, below.width_of(size))
         self.solves = max(1, min(200, 40_000_000 // (n * dims * dims)))
         nodes = [full_node(0, node) for node in range(size)]
         self.below_data = self.data._replace(
@@ -212,22 +202,22 @@ class NestedSearch(RoutingSearch):
         mine[states.order] = False
         joined = np.flatnonzero(mine)
         order = np.concatenate([states.order, joined]) if len(joined) else states.order
-        self.side_desk = lay_out(self.side_desk, states, order)
+        self.side_desk = below.lay_out(self.side_desk, states, order)
         # What the root and the best state of the other side leave; both only cost more below.
         room = self.cutoff() - float(self.root.value[0, 0]) - self.heaps[1 - side].low
         arguments = (self.below[side], self.below_pair, self.below_data, self.below_prefix[side])
-        self.side_desk.count[N_SPLITS] = splits
+        self.side_desk.count[below.N_SPLITS] = splits
         code = AGAIN
-        while code in (AGAIN, FULL) and not self.tracker.stop():
-            self.side_desk.count[N_SOLVES] = self.solves
+        while code in (AGAIN, below.FULL) and not self.tracker.stop():
+            self.side_desk.count[below.N_SOLVES] = self.solves
             given = (len(order), self.below_desk, room, self.ignored(), self.rounds, chosen)
-            code = raise_side(*arguments, self.side_desk, *given)
-            if code == FULL:
-                self.side_desk = larger(self.side_desk)
+            code = below.raise_side(*arguments, self.side_desk, *given)
+            if code == below.FULL:
+                self.side_desk = below.larger(self.side_desk)
             else:
                 chosen = False
-        self.nodes += splits - int(self.side_desk.count[N_SPLITS])
-        found = collect(self.side_desk, order, width_of(self.problem.n_upper))
+        self.nodes += splits - int(self.side_desk.count[below.N_SPLITS])
+        found = below.collect(self.side_desk, order, below.width_of(self.problem.n_upper))
         self.heaps = (found, self.heaps[1]) if side == 0 else (self.heaps[0], found)
         return code == COMPLETE
 

@@ -16,16 +16,9 @@ from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.plane import NodeProblem
 from octcore.numerics.node_qp.rows import copy_node, load_rows, node_of
+from octcore.search.margot import records
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
-from octcore.search.margot.records import (
-    Masks,
-    OpenStates,
-    Planes,
-    RoutingProblem,
-    Tracker,
-    merged_rows,
-)
 from octcore.search.margot.start import node_membership, tree_objective
 from octcore.search.margot.state import extend_path, lower_bound, solve_bank
 from octcore.tree.tree import Tree
@@ -44,17 +37,17 @@ class ClosedState(NamedTuple):
     prefix: NDArray[np.int64]  # deepest node to which the path of each row is known (0-based heap)
     multipliers: NDArray[np.float64]
     """Of the slack rows and of the routing rows, shape ``(n_nodes, 2 * n_rows)``."""
-    kept: Masks
-    allowed: Masks
+    kept: records.Masks
+    allowed: records.Masks
     """`kept`, `allowed`: features that every plane of the state is charged for, and those that it
     may use, shape ``(n_nodes, n_features)``."""
 
 
 def prove(
-    problem: RoutingProblem,
+    problem: records.RoutingProblem,
     target: float,
     stop: Callable[[], bool],
-    to_tree: Callable[[Planes], Tree],
+    to_tree: Callable[[records.Planes], Tree],
 ) -> Generator[ClosedState | Tree, None, bool]:
     """Close states until they cover all routings, each with a bound that reaches `target`.
 
@@ -63,8 +56,8 @@ def prove(
     Yields closed states, those too that do not reach the target, where rounding leaves them open;
     and a tree better than the target, after which nothing comes.
     """
-    merged, _ = merged_rows(problem)
-    tracker = Tracker(stop=lambda _: stop())
+    merged, _ = records.merged_rows(problem)
+    tracker = records.Tracker(stop=lambda _: stop())
     tracker.objective = target  # only trees that are better matter
     prover = _Prover(merged, target, tracker)
     yield from prover.run()
@@ -76,12 +69,14 @@ def prove(
 class _Prover(RoutingFrame):
     """One proof, on merged rows."""
 
-    def __init__(self, problem: RoutingProblem, target: float, tracker: Tracker) -> None:
+    def __init__(
+        self, problem: records.RoutingProblem, target: float, tracker: records.Tracker
+    ) -> None:
         super().__init__(problem, tracker)
         self.target = target
-        self.states = OpenStates(step=-1)  # all of one bound: depth first
+        self.states = records.OpenStates(step=-1)  # all of one bound: depth first
         self.closed: list[ClosedState] = []
-        self.better: Planes | None = None
+        self.better: records.Planes | None = None
         self.is_proven = True  # whether all closed states reach the target
 
     def _trail_length(self) -> int:
@@ -243,7 +238,7 @@ class _Prover(RoutingFrame):
 
     def _end(self) -> None:
         """Nothing is left to decide: either the tree of the state is better than the target."""
-        planes = Planes.of([one.plane for one in self.solve_nodes(self.prefix)])
+        planes = records.Planes.of([one.plane for one in self.solve_nodes(self.prefix)])
         routes = self.keeps_routing(planes, self.prefix)
         if routes and tree_objective(self.problem, planes, self.prefix) < self.target:
             self.better = planes

@@ -10,16 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from octcore.search.margot import records
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.nested import NestedSearch
 from octcore.search.margot.proof import ClosedState, prove
-from octcore.search.margot.records import (
-    Planes,
-    RoutingProblem,
-    Tracker,
-    merged_routing,
-    merged_rows,
-)
 from octcore.search.margot.sparse import SparseRoutingSearch
 from octcore.search.report import Best, Receive, Stop, unheard
 from octcore.tree.tree import Tree
@@ -28,11 +22,11 @@ UNDECIDED = "Rounding kept the last routings from being decided; the gap stays."
 
 
 def routing_search(
-    problem: RoutingProblem,
+    problem: records.RoutingProblem,
     receive: Receive = unheard,
     stop: Stop = lambda states: False,
     start: NDArray[np.int64] | None = None,
-) -> Tracker:
+) -> records.Tracker:
     """Solve a MARGOT problem to the requested gap or until stopped; there is always a tree.
 
     `receive`: receives every better tree and bound as it happens.
@@ -40,13 +34,13 @@ def routing_search(
     `start`: routing to try before it: the last-level node of each sample (1-based heap); rows with
     equal features must go together.
     """
-    merged, inverse = merged_rows(problem)
-    tracker = Tracker(receive, stop)
+    merged, inverse = records.merged_rows(problem)
+    tracker = records.Tracker(receive, stop)
     kind = NestedSearch if problem.depth > 2 else RoutingSearch
     search = (kind if problem.variant == "margot" else SparseRoutingSearch)(merged, tracker)
     search.start()
     if start is not None:
-        search.try_routing(merged_routing(start, inverse), "warm start")
+        search.try_routing(records.merged_routing(start, inverse), "warm start")
     tracker.status = search.run()
     search.polish()
     tracker.bound(search.bound, force=True)
@@ -57,8 +51,8 @@ def routing_search(
 class RoutingTask:
     """A problem on arrays with the way to trees and back, see `PlaneTask`."""
 
-    problem: RoutingProblem
-    to_tree: Callable[[Planes], Tree]
+    problem: records.RoutingProblem
+    to_tree: Callable[[records.Planes], Tree]
     to_routing: Callable[[Tree], NDArray[np.int64] | None]
     """Last-level branch node of every row, to start from; None for a tree that has none."""
 
@@ -98,8 +92,10 @@ def compile_part(part: str) -> None:
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.5, 0.6]])
     xor = np.array([-1.0, 1.0, 1.0, -1.0, 1.0])
     if part == BUDGETS:
-        problem = RoutingProblem(corners, xor, 2, 1.0, 100.0, 1e-3, None, "hfs", 1, 1)
+        problem = records.RoutingProblem(corners, xor, 2, 1.0, 100.0, 1e-3, None, "hfs", 1, 1)
         routing_search(problem, stop=lambda states: states >= 20)
         return
-    routing_search(RoutingProblem(corners, xor, 2, 1.0, 100.0))
-    routing_search(RoutingProblem(corners, xor, 3, 1.0, 100.0), stop=lambda states: states >= 20)
+    routing_search(records.RoutingProblem(corners, xor, 2, 1.0, 100.0))
+    routing_search(
+        records.RoutingProblem(corners, xor, 3, 1.0, 100.0), stop=lambda states: states >= 20
+    )
