@@ -12,16 +12,9 @@ from octcore.cli.output import ProgressLine, write_result
 from octcore.data.findings import count
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
+from octcore.selection import tuning
 from octcore.selection.fits import Fit
 from octcore.selection.protocols import PROTOCOLS, get_protocol
-from octcore.selection.tuning import (
-    CHOICES,
-    TuneResult,
-    checked_plans,
-    count_trainings,
-    declared_grid,
-    tune,
-)
 from octcore.solving.settings import DEPTH, check_settings
 from octcore.solving.solve import interruptible
 from octcore.tree.constraints import ACCEPTED
@@ -38,7 +31,7 @@ def add_commands(commands: Any) -> None:
     words = "again for every name (default: what the formulation declares, often depths too)"
     options.add_many(parser, "--grid", "NAME=V,V,...", words)
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
-    words = f"{', '.join(CHOICES)} (default: the formulation's own)"
+    words = f"{', '.join(tuning.CHOICES)} (default: the formulation's own)"
     parser.add_argument("--choice", metavar="KEY", help=words)
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
@@ -49,14 +42,14 @@ def run_tune(arguments: argparse.Namespace) -> None:
     """Run the protocol and print one line per candidate."""
     settings = options.solve_settings(arguments)
     key = settings["formulation"]
-    grid = parse_grid(arguments.grid, key) if arguments.grid else declared_grid(key)
+    grid = parse_grid(arguments.grid, key) if arguments.grid else tuning.declared_grid(key)
     data = options.read_data(arguments)
     checked = check_settings(**settings)
     for name in sorted({*settings, *settings["params"], *settings["constraints"]} & {*grid}):
         print(f"octcore: {name} is taken from the grid, not from its own option.", file=sys.stderr)
-    plans, choice = checked_plans(data, settings, grid, arguments.choice)
+    plans, choice = tuning.checked_plans(data, settings, grid, arguments.choice)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
-    total, fits = count_trainings(splits, tuple(plans)), list[Fit]()
+    total, fits = tuning.count_trainings(splits, tuple(plans)), list[Fit]()
     try:
         with (
             connected(arguments.scheduler, arguments.jobs) as workers,
@@ -70,7 +63,7 @@ def run_tune(arguments: argparse.Namespace) -> None:
                 words = ", ".join(f"{k}={v}" for k, v in fit.candidate)
                 line.show(f"{done} of {total}  {words}")
 
-            result = tune(
+            result = tuning.tune(
                 data,
                 grid=grid,
                 protocol=arguments.protocol,
@@ -84,7 +77,7 @@ def run_tune(arguments: argparse.Namespace) -> None:
     except (CancelledError, KeyboardInterrupt) as ending:
         if fits:
             parts = (key, arguments.protocol, choice, tuple(fits), (), (), splits, checked.seed)
-            result = TuneResult(*parts)
+            result = tuning.TuneResult(*parts)
             words = f"stopped after {len(fits)} of {count(total, 'training')}; no choice was made"
             write_result(arguments.json, result.to_dict, f"{tune_report(result)}\n{words}")
         raise KeyboardInterrupt from ending
@@ -106,7 +99,7 @@ def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:
     return grid
 
 
-def tune_report(result: TuneResult) -> str:
+def tune_report(result: tuning.TuneResult) -> str:
     """Table of the candidates and what came out."""
     table = result.table()
     lines = [table.to_string(index=False, float_format="{:.4f}".format), ""]

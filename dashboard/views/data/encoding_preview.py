@@ -17,14 +17,8 @@ from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.fit import encoding_keys
 from octcore.errors import OctError
 from octcore.formulations.base import of_common_objective
-from octcore.plotting import text
+from octcore.plotting import rows_plot, text
 from octcore.plotting.price_paths import LEVELS, MEASURES, binarization_data, binarization_figure
-from octcore.plotting.rows_plot import (
-    EncodingPlot,
-    encoding_plot_data,
-    encoding_plot_figure,
-    thresholds_of,
-)
 from octcore.selection.binarization import QUANTILES, BinarizationPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import DEPTH
@@ -60,9 +54,9 @@ def draw() -> None:
     fitted = cached.encoding(data, key or "QT-5")
     if isinstance(fitted, str):
         st.warning(text.markdown(fitted, 300))
-    record = encoding_plot_data(data, None if isinstance(fitted, str) else fitted, column)
+    record = rows_plot.encoding_plot_data(data, None if isinstance(fitted, str) else fitted, column)
     chart.show(
-        encoding_plot_figure(record, session.palette()),
+        rows_plot.encoding_plot_figure(record, session.palette()),
         key="encoding_plot",
         alt=f"Rows by value of the column, with {len(record.thresholds)} thresholds",
     )
@@ -168,7 +162,7 @@ def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
         return
     st.markdown(f"**Where the best tree cuts {text.markdown(column)}**")
     chart.show(
-        encoding_plot_figure(record, session.palette()),
+        rows_plot.encoding_plot_figure(record, session.palette()),
         key="binarization_histogram",
         alt="; ".join(f"{name}: {text.count(len(c), 'threshold')}" for name, c in record.others),
     )
@@ -177,17 +171,19 @@ def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
         st.caption(f"The best tree does not cut this column; it cuts {used or 'no number'}.")
 
 
-def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> EncodingPlot | None:
+def histogram_data(
+    path: BinarizationPath, data: Dataset, column: str
+) -> rows_plot.EncodingPlot | None:
     """Training rows along a column with the lines of encodings and tree; None without numbers."""
     try:
         train = split_rows(data, path.test_size, SEED)[0]
     except OctError:
         return None  # so few rows: the task says why
-    record = encoding_plot_data(train, None, column)
+    record = rows_plot.encoding_plot_data(train, None, column)
     if record.levels:
         return None
     lines = [
-        (key, thresholds_of(fitted, column))
+        (key, rows_plot.thresholds_of(fitted, column))
         for key in NEIGHBOURS
         if not isinstance(fitted := cached.encoding(train, key), str)
     ]
