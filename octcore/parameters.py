@@ -374,8 +374,8 @@ def _read(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
     if number is None or number != number or (is_whole and number % 1):  # infinite: also NaN
         words = f"{name} must be a {'whole ' * is_whole}number, but {value!r} was given."
         raise SettingsError("NOT_A_NUMBER", words, name)
-    if name == "time_limit" and number <= 0:  # not all that take one have a declaration of it
-        words = f"{name} must be a number above 0, but {value!r} was given."
+    if name == "time_limit" and number < 0:  # not all that take one have a declaration of it
+        words = f"{name} must be 0 or more, but {value!r} was given."
         raise SettingsError("OUT_OF_RANGE", words, name)
     return int(number) if is_whole else number
 

@@ -66,10 +66,9 @@ def test_a_limit_of_time_is_kept_whatever_was_expected() -> None:
     assert found.statement == "not verified: not done in 0.5 s"
     assert found.estimate is not None  # so that it is offered at a press
     assert time.thread_time() - begin < 1.5
-    for limit in (0, -1):
-        for asked in (run.verify, run.values, partial(octcore.verify, run)):
-            with pytest.raises(SettingsError, match=f"above 0, but {limit} was given"):
-                asked(time_limit=limit)
+    for asked in (run.verify, run.values, partial(octcore.verify, run)):
+        with pytest.raises(SettingsError, match="must be 0 or more, but -1 was given"):
+            asked(time_limit=-1)
 
 
 def test_memory_is_announced_before_it_is_taken() -> None:
