@@ -79,7 +79,7 @@ def _reopen(content: bytes, chosen: DataChoice) -> bool:
     return chosen == session.choice() or session.change_choice(**vars(chosen))
 
 
-GONE = "The table of this link is not on this server any more; load its file again."
+GONE = "The data of this link are not on this server any more; load their file, or another run's."
 
 
 def link() -> None:

@@ -316,6 +316,8 @@ def finish_column(
     kind, order = (
         split_kind(wanted, column.name) if wanted is not None else (default_kind(column, used), ())
     )
+    known = dict(column.raw.aliases)  # an order may name what was merged since, or made a gap
+    order = tuple(dict.fromkeys(now for level in order if (now := known.get(level, level))))
     check_binary(column.name, kind, _count_distinct(column, used))
     if column.too_long and kind != "categorical":
         words = (

@@ -142,11 +142,12 @@ def without_directives(text: str) -> str:
 
 
 def for_reading(text: str, address: Callable[[str], str] = str) -> str:
-    """Return a page as one text without a site around it, its links by `address`; no markers.
+    """Return a page as one text one heading lower, its links by `address`; no markers.
 
     Code has no colours: those of the highlighter are too weak on a light ground.
     """
     text = re.sub(r"<!--.*?-->", "", without_directives(text))
+    text = re.sub(r"^```.*?^```|^(?=#)", lambda at: at[0] or "#", text, flags=re.M | re.S)
     text = re.sub(r"^```\w+$", "```text", text, flags=re.MULTILINE)
     return re.sub(r"(?<=\]\()(?![a-z]+://)[^)]+", lambda link: address(link[0]), text)
 

@@ -25,6 +25,8 @@ def test_every_page_of_the_documentation_can_be_read_in_the_app() -> None:
         next(s for s in app.selectbox if s.label == "Page").set_value(title).run()
         assert not app.exception
         assert not any(":::" in m.value or ".md)" in m.value for m in app.markdown)
+        assert f"## {title}\n" in (page := app.markdown[-1].value)
+        assert not re.search("^# ", page, flags=re.MULTILINE)
     assert "Measured results" in shown(app)
 
 

@@ -157,6 +157,15 @@ def test_a_stated_order_leaves_room_for_a_gap():
     assert data.column("a").levels == ("low", "high", "(missing)")
 
 
+def test_a_stated_order_names_no_level_that_was_merged_or_made_a_gap():
+    rows = [f"{('low', 'Low', 'high', '?!')[i % 4]},{i},{'ab'[i % 2]}" for i in range(24)]
+    blob = "\n".join(["a,x,y", *rows]).encode()
+    asked = {"kinds": {"a": "ordinal:Low<low<?!<rare<high"}, "merge": ["a"], "missing": "category"}
+    data = read_csv(blob, target="y", na_values={"a": ["?!"]}, **asked)
+    merged = next(level for level in data.column("a").levels if level.lower() == "low")
+    assert data.column("a").levels == (merged, "rare", "high", "(missing)")
+
+
 def test_steps_are_stored_with_the_rows():
     data = read_csv(BLOB, **read_words(CHOICE))
     again = unpack(pack(data))
