@@ -57,8 +57,7 @@ def _restore_data() -> None:
             if view is not None:
                 session.offer(session.SOLVE, view.settings)
             return
-        session.state().problem = GONE
-        st.warning(GONE)
+        st.warning("The data of this link are not on this server any more; load a table.")
     data = None if view is None else jobs.rows(view)
     if data is not None and view is not None:
         go_on(data, view.settings, run=view.id)
@@ -77,9 +76,6 @@ def _reopen(content: bytes, chosen: DataChoice) -> bool:
         return False
     session.adopt(data, cached.data_token)
     return chosen == session.choice() or session.change_choice(**vars(chosen))
-
-
-GONE = "The data of this link are not on this server any more; load their file, or another run's."
 
 
 def link() -> None:

@@ -96,7 +96,8 @@ def press(label: str, *question: Any, run: SolvedRun | None = None, **look: Any)
     if known is not None and not jobs.task(known).message:
         return
     key = session.widget_key(*question[:2])
-    if st.button(label, key=key, **look) and ask(*question, pressed=True, run=run):
+    if st.button(label, key=key, **look) and (asked := ask(*question, pressed=True, run=run)):
+        jobs.supervisor().wait(asked, AT_ONCE_SECONDS)  # what stands above may show the answer too
         st.rerun()  # without the button
 
 

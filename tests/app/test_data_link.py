@@ -146,7 +146,7 @@ def test_a_table_that_is_gone_is_said(server):
     fresh = AppTest.from_file(APP, default_timeout=PATIENCE)
     fresh.query_params["data"] = app.query_params["data"][0]
     fresh.run()
-    assert "not on this server any more; load their file, or another run's" in shown(fresh)
+    assert "not on this server any more; load a table" in shown(fresh)
 
 
 def test_a_lesson_takes_the_link_of_the_data_for_none_of_its_settings(server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import streamlit as st
 
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.widgets import run_summary
 from octcore.data.samples import load_sample
 from octcore.errors import EngineError
 from octcore.selection.tasks import TASKS
@@ -226,6 +228,27 @@ def test_explore_says_how_far_a_threshold_may_move(views):
     assert f"Best between {max(points, key=lambda p: p['value'])['low']:.4g}" in shown(app)
     ends = f"Between {good[0]['low']:.4g} and {good[-1]['high']:.4g} every threshold"
     assert ends in shown(app)
+
+
+@pytest.mark.long
+def test_how_far_a_threshold_may_move_is_in_the_tree_at_once(views, monkeypatch):
+    waited, drawn, done, with_spans = [], [], jobs.task, run_summary.with_spans
+    supervisor = SimpleNamespace(
+        wait=lambda key, seconds: waited.append(key) is None,
+        **{name: getattr(jobs.supervisor(), name) for name in ("family", "get", "jobs")},
+    )
+
+    def task(key):  # an answer is there only once it was waited for
+        return done(key) if key in waited else replace(done(key), state="running", result=None)
+
+    monkeypatch.setattr(jobs, "task", task)
+    monkeypatch.setattr(jobs, "supervisor", lambda: supervisor)
+    kept = lambda view, spans: drawn.append(spans) or with_spans(view, spans)  # noqa: E731
+    monkeypatch.setattr(run_summary, "with_spans", kept)
+    app = open_page("explore", run="base")
+    button(app, "How far may this threshold move?").click().run()
+    assert "a band in the tree shows it" in shown(app)
+    assert set(drawn[-1]) == {1}
 
 
 @pytest.mark.slow
