@@ -241,10 +241,10 @@ function wireGuess(root, data, state, report) {
   };
   svg.onkeydown = (e) => {
     if (e.altKey || e.ctrlKey || e.metaKey) return; // those of the browser
-    const cut = state.cuts[state.chosen], step = (e.shiftKey ? FAR : 10) * ({ ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key] || 0);
+    const cut = guessed(state.cuts, data).lines[state.chosen], step = (e.shiftKey ? FAR : 10) * ({ ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key] || 0);
     if (/^[1-9]$/.test(e.key) && Number(e.key) <= state.cuts.length) state.chosen = Number(e.key) - 1;
-    else if (e.key === "Enter") turn(state.chosen, cut[1]);
-    else if (step) state.cuts[state.chosen] = [cut[0], clamp(cut[1] + step, data.grid)];
+    else if (e.key === "Enter") turn(state.chosen, cut.place);
+    else if (step) state.cuts[state.chosen] = [cut.axis, clamp(cut.place + step, data.grid)];
     else return;
     e.preventDefault();
     redraw();

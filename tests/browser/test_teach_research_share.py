@@ -112,10 +112,11 @@ def test_a_line_is_dragged_in_a_presentation_and_its_errors_are_counted(visit, t
     assert errors.inner_text() == f"Errors: {errors_of(points, codes, cuts)}"
     steps = page.evaluate("history.length")
     page.locator(".octboard > svg").focus()
-    for key in ("2", "Enter", "Shift+ArrowRight"):  # the second line turned, and moved
+    # The second line turned, to the end of its part, and moved from there.
+    for key in ("2", "Enter", "Shift+ArrowLeft"):
         page.keyboard.press(key)
         page.wait_for_timeout(300)  # by hand
-    page.wait_for_url(re.compile(r"guess=x\d+_x600_"), timeout=60_000)
+    page.wait_for_url(re.compile(rf"guess=x\d+_x{cuts[0][1] - 100}_"), timeout=60_000)
 
     def linked() -> str:
         given = re.search(r"guess=([^&]+)", page.url)
@@ -133,7 +134,7 @@ def test_a_line_is_dragged_in_a_presentation_and_its_errors_are_counted(visit, t
     for _ in range(2):
         page.go_forward()
         watched.settle()
-    page.wait_for_url(re.compile(r"guess=x\d+_x600_"), timeout=60_000)
+    page.wait_for_url(re.compile(rf"guess=x\d+_x{cuts[0][1] - 100}_"), timeout=60_000)
     assert errors.inner_text() == linked()
     page.get_by_role("button", name="Leave").click()
     watched.settle()
