@@ -63,7 +63,7 @@ def prove(
     yield from prover.run()
     if prover.better is not None:
         yield to_tree(prover.better)
-    return prover.is_proven and not len(prover.states)
+    return prover.is_proven and not (tracker.stopped or len(prover.states))
 
 
 class _Prover(RoutingFrame):
@@ -122,8 +122,7 @@ class _Prover(RoutingFrame):
 
     def _rests(self, bank: Any) -> NDArray[np.float64]:
         """What features beyond their budgets cost every node at least."""
-        p = self.problem.x.shape[1]
-        nodes = range(self.problem.n_nodes)
+        p, nodes = self.problem.x.shape[1], range(self.problem.n_nodes)
         return np.array([self._beyond_budget(node, bank.vector[node, :p]) for node in nodes])
 
     def _dual(self, multipliers: NDArray[np.float64], prefix: NDArray[np.int64]) -> float:
@@ -141,8 +140,7 @@ class _Prover(RoutingFrame):
         return total
 
     def _cold_multipliers(self, prefix: NDArray[np.int64]) -> NDArray[np.float64]:
-        n = len(prefix)
-        multipliers = np.zeros((self.problem.n_nodes, 2 * n))
+        n, multipliers = len(prefix), np.zeros((self.problem.n_nodes, 2 * len(prefix)))
         for node, found in enumerate(self.solve_nodes(prefix)):
             here = np.flatnonzero(node_membership(prefix, node) < 2)
             multipliers[node, here], multipliers[node, n + here] = np.split(found.multipliers, 2)
@@ -197,6 +195,8 @@ class _Prover(RoutingFrame):
         ``pair`` holds the QPs of the state before and follows the fixed samples.
         """
         for sample in moved:
+            if self.tracker.stop():  # of many rows one step can fix thousands
+                return
             side = int(node_membership(self.prefix[[sample]], int(before[sample]))[0])
             self._look_aside(self.pair, self.complete, before, sample, -side)
             extend_path(self.pair, self.data, before, sample, side)

@@ -12,7 +12,7 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Trace
-from octcore.search.margot.proof import ClosedState, prove
+from octcore.search.margot.proof import ClosedState, _Prover, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.verification.base import Guard, NotProvenError, Proven, Verdict
 from octcore.verification.claim import Claim
@@ -292,3 +292,20 @@ def test_rows_without_weight_are_in_the_proof():
     )
     assert run.status == "optimal"
     assert run.certificate.verified, run.certificate.verification
+
+
+def test_a_proof_stops_amid_a_step_that_fixes_many_rows(monkeypatch):
+    rng = np.random.default_rng(1)
+    x = rng.random((40, 2)).round(2)
+    y = np.where(x.sum(axis=1) + rng.normal(size=40) * 0.1 > 1.0, 1.0, -1.0)
+    problem, looked, verdict = RoutingProblem(x, y, 2, 1.0, 100.0), [], []
+    target = solved(problem, time_limit=60).bound * (1 - 5e-7)
+    look_aside = _Prover._look_aside
+    monkeypatch.setattr(_Prover, "_look_aside", lambda *a: looked.append(1) or look_aside(*a))
+
+    def told():
+        verdict.append((yield from prove(problem, target, lambda: len(looked) >= 2, lambda it: it)))
+
+    list(told())
+    assert len(looked) == 2  # the first step fixes 34
+    assert verdict == [False]
