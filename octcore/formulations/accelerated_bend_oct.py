@@ -344,8 +344,7 @@ class AcceleratedCuts:
         self.equivalent = self.paths = self.values = None
         form = equivalent_form(params)
         if form is not None and params["eqp_split_size"] and layout.n_features:
-            sets = equivalent_points.find_sets(instance, params["eqp_split_size"])
-            guard()
+            sets = equivalent_points.find_sets(instance, params["eqp_split_size"], guard)
             self.equivalent = equivalent_points.EquivalentPointCuts(layout, instance, sets, form)
         if tools.forms is not None and layout.depth >= 2:
             best = tools.cache.subtree

@@ -19,6 +19,7 @@ References
 Keegan et al., "Acceleration techniques for learning optimal classification trees": (13) to (22).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,7 @@ class EquivalentSets:
         return member(np.ones(len(rows))), member(1.0 - value), member(value)
 
 
-def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
+def find_sets(instance: Instance, split_size: int, guard: Callable[[], None]) -> EquivalentSets:
     """Find maximal equivalent-point sets, split sets of one feature first.
 
     A split set is considered if some pair of hits of different classes differs exactly there; all
@@ -84,9 +85,9 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     keys = np.random.default_rng(1).integers(1, 2**63, X.shape[1], dtype=np.uint64)
     # Sums of random numbers tell rows apart; of what they call equal, columns are compared.
     whole = (X * keys).sum(axis=1, dtype=np.uint64)
-    split_sets: list[tuple[int, ...]] = []
-    parts: list[list[np.ndarray]] = []
-    for split_set in _differences(X, y, split_size):
+    split_sets, parts = list[tuple[int, ...]](), list[list[np.ndarray]]()
+    for split_set in _differences(X, y, split_size, guard):
+        guard()
         # Rows that agree outside the split set, of several classes, every feature of it varying.
         outside = whole - (X[:, split_set] * keys[list(split_set)]).sum(axis=1, dtype=np.uint64)
         order = np.argsort(outside, kind="stable")
@@ -111,18 +112,18 @@ def find_sets(instance: Instance, split_size: int) -> EquivalentSets:
     return EquivalentSets(tuple(split_sets), members, np.cumsum(sizes) - sizes, set_of)
 
 
-def _differences(X: np.ndarray, y: np.ndarray, split_size: int) -> list[tuple[int, ...]]:
+def _differences(
+    X: np.ndarray, y: np.ndarray, split_size: int, guard: Callable[[], None]
+) -> list[tuple[int, ...]]:
     """Sets of at most `split_size` features in which two rows of different classes differ."""
-    found: set[tuple[int, ...]] = set()
-    values = X.astype(np.float32)
+    found, values = set[tuple[int, ...]](), X.astype(np.float32)
     ones = values.sum(axis=1)
     for start in range(0, len(X), BLOCK_ROWS):
+        guard()
         block = slice(start, min(start + BLOCK_ROWS, len(X)))
         distance = ones[block, None] + ones[None, :] - 2 * (values[block] @ values.T)
-        near = (distance > 0.5) & (distance < split_size + 0.5)
-        near &= y[block, None] != y[None, :]
-        near &= np.arange(len(X))[None, :] > np.arange(block.start, block.stop)[:, None]
-        i, j = np.nonzero(near)
+        near = (distance > 0.5) & (distance < split_size + 0.5) & (y[block, None] != y[None, :])
+        i, j = np.nonzero(np.triu(near, start + 1))  # every pair once
         for size in range(1, split_size + 1):
             chosen = np.abs(distance[i, j] - size) < 0.5
             if chosen.any():

@@ -11,6 +11,7 @@ from scipy.optimize import linprog, milp
 from scipy.sparse import csr_matrix, vstack
 
 from octcore.formulations.shared.separation.equivalent_points import (
+    BLOCK_ROWS,
     EquivalentForm,
     EquivalentPointCuts,
     conflict_groups,
@@ -34,6 +35,10 @@ FORMS = [
         ("basic", "chain", "recursive"), (True, False), (True, False)
     )
 ]
+
+
+def nobody():
+    """Asks for nothing."""
 
 
 def slow_sets(instance, split_size):
@@ -62,11 +67,18 @@ def slow_sets(instance, split_size):
     return found
 
 
+def test_pairs_of_many_rows_can_be_interrupted():
+    asked = []
+    instance = random_instance(np.random.default_rng(0), n=3 * BLOCK_ROWS, features=12)
+    sets = find_sets(instance, 2, lambda: asked.append(1))
+    assert len(asked) >= 3 + len(set(sets.split_sets))  # every block, every split set
+
+
 def test_sets_follow_the_definition():
     rng = np.random.default_rng(0)
     for _ in range(20):
         instance = random_instance(rng, n=12)
-        sets = find_sets(instance, 2)
+        sets = find_sets(instance, 2, nobody)
         found = {
             (split_set, frozenset(int(h) for group in sets.groups(j) for h in group))
             for j, split_set in enumerate(sets.split_sets)
@@ -83,7 +95,7 @@ def test_rows_that_only_their_keys_call_equal_are_no_set(monkeypatch: pytest.Mon
     ones = SimpleNamespace(integers=lambda low, high, size, dtype: np.ones(size, dtype))
     monkeypatch.setattr(np.random, "default_rng", lambda seed: ones)
     for instance in instances:
-        sets = find_sets(instance, 2)
+        sets = find_sets(instance, 2, nobody)
         for j, split_set in enumerate(sets.split_sets):
             rows = instance.is_one[np.concatenate(sets.groups(j))]
             assert set(np.flatnonzero(np.ptp(rows.astype(int), axis=0))) == set(split_set)
@@ -105,7 +117,7 @@ def test_projected_rows_hold_at_every_tree(form):
         for _ in range(4):
             instance = random_instance(rng, n=9, features=3)
             layout = instance.layout(depth)
-            sets = find_sets(instance, 2)
+            sets = find_sets(instance, 2, nobody)
             cuts = EquivalentPointCuts(layout, instance, sets, form)
             if depth == 2:
                 trees = list(all_trees(3, 3, 2))
@@ -129,7 +141,7 @@ def test_explicit_rows_admit_every_tree(form):
     rng = np.random.default_rng(6)
     instance = random_instance(rng, n=7, features=3, classes=2)
     layout = instance.layout(2)
-    explicit = explicit_rows(layout, instance, find_sets(instance, 2), form)
+    explicit = explicit_rows(layout, instance, find_sets(instance, 2, nobody), form)
     assert explicit.rows is not None
     n = layout.n_variables
     fixed, auxiliary = explicit.rows.matrix[:, :n], explicit.rows.matrix[:, n:]
@@ -170,7 +182,7 @@ def relaxation_bound(instance, layout, form, projected):
         labels = [(layout.label(m, k), 1.0) for k in range(layout.n_classes)]
         equation([*labels, (layout.leaf(m), -1.0)], 0.0)
     equations = csr_matrix(np.array(rows))
-    sets = find_sets(instance, 2)
+    sets = find_sets(instance, 2, nobody)
     if not projected:
         explicit = explicit_rows(layout, instance, sets, form)
         matrix, limit = explicit.rows.matrix, explicit.rows.rhs
