@@ -205,8 +205,7 @@ def reopen(content: bytes, chosen: DataChoice) -> bool:
 def change_choice(**changes: Any) -> bool:
     """Change how the columns are meant; a refused change leaves everything as it was."""
     changed = replace(choice(), **changes)
-    # What is predicted is neither left out nor a number; dates that are none, or not used, have no
-    # parts.
+    # What is predicted is neither left out nor typed; dates that are none, or not used, lack parts.
     names = {*table().names} - {changed.target}
     used = names - {*changed.drop}
     names |= {*names_of_parts({name: k for name, k in changed.kinds.items() if name in used})}

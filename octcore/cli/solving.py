@@ -221,7 +221,8 @@ def _compare(
     """
 
     def refuse(key: str, error: TooLargeError) -> None:
-        if refused.setdefault(key, error.message) is error.message:
+        if key not in refused:  # of repetitions the first one says it
+            refused[key] = error.message
             print(f"octcore: {key} was refused: {error.message}", file=sys.stderr)
 
     # Not above: it needs the libraries of a search over settings.

@@ -73,10 +73,8 @@ def panels(lines: Sequence[profiles.Cells], by: str = "formulation") -> Panels:
     """Make the profiles of lines that were run."""
     common = profiles.common_lines(lines, by)
     shown = common or lines
-    proven, gaps = (
-        profiles.solved_against_time(shown, by),
-        profiles.instances_against_gap(shown, by),
-    )
+    proven = profiles.solved_against_time(shown, by)
+    gaps = profiles.instances_against_gap(shown, by)
     return Panels(proven, gaps, len(lines) - len(shown), bool(common))
 
 

@@ -279,16 +279,14 @@ def compare(
     found: dict[int, Run | TooLargeError] = {}
     for position, run in in_parallel(calls, n_jobs, backend):
         found[position] = run
-        if isinstance(run, Run):
-            if on_run is not None:
-                on_run(run, len(found), len(wanted))
-        elif on_refused is None:
-            raise run
-        else:
+        if isinstance(run, TooLargeError):
+            if on_refused is None:
+                raise run
             on_refused(wanted[position]["formulation"], run)
+        elif on_run is not None:
+            on_run(run, len(found), len(wanted))
     runs = (found[position] for position in range(len(wanted)))
-    groups = (islice(runs, len(own)) for own in each)
-    return tuple(tuple(run for run in group if isinstance(run, Run)) for group in groups)
+    return tuple(tuple(r for r in islice(runs, len(own)) if isinstance(r, Run)) for own in each)
 
 
 def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run | TooLargeError:

@@ -96,6 +96,5 @@ def compile_part(part: str) -> None:
         routing_search(problem, stop=lambda states: states >= 20)
         return
     routing_search(records.RoutingProblem(corners, xor, 2, 1.0, 100.0))
-    routing_search(
-        records.RoutingProblem(corners, xor, 3, 1.0, 100.0), stop=lambda states: states >= 20
-    )
+    deep = records.RoutingProblem(corners, xor, 3, 1.0, 100.0)
+    routing_search(deep, stop=lambda states: states >= 20)

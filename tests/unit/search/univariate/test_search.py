@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate import search
-from octcore.search.univariate.depth_two import MANY_COLUMNS
-from octcore.search.univariate.lane_search import LaneSearch
+from octcore.search.univariate.bounds import INFINITE
+from octcore.search.univariate.depth_two import MANY_COLUMNS, Terms, depth_two
+from octcore.search.univariate.lane_rows import Rows
+from octcore.search.univariate.lane_search import LaneSearch, kernel_rows
 from octcore.search.univariate.question import Question, Report
 from octcore.search.univariate.search import answer
+from octcore.search.univariate.table import Inquiry
 from octcore.tree.tree import Tree
 from tests.enumeration import best_by_leaves
 from tests.fuzz.questions import Truth, answered_by
@@ -377,6 +380,50 @@ def test_many_columns_are_tried_at_one_threshold_first(n_classes: int) -> None:
         assert found.objective == pytest.approx(other.objective, abs=1e-9)
         if asked.all_roots:
             np.testing.assert_allclose(found.root_values, other.root_values, atol=1e-9)
+
+
+@pytest.mark.parametrize(("leaves", "smallest"), [(4, 1), (3, 1), (4, 3), (3, 2)])
+def test_the_survey_of_many_columns_changes_no_bound(leaves: int, smallest: int) -> None:
+    """Columns that part no rows make a table wide; without them there is no survey."""
+    rng = np.random.default_rng(10 * leaves + smallest)
+    for trial in range(4):
+        # Columns of two values are all solved by the survey.
+        X = rng.integers(0, (9, 2)[trial // 2], (12, 18)).astype(float)
+        n_classes = 2 + trial % 2
+        inquiry = search.make_inquiry(
+            Question(X, rng.integers(0, n_classes, 12), n_classes, 2, 0.02)
+        )
+        narrow, slack = kernel_rows(inquiry.table, np.int16), inquiry.slack
+        m, flat = len(narrow.y), MANY_COLUMNS - len(narrow.rank)
+        same = np.tile(np.arange(m, dtype=np.int32) << 1, (flat, 1))
+        rank = np.vstack([narrow.rank, np.zeros((flat, m), np.int16)])
+        wide = narrow._replace(sequence=np.vstack([narrow.sequence, same]), rank=rank)
+        may = rng.random(MANY_COLUMNS) < 0.9
+
+        def solve(
+            rows: Rows, roots: np.ndarray, cutoff: float, stop: int = 0, asked: Inquiry = inquiry
+        ) -> tuple[float, float, np.ndarray]:
+            work, halt = np.zeros(2, np.int64), np.full(1, stop, np.uint8)
+            terms = Terms(asked.table.n_classes, asked.price, asked.slack, halt, work)
+            score, plan = np.empty(len(rows.rank)), np.zeros((4, 4), np.int32)
+            given = terms, leaves, smallest, cutoff, roots[: len(score)].astype(np.uint8), 0
+            return *depth_two(rows, *given, score, plan), score
+
+        truth = np.full(MANY_COLUMNS, INFINITE)
+        for g in np.flatnonzero(may[: len(narrow.rank)]):
+            truth[g] = solve(narrow, np.arange(MANY_COLUMNS) == g, INFINITE)[0]
+        best = truth.min()
+        for cutoff in (INFINITE, best + 0.5, best, best - 0.5, best - 1.5):
+            cost, lower, score = solve(wide, may, cutoff)
+            assert cost >= best - slack
+            assert min(best, cutoff) - 2 * slack <= lower <= best + slack
+            assert (score <= truth + slack).all()
+            if cutoff > best:
+                assert cost == lower == pytest.approx(best, abs=slack)
+            cost, lower, score = solve(wide, may, cutoff, stop=1)
+            assert cost >= best - slack
+            assert lower <= best + slack
+            assert (score <= truth + slack).all()
 
 
 def test_the_table_decides_which_kernels_answer(monkeypatch: pytest.MonkeyPatch) -> None:
