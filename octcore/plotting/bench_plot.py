@@ -61,9 +61,7 @@ def profile_data(content: bytes, by: str = "formulation") -> Panels:
     the instances.
     Raises `DataError` if it is no such file; the message names line and column.
     """
-    lines = [
-        cells for cells in profiles.parse_bench(content) if cells["status"] not in profiles.NOT_RUN
-    ]
+    lines = [c for c in profiles.parse_bench(content) if c["status"] not in profiles.NOT_RUN]
     if not lines:
         raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
     return panels(lines, by)

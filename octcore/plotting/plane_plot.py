@@ -103,9 +103,8 @@ def plane_data(
     places = places or Places(make_axis([data], x), make_axis([data], y))
     across, up = places.across, places.up
     levels = {axis.name: axis.levels for axis in (across, up) if axis.scale == "levels"}
-    view = geometry.PlaneView(
-        encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels
-    )
+    ends = across.raw_range, up.raw_range
+    view = geometry.PlaneView(encoding, across.name, up.name, *ends, others, levels)
     X = tree.encoded(encoding, data.frame)
     last = data.n_classes - 1
     positive = last if data.positive_class is None else data.classes.index(data.positive_class)

@@ -78,10 +78,8 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     sided = settings.constraints.active & {"monotone", "equal_opportunity", "predictive_equality"}
     last, is_open = data.classes[-1], data.n_classes == 2 and data.positive_class is None
     if sided and is_open and data.focus != last:
-        told = (
-            f"No class was chosen with positive_class, so {few(sorted(sided))} is about the last, "
-        )
-        findings += (f"{told}{quote(last)}.",)
+        told = f"No positive_class was chosen, so {few(sorted(sided))} is about the last"
+        findings += (f"{told}, {quote(last)}.",)
     return Prepared(settings, info, train, test, encoding, problem, spent, findings, sample_weight)
 
 
