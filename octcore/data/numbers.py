@@ -82,14 +82,14 @@ _VERSION = re.compile(r"(?:[1-9]|1[0-2])\.[1-9]\d?\.[1-9]\d")
 DATE_PARTS = ("year", "month", "weekday")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SMALL = re.compile(r"[+-]?\d{1,3}", re.ASCII)
-_PLAIN_CHARACTERS = frozenset("0123456789+-.eE")
+_PLAIN_CHARACTERS = b"0123456789+-.eE"
 
 
 def parse_plain(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     """Read plain numbers; NaN where a text is none (``inf`` only for overflow such as 1e999)."""
     try:
         # float() takes more than we do (1_000, nan), so look at the characters first.
-        if _PLAIN_CHARACTERS.issuperset("".join(texts)):
+        if not "".join(texts).encode().translate(None, _PLAIN_CHARACTERS):
             return np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
     except ValueError:
         pass

@@ -189,9 +189,9 @@ def _parse_rows(
 
 
 def _refuse_long(fields: Sequence[str], line_of: Callable[[int], int]) -> None:
-    lengths = [*map(len, fields)]
-    if max(lengths) > MAX_FIELD:
-        raise _field_too_long(line_of(int(np.argmax(lengths))), f"{max(lengths):,}")
+    longest = max(fields, key=len)
+    if len(longest) > MAX_FIELD:
+        raise _field_too_long(line_of(fields.index(longest)), f"{len(longest):,}")
 
 
 def _field_too_long(line: int, size: str) -> UnusableTableError:

@@ -84,9 +84,9 @@ def type_column(
     present = np.flatnonzero(~missing)
     if len(present) == 0:
         return TypedColumn(raw, None, missing)
-    written = [values[i] for i in present]
-    zero_first = next((v for v in written if v[0] == "0" and _ZERO_FIRST.fullmatch(v)), None)
-    if wanted in (None, "categorical") and zero_first and all(map(_DIGITS.fullmatch, written)):
+    written = [values[i] for i in present] if len(present) < len(values) else values
+    are_digits = wanted in (None, "categorical") and all(map(_DIGITS.fullmatch, written))
+    if are_digits and (zero_first := next(filter(_ZERO_FIRST.fullmatch, written), None)):
         message = (
             f"has codes with leading zeros ({quote(zero_first)}), which stay text; choose numeric "
             "to read them as numbers."
@@ -97,9 +97,10 @@ def type_column(
     are_plain = ~np.isnan(numbers)
     odd: list[int] = np.flatnonzero(~(are_plain | missing)).tolist()
     number_format, plain = "plain", np.flatnonzero(are_plain)
-    texts = [values[i] for i in plain]
-    if (table.delimiter != "," or has_commas) and points_are_marks(texts, has_commas):
-        number_format, numbers[plain] = "decimal-comma", parse(texts, "decimal-comma")
+    if table.delimiter != "," or has_commas:
+        texts = [values[i] for i in plain]
+        if points_are_marks(texts, has_commas):
+            number_format, numbers[plain] = "decimal-comma", parse(texts, "decimal-comma")
     if not odd:
         findings = _format_findings(raw, number_format)
         column = TypedColumn(raw, numbers, missing, number_format, findings)
