@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from octcore.estimator.classifier import OptimalTreeClassifier
-from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.formulations.base import FormulationInfo, of_class
 
 GENERAL = tuple(
     p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -65,8 +65,8 @@ def class_doc(info: FormulationInfo) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    for info in list_formulations():
-        if info.class_name == name:
-            globals()[name] = _make_class(info)
-            return globals()[name]
-    raise AttributeError(f"module 'octcore' has no attribute {name!r}")
+    info = of_class(name)
+    if info is None:
+        raise AttributeError(f"module 'octcore' has no attribute {name!r}")
+    globals()[name] = _make_class(info)
+    return globals()[name]

@@ -6,7 +6,6 @@ the documentation, the range checks and the defaults stored with a run.
 
 import functools
 import importlib
-import importlib.util
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
@@ -210,25 +209,18 @@ def formulation(
 
 
 @functools.cache
-def _load() -> None:
+def _load(name: str = "") -> None:
+    """Import the files that the name of a formulation or its class ends in, or all.
+
+    A search needs no Pyomo, which takes long to import.  `name`: ``sfs-margot`` is in ``margot``.
+    """
     import octcore.formulations as package
 
+    letters = "".join(filter(str.isalnum, name.lower()))
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name not in {"base", "shared"}:
+        is_meant = not letters or letters.endswith(module.name.replace("_", ""))
+        if is_meant and module.name not in {"base", "shared"}:
             importlib.import_module(f"octcore.formulations.{module.name}")
-
-
-def _load_alone(key: str) -> None:
-    """Import the file of a key only: a search needs no Pyomo, which takes long to import.
-
-    A key without a file of its own ends in that of its family: ``sfs-margot`` is in ``margot``.
-    """
-    words = str(key).split("-")
-    for k in range(len(words)):
-        name = f"octcore.formulations.{'_'.join(words[k:])}"
-        if name.rpartition(".")[2].isidentifier() and importlib.util.find_spec(name) is not None:
-            importlib.import_module(name)
-            return
 
 
 def list_formulations() -> tuple[FormulationInfo, ...]:
@@ -254,11 +246,20 @@ def get_formulation(key: str) -> Formulation:
 
     Raises `SettingsError` if there is none; near matches are listed.
     """
-    if key not in _REGISTRY:
-        _load_alone(key)
-    if key not in _REGISTRY:
-        _load()
+    for name in (str(key), ""):
+        if key not in _REGISTRY:
+            _load(name)
     return looked_up("UNKNOWN_FORMULATION", "formulation", key, _REGISTRY, "octcore")
+
+
+def of_class(class_name: str) -> FormulationInfo | None:
+    """Find a formulation by the name of its class for scikit-learn, such as ``OCTHClassifier``."""
+    for name in (class_name.removesuffix("Classifier"), ""):
+        _load(name)
+        for found in _REGISTRY.values():
+            if found.info.class_name == class_name:
+                return found.info
+    return None
 
 
 def objective_words(settings: Mapping[str, Any]) -> str:

@@ -325,6 +325,20 @@ def test_paths_leaves_and_logarithms_agree(table: Any) -> None:
     assert np.exp(model.predict_log_proba(frame)) == pytest.approx(model.predict_proba(frame))
 
 
+def test_a_class_loads_the_formulation_that_it_names_and_no_other() -> None:
+    code = (
+        "import sys, octcore\n"
+        "first = octcore.ThresholdSearchClassifier(max_depth=1).fit([[0.0], [1.0]], [0, 1])\n"
+        "assert not {'pyomo', 'sklearn.tree', 'octcore.formulations.oct'} & set(sys.modules)\n"
+        "assert octcore.SFSMargotClassifier()._formulation_key() == 'sfs-margot'\n"
+        "assert octcore.OCTBinaryClassifier.__name__ == 'OCTBinaryClassifier'\n"
+        "assert 'octcore.formulations.s_oct' not in sys.modules\n"
+        "assert not hasattr(octcore, 'UnknownClassifier')\n"
+        "assert 'octcore.formulations.s_oct' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
 BUILD = """
 import sys, types
 for name in ("hatchling", "builders", "hooks", "plugin", "interface"):
