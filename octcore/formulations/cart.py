@@ -6,7 +6,6 @@ cost-complexity rule for the objective that the optimal formulations maximise,
 """
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
@@ -86,6 +85,8 @@ def build(problem: Problem) -> Program:
 
 
 def _grow(problem: Problem) -> Tree:
+    from sklearn.tree import DecisionTreeClassifier  # lists of formulations do not need it
+
     constraints = problem.constraints
     allowed = np.flatnonzero(~problem.forbidden_columns)
     if len(allowed) == 0 or constraints.leaf_limit == 1:
@@ -100,23 +101,13 @@ def _grow(problem: Problem) -> Tree:
     rows = problem.counts > 0  # a row once, for its own class, weighs as much as its dearest answer
     X = problem.X[rows][:, allowed].astype(np.float64)
     model.fit(X, problem.y[rows], problem.weights[rows])
-    return from_sklearn(model, allowed, problem.n_features, problem.n_classes)
-
-
-def from_sklearn(
-    model: DecisionTreeClassifier, columns: np.ndarray, n_features: int, n_classes: int
-) -> Tree:
-    """Convert a fitted scikit-learn tree; its classes must be class indices.
-
-    `columns`: encoded column of every column that the model saw.
-    """
     inner = model.tree_
 
     def part(position: int) -> int | tuple[Split, int, int]:
         left, right = int(inner.children_left[position]), int(inner.children_right[position])
         if left < 0:
             return int(model.classes_[int(inner.value[position][0].argmax())])
-        feature = int(columns[inner.feature[position]])
+        feature = int(allowed[inner.feature[position]])
         return Split.on_feature(feature, float(inner.threshold[position])), left, right
 
-    return Tree(*grown(0, part), n_features, n_classes)
+    return Tree(*grown(0, part), problem.n_features, problem.n_classes)

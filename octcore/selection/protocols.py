@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from octcore.data.findings import count
 from octcore.errors import SettingsError
@@ -37,6 +36,8 @@ class Protocol:
 
 def folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Rows, Rows], ...]:
     """Pairs of training and validation rows, every row once in the second part."""
+    from sklearn.model_selection import StratifiedKFold  # slow, and the app starts without it
+
     smallest = int(np.bincount(y[rows])[np.unique(y[rows])].min())
     if smallest < k:
         message = f"The smallest class has {count(smallest, 'row')}, too few for {k} stratified "
@@ -53,6 +54,8 @@ def ordered(rows: np.ndarray) -> Rows:
 
 def cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Split rows by class, in the order of the draw; the second part is the share."""
+    from sklearn.model_selection import train_test_split
+
     try:
         first, second = train_test_split(
             rows, test_size=share, shuffle=True, random_state=seed, stratify=y[rows]

@@ -11,9 +11,9 @@ import heapq
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-from sklearn.svm import SVC, LinearSVC
 
 from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
 from octcore.program import ENDLESS, Patience
@@ -142,6 +142,8 @@ def svm_planes(X: FloatArray, counts: FloatArray, stop: Callable[[], bool]) -> l
 
     `stop`: asked before every machine, as one of many rows and classes may take a second.
     """
+    from sklearn.svm import SVC, LinearSVC  # lists of formulations do not need it
+
     at, label = np.nonzero(counts)
     weight = counts[at, label]
     found: list[Plane] = []
@@ -153,9 +155,7 @@ def svm_planes(X: FloatArray, counts: FloatArray, stop: Callable[[], bool]) -> l
     return found
 
 
-def machine_planes(
-    machine: LinearSVC | SVC, X: FloatArray, label: IntArray, weight: FloatArray
-) -> list[Plane]:
+def machine_planes(machine: Any, X: FloatArray, label: IntArray, weight: FloatArray) -> list[Plane]:
     """Planes of a machine fitted to weighted points; one that stops early still has them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -434,6 +434,8 @@ class TreeSearch(LocalSearch):
         self, planes: PlaneTree, node: int, rows: IntArray, gains: FloatArray
     ) -> Iterator[Plane]:
         """Candidates for a node: no split, refitted machines, and exact steps from the best."""
+        from sklearn.svm import LinearSVC
+
         X, p = self.goal.points.X[rows], self.goal.points.X.shape[1]
         yield np.zeros(p), 1.0 if gains.sum() > 0 else -1.0
         if (gains > 0).all() or (gains < 0).all():

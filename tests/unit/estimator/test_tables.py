@@ -334,7 +334,9 @@ def test_a_class_loads_the_formulation_that_it_names_and_no_other() -> None:
         "assert octcore.OCTBinaryClassifier.__name__ == 'OCTBinaryClassifier'\n"
         "assert 'octcore.formulations.s_oct' not in sys.modules\n"
         "assert not hasattr(octcore, 'UnknownClassifier')\n"
-        "assert 'octcore.formulations.s_oct' in sys.modules"
+        "assert 'octcore.formulations.s_oct' in sys.modules\n"
+        "import octcore.selection.protocols\n"  # what the app starts with waits for no machines
+        "assert not {'sklearn.svm', 'sklearn.tree', 'sklearn.model_selection'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
