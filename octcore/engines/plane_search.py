@@ -6,6 +6,7 @@ from octcore.engines.base import Attempt, Outcome, StopReason
 from octcore.engines.monolithic import highs
 from octcore.numerics import kernels
 from octcore.search.report import PlaneTask, Report
+from octcore.tree.tree import Tree
 
 SHARE = 0.9  # the search closes to less than what counts as closed, so that rounding cannot undo it
 
@@ -37,11 +38,13 @@ def _search(attempt: Attempt, key: str, goes_on: bool) -> Outcome:
         reason = attempt.reached(states)
         return reason is not None
 
+    def known() -> tuple[float, Tree] | None:
+        objective, tree = recorder.objective, recorder.tree
+        return None if objective is None or tree is None else (objective / program.scale, tree)
+
     begun = time.perf_counter()
-    known, tree = recorder.objective, recorder.tree
-    best = None if known is None or tree is None else (known / program.scale, tree)
     gap = max(attempt.gap, SHARE * program.tolerance)
-    left = task.search(receive, stop, best, gap, attempt.threads)
+    left = task.search(receive, stop, known, gap, attempt.threads)
     reason = attempt.reached() or reason
     if reason is None and left is not None:
         recorder.note(left)

@@ -22,7 +22,8 @@ Receive = Callable[[Report], bool]  # takes a report, and says whether the gap i
 Stop = Callable[[int], bool]
 """Takes the number of states so far, and says whether the search has to end."""
 
-Best = tuple[float, Tree] | None
+Known = Callable[[], tuple[float, Tree] | None]
+"""Says which tree is the best one by now, with its objective in the units of the search."""
 
 
 def unheard(_: Report) -> bool:
@@ -44,13 +45,13 @@ class PlaneTask(Protocol):
         ...
 
     def search(
-        self, receive: Receive, stop: Stop, best: Best, gap: float, threads: int
+        self, receive: Receive, stop: Stop, known: Known, gap: float, threads: int
     ) -> str | None:
         """Search to the end; returns what is to be said where a gap stays.
 
         `receive`: told whatever happens, in the thread that called.
         `stop`: asked at least every 0.3 s; a true answer ends the search.
-        `best`: tree, with its objective in the units of the search.
+        `known`: its answer improves when trees that are received are improved.
         `gap`: relative gap that is small enough.
         `threads`: how many may compute.
         """

@@ -13,7 +13,7 @@ from octcore.formulations.shared import terminals
 from octcore.formulations.shared.oblique import labelled_tree, least
 from octcore.formulations.shared.tree_model import TreeSets
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
-from octcore.program import Patience, Problem
+from octcore.program import ENDLESS, Patience, Problem
 from octcore.search.assignment import search as assignment
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree, grown
@@ -265,7 +265,7 @@ class SVM1Trees:
                 found.set(node, self._unit * weights, -self._unit * offset - self.distance)
             else:
                 found.set(node, 0.0, 1.0 if offset < 0 else -1.0)
-        return self.polish(self._of_planes(found))
+        return self.improve(self._of_planes(found), ENDLESS)
 
     def starts(self, patience: Patience) -> Iterator[tuple[str, Tree]]:
         """Yield polished CART trees, then trees of the search in the objective itself."""

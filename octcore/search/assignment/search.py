@@ -23,7 +23,7 @@ from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, ne
 from octcore.search.assignment import few_columns
 from octcore.search.assignment.few_columns import FOUND, NONE, sparse_rows, trees_within
 from octcore.search.assignment.states import CLOSED, ERROR, new_log, new_stack, search_states
-from octcore.search.report import Best, Receive, Report, Stop
+from octcore.search.report import Known, Receive, Report, Stop
 from octcore.tree.tree import Tree
 
 SHARES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
@@ -86,13 +86,14 @@ class AssignmentTask:
     one_thread = "The search over assignments"
 
     def search(
-        self, receive: Receive, stop: Stop, best: Best, gap: float, threads: int
+        self, receive: Receive, stop: Stop, known: Known, gap: float, threads: int
     ) -> str | None:
         """Search below the cost of the best tree."""
-        search = AssignmentSearch(self.problem, np.inf if best is None else best[0])
+        search = AssignmentSearch(self.problem, _cost(known))
         for report in search.run():
             if receive(report) or stop(search.states):
                 return None
+            search.cost = min(search.cost, _cost(known))  # `to_tree` may improve what was found
         return LEFT_OPEN
 
     def prove(
@@ -110,6 +111,11 @@ class AssignmentTask:
             yield self.to_tree(step) if isinstance(step, dict) else step
         least = search.open - self.problem.not_counted
         return bool(search.cost >= target and least >= target * (1 - LATTICE_SLACK**2))
+
+
+def _cost(known: Known) -> float:
+    best = known()
+    return np.inf if best is None else best[0]
 
 
 def labellings(n_classes: int, depth: int, alike: bool = True) -> list[tuple[int, ...]]:
@@ -311,9 +317,11 @@ class AssignmentSearch:
         half = len(labels) // 2
         mirrored = problem.depth > 1 and bool((labels[:half] == labels[half:]).all())
         mirrored = mirrored and not problem.clearance
-        level = 0
-        stack.least[0] = self.cost
+        level, best = 0, self.cost
+        stack.least[0] = best
         while level >= 0:
+            if self.cost < best:  # found here, or made of what was found
+                best, cutoff = self.cost, min(cutoff, self.cutoff)
             begun = time.perf_counter()
             level, seen = search_states(
                 self._data, self._programs, stack, self._log, level, cutoff, mirrored, self._chunk
@@ -325,7 +333,6 @@ class AssignmentSearch:
             self.open = min(self.open, float(stack.least[1]))
             if stack.least[0] < self.cost:
                 self.cost = float(stack.least[0])
-                cutoff = min(cutoff, self.cutoff)
                 yield Report(self.states, _planes(stack.planes))
             else:
                 yield Report(self.states)

@@ -15,7 +15,7 @@ from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.nested import NestedSearch
 from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.sparse import SparseRoutingSearch
-from octcore.search.report import Best, Receive, Stop, unheard
+from octcore.search.report import Known, Receive, Stop, unheard
 from octcore.tree.tree import Tree
 
 UNDECIDED = "Rounding kept the last routings from being decided; the gap stays."
@@ -62,9 +62,10 @@ class RoutingTask:
         return None if self.problem.variant == "margot" else "The search under feature budgets"
 
     def search(
-        self, receive: Receive, stop: Stop, best: Best, gap: float, threads: int
+        self, receive: Receive, stop: Stop, known: Known, gap: float, threads: int
     ) -> str | None:
         """Search, from the best tree among others."""
+        best = known()
         start = None if best is None else self.to_routing(best[1])
         problem = replace(self.problem, gap=gap, threads=threads)
         found = routing_search(problem, receive, stop, start)

@@ -144,3 +144,29 @@ def test_what_is_left_undecided_proves_no_bound(
 
     assert not is_proven(1.05 * light)
     assert is_proven(light) == (levels == 20)
+
+
+def _searched(problem: AssignmentProblem, costs: list[float]) -> tuple[int, float]:
+    """States and last bound of a search whose trees are improved to the last of some costs."""
+    known, heard = costs[:1], []
+    tree = Tree({}, {1: 0}, 1, 2)
+    task = assignment.AssignmentTask(problem, lambda planes: tree, problem.y, problem.y)
+
+    def receive(report: Any) -> bool:
+        heard.append(report)
+        known[0] = costs[-1] if report.planes is not None else known[0]
+        return False
+
+    task.search(receive, lambda states: False, lambda: (known[0], tree), 1e-9, 1)
+    return heard[-1].states, max(r.bound for r in heard if r.bound is not None)
+
+
+def test_the_search_goes_on_below_what_its_trees_are_improved_to() -> None:
+    problem = small_problem(6, 24, 2)
+    states, least = _searched(problem, [np.inf])
+    first = AssignmentSearch(problem, np.inf)
+    met = next(report for report in first.run() if report.planes is not None and first.cost > least)
+    assert met.states < states
+    fewer, bound = _searched(problem, [np.inf, least])
+    assert bound == pytest.approx(least, rel=1e-6)
+    assert fewer < states
