@@ -208,13 +208,9 @@ def task_of(
     if len(classes) > 1 and not any(map(any, table)):
         message = "No answer costs anything; give some wrong answer a cost."
         raise SettingsError("BAD_COSTS", message, "costs")
+    if ASK in map(str, classes):
+        message = f"A class is called {ASK!r}, as the answer of asking; rename the class."
+        raise SettingsError("BAD_COSTS", message, "refer")
     if refer is not None:
-        if ASK in map(str, classes):
-            raise SettingsError(
-                "BAD_COSTS",
-                f"A class is called {ASK!r}, as the answer of asking; rename the class, or leave "
-                "refer out.",
-                "refer",
-            )
         table = [[*row, as_fraction(refer, FEW_ROWS)] for row in table]
     return Task(tuple(map(tuple, table)), tuple(classes))

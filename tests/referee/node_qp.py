@@ -52,7 +52,7 @@ def _clarabel(
     rows, right = _rows(x, y, side, epsilon)
     rows = np.vstack([rows, np.hstack([np.zeros((n, p + 1)), np.eye(n)])])
     right = np.concatenate([right, np.zeros(n)])
-    scale = float(upper.max())
+    scale = float(upper.max()) or 1.0  # all rows may weigh nothing
     quadratic = sparse.diags(np.r_[np.full(p, 1.0 / scale), np.zeros(1 + n)], format="csc")
     linear = np.r_[np.zeros(p + 1), upper / scale]
     settings = clarabel.DefaultSettings()

@@ -137,11 +137,13 @@ def test_what_makes_no_sense_is_refused_in_words(
     assert words in refusal.value.message
 
 
-def test_a_class_with_the_name_of_asking_is_refused() -> None:
-    data = Dataset.from_arrays(pd.DataFrame({"x": [0, 1, 2, 3]}), ["yes", ASK, "yes", ASK])
+@pytest.mark.parametrize("refer", [0.1, None])
+@pytest.mark.parametrize("other", ["yes", "all"])
+def test_a_class_with_the_name_of_asking_is_refused(refer: float | None, other: str) -> None:
+    # As the last class it was counted as rows that are left to a person, and the run "refuted".
+    data = Dataset.from_arrays(pd.DataFrame({"x": [0, 1, 2, 3]}), [other, ASK, other, ASK])
     with pytest.raises(octcore.SettingsError, match="rename the class"):
-        octcore.solve(data, refer=0.1)
-    assert octcore.solve(data).tree is not None
+        octcore.solve(data, refer=refer)
 
 
 @pytest.mark.parametrize("seed", range(10))
