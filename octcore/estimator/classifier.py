@@ -145,7 +145,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     refer: float | None = None
     min_samples_leaf: int = 1
     max_leaf_nodes: int | None = None
-    monotonic_cst: Mapping[str, int] | Sequence[int] | None = None
+    monotonic_cst: Mapping[str, int] | Sequence[int] | np.ndarray | None = None
     leaf_penalty: float | None = None
     verbose: int = 0
 
@@ -246,13 +246,14 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _constraints(self, data: Dataset) -> Mapping[str, Any] | None:
+        cst = self.monotonic_cst
         return joined(
             self.constraints,
             "constraints",
             class_weight=labelled(self.class_weight, data.classes),
             min_samples_leaf=None if self.min_samples_leaf == 1 else self.min_samples_leaf,
             max_leaves=self.max_leaf_nodes,
-            monotone=ways_of(self.monotonic_cst, self._columns),
+            monotone=ways_of(cst.tolist() if isinstance(cst, np.ndarray) else cst, self._columns),
         )
 
     def _checked(self, X: Any, y: Any) -> tuple[pd.DataFrame, np.ndarray]:

@@ -42,8 +42,9 @@ class Gaps:
     """What stands for the missing values of the columns that had some in training."""
 
     fills: Mapping[str, Any] = field(default_factory=dict)
-    """Columns of numbers or dates and the median of their known values; a second column says where
-    a value was missing, so that a split can send these rows where they belong."""
+    """Columns of numbers or dates and the median of their known values, anything if none is known;
+    a second column says where one was missing, so that a split can send these rows where they
+    belong."""
     names: Mapping[str, str] = field(default_factory=dict)  # name of that second column by column
     texts: tuple[str, ...] = ()
     """Columns of categories; a missing value is a level of its own, the first in an order."""
@@ -52,16 +53,17 @@ class Gaps:
     def of(cls, frame: pd.DataFrame) -> Gaps:
         """Find the columns with missing values and what will stand for these."""
         fills: dict[str, Any] = {}
-        names: dict[str, str] = {}
         texts: list[str] = []
         for name in frame.columns[frame.isna().any()]:
             values = _series(frame, name)
-            numbers = as_numbers(values)
-            if numbers is None and not pd.api.types.is_datetime64_any_dtype(values.dtype):
+            numbers, empty = as_numbers(values), values.isna().all()
+            if numbers is not None:
+                fills[name] = 0.0 if empty else float(np.nanmedian(numbers))
+            elif pd.api.types.is_datetime64_any_dtype(values.dtype):
+                fills[name] = pd.Timestamp(0) if empty else values.median()
+            else:
                 texts.append(name)
-            elif values.notna().any():
-                fills[name] = values.median() if numbers is None else float(np.nanmedian(numbers))
-                names[name] = free_name(f"{name} is missing", frame.columns, "*")
+        names = {name: free_name(f"{name} is missing", frame.columns, "*") for name in fills}
         return cls(fills, names, tuple(texts))
 
     def close(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -331,6 +331,7 @@ def test_familiar_parameters_are_the_constraints_they_name(rows) -> None:
         ({"min_samples_leaf": 17}, {"constraints": {"min_samples_leaf": 17}}),
         ({"max_leaf_nodes": 3}, {"constraints": {"max_leaves": 3}}),
         ({"monotonic_cst": [-1, 0, 0]}, {"constraints": {"monotone": {"x0": "down"}}}),
+        ({"monotonic_cst": np.array([-1, 0, 0])}, {"constraints": {"monotone": {"x0": "down"}}}),
         ({"monotonic_cst": {"x1": 1}}, {"constraints": {"monotone": {"x1": "up"}}}),
         ({"leaf_penalty": 0.3}, {"params": {"leaf_penalty": 0.3}}),
     ]

@@ -227,6 +227,18 @@ def test_a_table_without_rows_or_labels_is_refused_in_words(table: Any) -> None:
         octcore.OptimalTreeClassifier().fit(frame.iloc[:0], [])
 
 
+@pytest.mark.parametrize("nothing", [np.nan, None, pd.NaT, pd.NA])
+def test_a_column_without_any_value_tells_nothing(table: Any, nothing: Any) -> None:
+    """It was refused as missing, as a fold of a cross-validation may well have it."""
+    frame, y = table
+    holes = frame.assign(empty=pd.Series([nothing] * len(frame)))
+    model = octcore.OptimalTreeClassifier(max_depth=2, missing="branch").fit(holes, y)
+    assert model.score(holes.assign(empty=frame["price"]), y) == model.score(holes, y) == 1.0
+    bare = np.full((len(y), 1), np.nan)
+    alone = octcore.OptimalTreeClassifier(monotonic_cst=np.ones(1), missing="branch").fit(bare, y)
+    assert (alone.predict(bare) == alone.predict(np.ones_like(bare))).all()
+
+
 def test_gaps_that_training_had_not_are_refused_later(table: Any) -> None:
     frame, y = table
     model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch").fit(frame, y)
