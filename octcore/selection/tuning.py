@@ -282,5 +282,5 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     # Costs may be so large that the best is below 0: then a share of it is above it.
     below = (1.0 - NEAR_BEST) * abs(best) if choice == "features" else errors[winner]
     least = best - below
-    near = {c: s for c, s in scores.items() if s[0] >= least}
+    near = {c: s for c, s in scores.items() if round(s[0] - least, SCORE_DIGITS - 1) >= 0}
     return min(near, key=lambda c: (near[c][1], -near[c][0]))

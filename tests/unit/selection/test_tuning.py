@@ -63,6 +63,14 @@ def test_choices() -> None:
     assert choose(fits, "features") == (("c", "narrow"),)
 
 
+@pytest.mark.parametrize("n_rows", range(40, 200, 7))
+def test_a_share_of_the_best_accuracy_is_near_it_whatever_rounding_makes_of_it(n_rows: int) -> None:
+    for right in range(40, n_rows + 1, 40):
+        best, near, poor = right, right * 39 // 40, right * 39 // 40 - 1
+        fits = [_fit(str(n), k / n_rows, n) for n, k in ((9, best), (2, near), (1, poor))]
+        assert choose(fits, "features") == (("c", "2"),)
+
+
 def test_fewest_features_are_chosen_where_large_costs_leave_less_than_nothing() -> None:
     """Scores are 1 - mean cost: of -1 the near ones go down to -1.025, and none was near before."""
     dear = {"wide": (2.0, 9), "narrow": (2.02, 2), "poor": (2.1, 1)}
