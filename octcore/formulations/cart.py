@@ -11,7 +11,7 @@ from octcore.formulations.base import FormulationInfo, Reference, TeachingText, 
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Choice, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
-from octcore.tree.tree import Split, Tree, grown
+from octcore.tree.tree import Split, Tree, grown, midpoint
 from octcore.warmstart.greedy import prune
 
 INFO = FormulationInfo(
@@ -99,7 +99,9 @@ def _grow(problem: Problem) -> Tree:
         random_state=problem.seed,
     )
     rows = problem.counts > 0  # a row once, for its own class, weighs as much as its dearest answer
-    X = problem.X[rows][:, allowed].astype(np.float64)
+    # By rank: scikit-learn's single precision does not reach all numbers, nor tell all apart.
+    columns = [np.unique(problem.X[rows, j], return_inverse=True) for j in allowed]
+    X = np.column_stack([rank for _, rank in columns])
     model.fit(X, problem.y[rows], problem.weights[rows])
     inner = model.tree_
 
@@ -107,7 +109,8 @@ def _grow(problem: Problem) -> Tree:
         left, right = int(inner.children_left[position]), int(inner.children_right[position])
         if left < 0:
             return int(model.classes_[int(inner.value[position][0].argmax())])
-        feature = int(allowed[inner.feature[position]])
-        return Split.on_feature(feature, float(inner.threshold[position])), left, right
+        j, rank = int(inner.feature[position]), int(inner.threshold[position])
+        low, high = columns[j][0][rank : rank + 2].tolist()
+        return Split.on_feature(int(allowed[j]), midpoint(low, high)), left, right
 
     return Tree(*grown(0, part), problem.n_features, problem.n_classes)
