@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.errors import SettingsError
 from octcore.formulations.base import BERTSIMAS_DUNN, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
@@ -86,7 +87,10 @@ INFO = FormulationInfo(
 
 @formulation(INFO)
 def build(problem: Problem) -> Program:
-    """Make the OCT program of a problem."""
+    """Make the OCT program of a problem; `SettingsError` for numbers beyond its big-M."""
+    if problem.X.min(initial=0.0) < 0 or problem.X.max(initial=1.0) > 1:
+        message = f"The constants of {INFO.named} are for numbers from 0 to 1; use encoding scaled."
+        raise SettingsError("ENCODING_NOT_SCALED", message, "encoding")
     model = OCT(problem)
     unit = weight_unit(problem.weights) / problem.majority_errors
     return Program(
