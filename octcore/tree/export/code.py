@@ -25,6 +25,8 @@ from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.errors import SettingsError
 from octcore.tree.tree import Split, Tree
 
+LARGEST = sys.float_info.max
+
 
 class Form(Protocol):
     """What joins operands to an expression, as a text with ``{0}`` and so on does."""
@@ -174,8 +176,9 @@ DIALECTS = {
             "def predict(row):\n"
             '    """Class of a row, numbers and texts by column; None for gaps or no number."""\n'
             "    def number(value):\n"
-            "        try:\n            have = float(value)\n        except (TypeError, ValueError):"
-            "\n            have = None\n        return have if have == have else None\n\n"
+            "        try:\n            have = float(value)\n"
+            "        except (TypeError, ValueError, OverflowError):\n            return None\n"
+            "        return have if have - have == 0 and '_' not in str(value) else None\n\n"
             "    def text(value):\n"
             "        if isinstance(value, str):\n"
             "            return value.strip() or None\n"
@@ -194,7 +197,9 @@ DIALECTS = {
             "// Class of a row, an object from column to number or text; null for gaps.\n"
             "function predict(row) {\n"
             '  const isGap = (value) => value == null || value === "" || value !== value;\n'
-            "  const number = (value) => (isGap(value) || isNaN(value) ? null : Number(value));\n"
+            "  const plain = /^\\s*[+-]?(\\d+\\.?\\d*|\\.\\d+)(e[+-]?\\d+)?\\s*$/i;\n"
+            '  const number = (value) => (typeof value === "boolean" || '
+            "(plain.test(value) && isFinite(value)) ? Number(value) : null);\n"
             '  const truth = { true: "True", false: "False" };\n'
             '  const text = (value) => (isGap(value) ? null : typeof value === "boolean" '
             "? truth[value] : String(value).trim() || null);\n"
@@ -207,7 +212,7 @@ DIALECTS = {
         both="{0} AND {1}", either="{0} OR {1}", neither="NOT {0}",
         equal="{0} = {1}", equal_text="{0} = {1}",
         # NaN is above all numbers, and so are texts in SQLite, which compares +x by its own type.
-        gap=f"({{0}} IS NULL OR +{{0}} > {sys.float_info.max!r})",
+        gap=f"({{0}} IS NULL OR +{{0}} NOT BETWEEN -{LARGEST} AND {LARGEST})",
         gap_text="({0} IS NULL OR CAST({0} AS CHAR(5)) = '')", none="NULL",
         column=lambda _, name: '"rows"."' + name.replace('"', '""') + '"',
         text=lambda value: "'" + value.replace("'", "''") + "'",
@@ -220,7 +225,7 @@ DIALECTS = {
     "c": Dialect(
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} == {1}", equal_text="({0} && strcmp({0}, {1}) == 0)",
-        gap="isnan({0})", gap_text="!{0}", none="NULL",
+        gap="!isfinite({0})", gap_text="!{0}", none="NULL",
         column=lambda number, _: f"c{number}",
         text=lambda value: _spelled(
             value, '"\\?', lambda c: "".join(f"\\{byte:03o}" for byte in c.encode())
@@ -234,7 +239,7 @@ DIALECTS = {
     "java": Dialect(
         choose="({0} ? {1} : {2})", both="{0} && {1}", either="{0} || {1}", neither="!{0}",
         equal="{0} == {1}", equal_text="{1}.equals({0})",
-        gap="({0} == null || {0}.isNaN())", gap_text="({0} == null)", none="null",
+        gap="({0} == null || !Double.isFinite({0}))", gap_text="({0} == null)", none="null",
         column=lambda number, _: f"c{number}", text=json.dumps, allows={"columns": 255},
         frame=_declared(
             "/* Class of a row; null for gaps (null or NaN).\n{0}*/\n"
@@ -246,7 +251,7 @@ DIALECTS = {
         # Rscript breaks lines of 4,096 bytes inside escapes.
         choose="ifelse({0},\n{1}, {2})", both="{0} &\n{1}", either="{0} |\n{1}", neither="!{0}",
         plus="{0} +\n{1}", equal="{0} %in% {1}", equal_text="{0} %in% {1}",
-        gap="is.na({0})", gap_text="is.na({0})", none="NA_character_",
+        gap="!is.finite({0})", gap_text="is.na({0})", none="NA_character_",
         column=lambda _, name: f"rows[[{_r_text(name)}]]", text=_r_text,
         frame=_by_name(
             "# Classes of the rows of a data frame; NA for gaps.\n"
