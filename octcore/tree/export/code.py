@@ -359,10 +359,13 @@ class Writer:
 
     def _gap(self, name: str) -> str:
         form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
+        words = [self._is(name, text) for text in self._gap_texts(name)]
+        return self._either([form.format(self._value(name)), *words])
+
+    def _gap_texts(self, name: str) -> list[str]:
         gaps = [t for t, meant in self.meant.get(name, ()) if not meant]
         gaps += self._levels(name) & {MISSING_LEVEL}  # rows of a data set say so
-        words = [self._is(name, t) for t in gaps if self.columns[name] or PLAIN.fullmatch(t)]
-        return self._either([form.format(self._value(name)), *words])
+        return [text for text in gaps if self.columns[name] or PLAIN.fullmatch(text)]
 
     def _is(self, name: str, text: str) -> str:
         """Whether a column holds a text, or the number that it is."""
@@ -434,13 +437,16 @@ class Writer:
         if level == MISSING_LEVEL:
             return self._gap(name)
         if isinstance(level, str):
-            also = [text for text, meant in self.meant.get(name, ()) if meant == level]
-            # Files have 1.0 for a whole number beside gaps; databases and sheets compare numbers.
-            if not self.dialect.truth:
-                also += [f"{t}.0" for t in (level, *also) if t.isdecimal() and not CODE.match(t)]
-            others = self._levels(name) - {level}
-            return self._either([self._is(name, t) for t in (level, *also) if t not in others])
+            return self._either([self._is(name, text) for text in self._texts(name, level)])
         return self.dialect.equal.format(self._value(name), self.dialect.number(float(level)))
+
+    def _texts(self, name: str, level: str) -> list[str]:
+        """Texts that mean a category."""
+        also = [text for text, meant in self.meant.get(name, ()) if meant == level]
+        # Files have 1.0 for a whole number beside gaps; databases and sheets compare numbers.
+        if not self.dialect.truth:
+            also += [f"{t}.0" for t in (level, *also) if t.isdecimal() and not CODE.match(t)]
+        return [t for t in (level, *also) if t not in self._levels(name) - {level}]
 
     def _number(self, column: EncodedColumn) -> str:
         if column.is_binary:

@@ -46,7 +46,7 @@ class _Model(Writer):
         answered = [_compared(name, "isNotMissing") for name in filled]
         known = {name: self._of(name)[0].levels for name in self.columns}
         answered += [
-            _joined([_is_level(name, level) for level in levels], "or")
+            _joined([self._is_level(name, level) for level in levels], "or")
             for name, levels in known.items()
             if levels
         ]
@@ -54,7 +54,8 @@ class _Model(Writer):
         target = free_name("class", self.columns, "_")
         values = "".join(f"<Value value={quoteattr(str(c))}/>" for c in self.tree.classes)
         fields = [
-            _field(c.name, *_KINDS[c.is_text], title=c.titled if c.unit else "") for c in self.asked
+            _field(c.name, *_KINDS[c.is_text], self._gaps(c.name), title=c.titled if c.unit else "")
+            for c in self.asked
         ]
         fields.append(_field(target, "categorical", "string", values))
         mined = [f"<MiningField name={quoteattr(name)}/>" for name in self.columns]
@@ -79,11 +80,17 @@ class _Model(Writer):
         # One function: readers give up where functions of two numbers stand deep inside each other.
         return f'<Apply function="sum">{"".join(parts)}</Apply>'
 
-    def _equals(self, name: str, level: Any) -> str:
+    def _gap(self, name: str) -> str:
+        return self.dialect.gap.format(self._value(name))
+
+    def _gaps(self, name: str) -> str:
+        """Texts that are gaps, which `isMissing` knows by their field."""
+        marks = map(quoteattr, self._gap_texts(name))
+        return "".join(f'<Value value={mark} property="missing"/>' for mark in marks)
+
+    def _is(self, name: str, text: str) -> str:
         """Compare a text as an attribute: some readers take a part of one between tags for all."""
-        if not isinstance(level, str) or level == MISSING_LEVEL:
-            return super()._equals(name, level)
-        is_it = f"NormDiscrete field={quoteattr(name)} value={quoteattr(level)}"
+        is_it = f"NormDiscrete field={quoteattr(name)} value={quoteattr(text)}"
         return self.dialect.equal.format(f'<{is_it} mapMissingTo="0"/>', FORMULAS.number(1.0))
 
     def _below(self, node: int, predicate: str) -> str:
@@ -101,12 +108,24 @@ class _Model(Writer):
         plain = split.is_univariate and split.weights[0][1] == 1.0
         if column is not None and plain and not column.levels:
             if column.is_binary and 0 <= split.threshold < 1:
-                return _holds(column)
+                return self._is_one(column)
             if (column.shift, column.scale) == (0.0, 1.0) and not column.is_binary:
                 return _compared(column.raw, "greaterThan", split.threshold)
         name = free_name(f"split {node}", self.columns, "_")
         self.derived.append(_field(name, "continuous", "double", self._score(split), "Derived"))
         return _compared(name, "greaterThan", split.threshold)
+
+    def _is_one(self, column: EncodedColumn) -> str:
+        if column.kind == "level":
+            return self._is_level(column.raw, column.level)
+        ends = [("greaterThan", column.lower), ("lessOrEqual", column.upper)]
+        return _joined([_compared(column.raw, way, end) for way, end in ends if end is not None])
+
+    def _is_level(self, name: str, level: Any) -> str:
+        if level == MISSING_LEVEL:
+            return _compared(name, "isMissing")
+        texts = self._texts(name, level) if isinstance(level, str) else [level]
+        return _joined([_compared(name, "equal", text) for text in texts], "or")
 
 
 _KINDS = {True: ("categorical", "string"), False: ("continuous", "double")}
@@ -130,14 +149,3 @@ def _joined(predicates: list[str], operator: str = "and") -> str:
         return "".join(predicates) or "<True/>"
     head = f'CompoundPredicate booleanOperator="{operator}"'
     return f"<{head}>{''.join(predicates)}</CompoundPredicate>"
-
-
-def _is_level(name: str, level: Any) -> str:
-    return _compared(name, *(("isMissing",) if level == MISSING_LEVEL else ("equal", level)))
-
-
-def _holds(column: EncodedColumn) -> str:
-    if column.kind == "level":
-        return _is_level(column.raw, column.level)
-    ends = [("greaterThan", column.lower), ("lessOrEqual", column.upper)]
-    return _joined([_compared(column.raw, way, end) for way, end in ends if end is not None])

@@ -180,7 +180,7 @@ def by_pmml(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[A
     """Another program reads the model."""
     from pypmml import Model
 
-    model = Model.fromString(to_pmml(run.needed.tree, run.encoding))
+    model = Model.fromString(to_pmml(run.needed.tree, run.encoding, run.needed.train.columns))
     return [model.predict(row)["predicted_class"] for row in rows]
 
 
@@ -191,7 +191,9 @@ def by_onnx(run: octcore.Run, rows: list[dict[str, Any]], _: Path) -> Sequence[A
         with pytest.raises(octcore.SettingsError, match="tests no column"):
             to_onnx(run.needed.tree, run.encoding)
         return [str(run.needed.tree.classes[run.needed.tree.labels[1]])] * len(rows)
-    session = onnxruntime.InferenceSession(to_onnx(run.needed.tree, run.encoding))
+    session = onnxruntime.InferenceSession(
+        to_onnx(run.needed.tree, run.encoding, run.needed.train.columns)
+    )
     given = {}
     for column in session.get_inputs():
         gap, kind = ("", object) if "string" in column.type else (math.nan, np.float64)
@@ -409,7 +411,7 @@ def test_values_that_are_no_texts(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("runner", LOOSE.values(), ids=LOOSE)
+@pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_texts_that_were_taken_for_others_are_so_in_code(runner: Runner, tmp_path: Path) -> None:
     file = b"n,x,y\n1,Red,a\n2,red,a\n-9,blue,b\n4,blue,b\n5,k.A.,b\n6,blue,b\n"
     meant: Any = {"na_values": {"n": ["-9"], "x": ["k.A."]}, "merge": ["x"], "missing": "category"}
