@@ -98,12 +98,16 @@ class Guard:
         waited = time.perf_counter() - self.start[1]
         if self.elapsed > self.time_limit or waited > WALL_FACTOR * self.time_limit:
             self.estimate = max(self.estimate or 0.0, self.time_limit)
-            raise NotProvenError(f"not done in {self.time_limit:g} s")
+            seconds = f"{self.time_limit:g} s"
+            if self.elapsed <= self.time_limit:
+                seconds = f"{waited:.2g} s of the clock, {self.elapsed:.2g} s of them with work"
+            raise NotProvenError(f"not done in {seconds}")
 
     def needs(self, n_bytes: float) -> None:
         """Announce bytes that will be held at once; `NotProvenError` if they are too many."""
         if n_bytes > self.memory_limit:
-            raise NotProvenError(f"it would need {n_bytes / 1e9:.2g} GB of memory")
+            most = f"it may take {self.memory_limit / 1e9:.2g}"
+            raise NotProvenError(f"it would need {n_bytes / 1e9:.2g} GB of memory, {most}")
 
     def expects(self, seconds: float, times: float = 1.0) -> None:
         """Announce how long a check may take; `NotProvenError` if it is so many times too long."""

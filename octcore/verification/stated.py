@@ -331,7 +331,8 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
     try:
         optima = proven.by_root(np.array([np.nan if v is None else v for v in said]), sought)
     except NotProvenError as error:
-        raise NotProvenError("the values by root column are not verified") from error
+        why = f"the values by root column are not verified: {str(error).strip('()')}"
+        raise NotProvenError(why) from error
     for j, (value, is_exact, found) in enumerate(zip(said, exact, optima, strict=True)):
         there = not np.isnan(found)
         if value is None:  # no tree, or a column that was not asked about
