@@ -74,6 +74,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Seed.
     class_weight : dict, "balanced" or None
         Weights of the classes in the accuracy; the same as ``constraints={"class_weight": ...}``.
+        Balanced ones go by the number of rows, whatever their `sample_weight`, as in scikit-learn.
     missing : {"refuse", "branch"}
         What a missing value is: refused, as scikit-learn's checks ask also where no split tests the
         column (``run_.predict`` takes such rows), or told apart by a branch of its own.  For

@@ -222,6 +222,17 @@ def test_balanced_class_weights_change_the_accuracy_term() -> None:
     assert run.objective == pytest.approx(balanced)
 
 
+def test_balanced_classes_go_by_rows_whatever_they_weigh_as_in_scikit_learn() -> None:
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    rng = np.random.default_rng(0)
+    X, y, w = rng.integers(0, 2, (60, 4)), (rng.random(60) < 0.2).astype(int), rng.random(60)
+    model = octcore.PathSearchClassifier(max_depth=2, leaf_penalty=0.0, class_weight="balanced")
+    found = model.fit(X, y, sample_weight=w).predict(X)
+    weights = w * compute_sample_weight("balanced", y)
+    assert model.objective_ == pytest.approx(np.average(found == y, weights=weights))
+
+
 def test_a_stop_while_the_model_is_built_is_no_error_in_the_log(caplog):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (600, 12)), rng.integers(0, 2, 600)
