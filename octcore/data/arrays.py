@@ -320,10 +320,7 @@ def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) ->
     codes, cells = distinct_cells(values)
     texts = [as_text(cell) for cell in cells]
     missing_allowed = MISSING_LEVEL in column.levels
-    levels = [str(v) for v in column.levels if v != MISSING_LEVEL]
-    known = {spelling(text): text for text in levels}
-    if [format_number(v) for v in known if isinstance(v, float)] == levels:
-        # Numbers as names: in a file 1.0 is 1, and a word is a gap.
+    if known := column.numbers_as_names:  # in a file 1.0 is 1, and a word is a gap
         texts = [known.get(spelling(text), text) for text in texts]
         if missing_allowed and missing_marks is MISSING_MARKS:
             texts = ["" if text.lower() in MISSING_WORDS else text for text in texts]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from octcore.data.numbers import source_of_part
+from octcore.data.numbers import format_number, source_of_part, spelling
 from octcore.data.serial import Record
 
 Kind = Literal["numeric", "ordinal", "categorical", "binary"]
@@ -33,6 +33,14 @@ class Column:
         """Whether the frame stores this column as float64 rather than as text."""
         are_numbers = (isinstance(level, float) for level in self.levels)
         return self.kind == "numeric" or (len(self.levels) > 0 and all(are_numbers))
+
+    @cached_property
+    def numbers_as_names(self) -> dict[float | str, str]:
+        """Names by the number that each is written as; none if some are no numbers."""
+        names = [str(level) for level in self.levels if level != MISSING_LEVEL]
+        known = {spelling(name): name for name in names}
+        is_so = [format_number(v) for v in known if isinstance(v, float)] == names
+        return known if is_so and not self.holds_numbers else {}
 
     @property
     def meant(self) -> dict[str, str]:

@@ -35,13 +35,13 @@
     return (sign + inner).replace("+", "") + (usual && PLAIN.test(number) ? number : plain(number, marked));
   };
   const trimmed = (cell) => cell.trim().replace(/^="([^"]*)"$/, "$1").replace(/^[\u2212\u2013](?=[0-9.,])/, "-");
-  const value = (cell, isText, format) => {
+  const value = (cell, isText, format, words) => {
+    if (typeof cell === "number") return cell; // days of a date
     const text = trimmed(cell);
-    if (MARKS.includes(text)) return null;
+    if (MARKS.includes(text) || ((!isText || words) && WORDS.includes(text.toLowerCase()))) return null;
     if (isText) return text;
-    if (WORDS.includes(text.toLowerCase())) return null;
     const written = plain(text, format);
-    const number = PLAIN.test(written) ? Number(written) : NaN; // Number() alone takes 0x1f as well
+    const number = format !== "date" && PLAIN.test(written) ? Number(written) : NaN; // Number() alone takes 0x1f as well
     if (Number.isFinite(number)) return number;
     return /\d/.test(text) ? undefined : null; // a word such as "k.A." is a gap, as when reading
   };
@@ -69,7 +69,7 @@
     const year = (early || late) - 0, century = year >= 100 ? 0 : year < 30 ? 2000 : 1900;
     const date = new Date(Date.UTC(year + century, month - 1, day));
     if ((year >= 30 && year < 69) || date.getUTCMonth() !== month - 1) return text;
-    if (kind === "date") return String((date - Date.parse(first)) / 864e5);
+    if (kind === "date") return (date - Date.parse(first)) / 864e5;
     if (kind === "weekday") return WEEKDAYS[(date.getUTCDay() + 6) % 7];
     return String(kind === "year" ? date.getUTCFullYear() : month - 0);
   };
@@ -118,9 +118,9 @@
       const row = {};
       for (const [name, isText] of COLUMNS) {
         const text = meant(name, head, cells);
-        row[name] = value(text, isText, formats[name]);
+        row[name] = value(text, isText, formats[name], READ[name].words);
         if (row[name] === undefined) {
-          return say(`Row ${at + 1}: ${name} needs a number, not "${text}".`);
+          return say(`Row ${at + 1}: ${name} needs a ${formats[name] === "date" ? "date" : "number"}, not "${text}".`);
         }
       }
       out.push([...cells, predict(row) ?? ""]);

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from octcore.data.columns import Column
+from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.numbers import DRESSED, MARKED, OTHER_MARK, WEEKDAYS
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.plotting import text
@@ -62,4 +62,7 @@ def _reading(column: Column) -> dict[str, object]:
     dates = {} if not about else {"first": about[0], "order": about[1]}
     if column.source != column.name:
         dates = {"order": about[0]}
-    return {"source": column.source, "aliases": [*column.meant.items()], "kind": kind, **dates}
+    names = column.numbers_as_names
+    aliases = [*names.items(), *column.meant.items()]
+    has_words = bool(names) and MISSING_LEVEL in column.levels  # and so is a word a gap
+    return {"source": column.source, "aliases": aliases, "kind": kind, "words": has_words, **dates}

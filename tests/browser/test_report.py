@@ -197,6 +197,27 @@ def test_a_colleague_scores_rows_with_titles_dates_and_words_for_gaps(reader, tm
     assert told["prediction"].nunique() > 2
 
 
+def test_a_scorer_takes_words_among_codes_for_gaps_and_no_number_for_a_date(reader, tmp_path):
+    days = [f"{1 + i % 28:02d}.0{1 + i % 3}.2024" for i in range(60)]
+    content = "seen;ward;y\n" + "\n".join(
+        f"{day};{('', 1, 2)[i % 3]};{'ab'[i % 3 == 0]}{'cd'[i % 2]}" for i, day in enumerate(days)
+    )
+    kinds = {"seen": "numeric", "ward": "categorical"}
+    data = read_csv(content.encode(), target="y", kinds=kinds, missing="category")
+    run = solve(data, formulation="cart", depth=5, test_size=0.0)
+    page, model = reader(scorer_html(run, "clinic")), load_model(model_to_dict(run))
+    assert {"seen", "ward"} == {column.source for column in model.needed}
+    wards = ("1", "1.00", "2", "NA", "", "4")
+    rows = [f"{day};{ward}" for day in days[:6] for ward in wards]
+    (tmp_path / "rows.csv").write_text("\n".join(["seen;ward", *rows]))
+    told = scored(page, tmp_path, "36 rows scored.")
+    frame = read_table((tmp_path / "rows.csv").read_bytes()).frame()
+    assert list(told["prediction"]) == list(score(model, frame).labels)
+    (tmp_path / "day.csv").write_text("seen;ward\n293;1\n")
+    page.locator("#rows").set_input_files(tmp_path / "day.csv")
+    page.get_by_text('Row 1: seen needs a date, not "293".').wait_for()
+
+
 WRITTEN = {
     "dressed": lambda i: f"€ {1 + i % 3} {200 + i},50" if i % 2 else f"€ {i},25",
     "dressed-brackets": lambda i: (f"$({i}.50)", f"(${i}.25)", f"${i}")[i % 3],
