@@ -34,7 +34,7 @@ from octcore.reports.summary import (
     summary,
 )
 from octcore.solving.column_values import most_lost, threshold_spans
-from octcore.solving.report import export_tree
+from octcore.solving.report import dates, export_tree
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.export.drawings import MOST_COUNTED
 from octcore.tree.raw_units import RawTerm, left_condition, raw_plane
@@ -187,7 +187,8 @@ def _tree(run: Run) -> str:
         keeps = f": none of depth {run.depth} or less keeps the side constraints"
         why = keeps if run.status == "infeasible" else ""
         return f"<h2>Tree</h2><p>There is no tree{why}.</p>"
-    return f"<h2>Tree</h2>{tree_picture(run)}"
+    days = "; ".join(dates(run))
+    return f"<h2>Tree</h2>{tree_picture(run)}{weak(days) if days else ''}"
 
 
 def plane_picture(run: SolvedRun) -> tuple[str, str]:
@@ -275,6 +276,7 @@ def slide_svg(run: SolvedRun, name: str) -> str:
     words = [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, LETTERS)]
     data = text.printable(run.about_data.get("name", "data"), 60)
     foot = f"{run.badge} · {data}, {run.n_train:,} training rows, {run.n_test:,} held out"
+    foot += "".join(f" · {words}" for words in dates(run))
     if len(run.train.classes) <= MOST_COUNTED:
         foot += f" · counts: {' / '.join(text.printable(c, 12) for c in run.train.classes)}"
     lines = [_line(EDGE + 44, name, 46, "bold"), _line(HEIGHT - EDGE + 10, foot, 26)]

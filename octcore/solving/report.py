@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from octcore.data.checks import BUCKETS
-from octcore.data.findings import count, percent
+from octcore.data.findings import count, percent, quote
 from octcore.data.serial import jsonable, versions
 from octcore.errors import DataError
 from octcore.parameters import unknown_name
-from octcore.tree.export.code import DIALECTS, to_code
+from octcore.tree.export.code import DIALECTS, asked_columns, to_code
 from octcore.tree.export.drawings import to_graphviz, to_svg, to_text
 from octcore.tree.export.onnx import to_onnx
 from octcore.tree.export.pmml import to_pmml
@@ -29,7 +29,7 @@ def run_report(run: "Run") -> str:
     """Tree, numbers and certificate of a run as text, in the order and the words of the app."""
     lines = []
     if run.tree is not None:
-        lines += [export_tree(run, "txt").rstrip(), ""]
+        lines += [export_tree(run, "txt").rstrip(), *dates(run), ""]
     if run.n_test:
         lines.append(f"accuracy, held out: {_right(run.test_accuracy, run.n_test_answered)}")
     most = f", no tree beyond {_percent(run.accuracy_ceiling)}" if run.asked.refer is None else ""
@@ -67,6 +67,13 @@ def run_report(run: "Run") -> str:
         ]
     lines += [f"- {text}" for text in findings]
     return "\n".join(lines)
+
+
+def dates(run: "Run") -> list[str]:
+    """Say which numbers of the tree are days, and since when."""
+    known = () if run.train is None else run.train.columns
+    asked = asked_columns(run.final_tree, run.encoding, known)
+    return [f"{quote(c.name)}: {c.unit}" for c in asked if c.unit.startswith("days since")]
 
 
 def _recalls(run: "Run") -> Iterator[str]:

@@ -77,10 +77,8 @@ def verify(
     return replace(found, statement=statement, seconds=guard.elapsed, estimate=guard.estimate)
 
 
-@functools.cache
-def _threadpools() -> ThreadpoolController:
-    """Threads of numpy's products: more than one would not be seen by the limit on CPU time."""
-    return ThreadpoolController()
+_threadpools = functools.cache(ThreadpoolController)
+"""Threads of numpy's products: more than one would not be seen by the limit on CPU time."""
 
 
 def _refuse_incomplete(run: Any) -> None:

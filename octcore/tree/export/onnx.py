@@ -57,7 +57,7 @@ class _Graph:
         return Dialect(
             choose=_Form(self, "Where"), both=_Form(self, "And"), either=_Form(self, "Or"),
             neither=_Form(self, "Not"), equal=_Form(self, "Equal"),
-            equal_text=_Form(self, "Equal"), gap=_Infinite(self, "Sub"),
+            equal_text=_Form(self, "Equal"), gap=_Form(self, "IsNaN", before="Sub"),
             gap_text=_Form(self, "Equal", (self._text(""),)), none=self._text(""),
             column=lambda _, name: name, text=self._text, frame=self._frame,
             greater=_Form(self, "Greater"), at_most=_Form(self, "LessOrEqual"),
@@ -107,13 +107,9 @@ class _Form:
     graph: _Graph
     operator: str
     further: tuple[str, ...] = ()
+    before: str = ""  # done first to the operand and itself: no infinite number is left from it
 
     def format(self, *operands: str) -> str:
         """Add the node."""
+        operands = (self.graph.node(self.before, operands * 2),) if self.before else operands
         return self.graph.node(self.operator, (*operands, *self.further))
-
-
-class _Infinite(_Form):
-    def format(self, *operands: str) -> str:
-        """Subtract the number from itself: none is left of what is no finite number."""
-        return self.graph.node("IsNaN", [super().format(*operands, *operands)])

@@ -44,12 +44,9 @@ class _Model(Writer):
         self.derived: list[str] = []
         filled = [name for name in self.columns if MISSING_LEVEL not in self._levels(name)]
         answered = [_compared(name, "isNotMissing") for name in filled]
-        known = {name: self._of(name)[0].levels for name in self.columns}
-        answered += [
-            _joined([self._is_level(name, level) for level in levels], "or")
-            for name, levels in known.items()
-            if levels
-        ]
+        for name in self.columns:
+            levels = [self._is_level(name, level) for level in self._of(name)[0].levels]
+            answered += [_joined(levels, "or")] if levels else []
         tree = self._below(1, _joined(answered))
         target = free_name("class", self.columns, "_")
         values = "".join(f"<Value value={quoteattr(str(c))}/>" for c in self.tree.classes)

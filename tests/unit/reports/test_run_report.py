@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
+from octcore.data.reading import read_csv
 from octcore.reports import run_report
-from octcore.reports.run_report import SCRIPT, report_html
+from octcore.reports.run_report import SCRIPT, report_html, slide_svg
 from octcore.reports.scorer import scorer_html
 from octcore.reports.summary import (
     Score,
@@ -26,6 +27,7 @@ from octcore.reports.summary import (
     summary,
 )
 from octcore.solving.column_values import threshold_spans
+from octcore.solving.report import run_report as run_text
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 
@@ -187,6 +189,18 @@ def answered(section, row: pd.Series) -> int:
     fields = [values for _, values in section if "data-weight" in values]
     total = sum(float(v["data-weight"]) * row[v["data-name"]] for v in fields)
     return int(button["data-left" if total <= float(button["data-threshold"]) else "data-right"])
+
+
+def test_days_of_a_tree_say_since_when():
+    rows = "".join(
+        f"2023-{1 + i % 12:02d}-05,{'ab'[i % 12 > 6]},{'uvw'[i % 3]}\n" for i in range(48)
+    )
+    data = read_csv(f"when,y,z\n{rows}".encode(), target="y", kinds={"when": "numeric"})
+    run, words = solve(data, depth=1).needed, "“when”: days since 2023-01-05"
+    for written in (report_html(run, "r"), slide_svg(run, "r"), run_text(run)):
+        assert words in written
+    other = solve(data, depth=1, constraints={"root_feature": "z"}).needed
+    assert "days since" not in run_text(other) + report_html(other, "r")
 
 
 def test_only_our_script_runs_and_every_name_is_escaped():
