@@ -112,8 +112,7 @@ def _partition(
     """
     room = dict.fromkeys(leaf_labels, max(1, n // len(leaf_labels)))
     room |= {leaf: max(1, round(n * share)) for leaf, share in (shares or {}).items()}
-    points: list[Points] = []
-    leaves: list[int] = []
+    points, leaves = list[Points](), list[int]()
     while any(room.values()):
         block = rng.random((256, 2))
         leaf, distance = route(planes, block)
@@ -284,8 +283,7 @@ def _fourclass_like(rng: np.random.Generator, n: int, dead_zone: float) -> Synth
 
     n_positive = round(n * 307 / 862)
     level = np.quantile(height(rng.random((20_000, 2))), 1 - n_positive / n)
-    above: list[Points] = []
-    below: list[Points] = []
+    above, below = list[Points](), list[Points]()
     while len(above) < n_positive or len(below) < n - n_positive:
         block = rng.random((512, 2))
         over = height(block) - level

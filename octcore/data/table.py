@@ -154,9 +154,7 @@ def _parse_rows(
     text: str, delimiter: str, skipped: int, findings: list[Finding]
 ) -> tuple[list[list[str]], list[int]]:
     """Split the text into rows without the blank ones, and their lines; rows[0] is the header."""
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    blank: list[int] = []
+    rows, lines, blank = list[list[str]](), list[int](), list[int]()
     cells, start = 0, 1 + skipped
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:

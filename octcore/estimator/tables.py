@@ -52,8 +52,7 @@ class Gaps:
     @classmethod
     def of(cls, frame: pd.DataFrame) -> Gaps:
         """Find the columns with missing values and what will stand for these."""
-        fills: dict[str, Any] = {}
-        texts: list[str] = []
+        fills, texts = dict[str, Any](), list[str]()
         for name in frame.columns[frame.isna().any()]:
             values = _series(frame, name)
             numbers, empty = as_numbers(values), values.isna().all()

@@ -310,8 +310,7 @@ class BinOCT:
 
     def _balanced(self, tree: Tree) -> Tree:
         """The same predictions with a split at every branch node, on candidates only."""
-        splits: dict[int, Split] = {}
-        labels: dict[int, int] = {}
+        splits, labels = dict[int, Split](), dict[int, int]()
         spare = next((j for j in tree.used_features if j in self.thresholds), self.sets.columns[0])
         idle = Split.on_feature(spare, float(self.thresholds[spare][0]))
         for m in self.sets.N:

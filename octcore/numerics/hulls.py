@@ -182,9 +182,7 @@ def split_hull(
     for direction in np.vstack([np.eye(d), -np.eye(d), directions]):
         stop()  # here, too: of many clusters, each would spend a second after the limit
         learn(_furthest(X, direction))
-    inner: list[int] = []
-    members: list[NDArray[np.int64]] = []
-    multipliers: list[FloatArray] = []
+    inner, members, multipliers = list[int](), list[NDArray[np.int64]](), list[FloatArray]()
     for i in range(n):
         stop()
         while not is_known[i]:

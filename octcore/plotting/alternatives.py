@@ -150,9 +150,7 @@ def sunburst_figure(
 
     A sector stands for the trees that begin alike; its angle is their number.
     """
-    parents: dict[str, str] = {}
-    labels: dict[str, str] = {}
-    values: dict[str, int] = {}
+    parents, labels, values = dict[str, str](), dict[str, str](), dict[str, int]()
     for entry in trees:
         above = ""
         for level in range(LEVELS):

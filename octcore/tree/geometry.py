@@ -283,10 +283,9 @@ def _geometric_margin(split: Split, rows: npt.NDArray[np.int64], projected: Floa
     right = projected > split.threshold
     low = float(projected[~right].max()) if not right.all() else -np.inf
     high = float(projected[right].min()) if right.any() else np.inf
-    length = split.norm
-    near = SUPPORT_TOLERANCE * max(1.0, length)
+    near = SUPPORT_TOLERANCE * max(1.0, split.norm)
     support = np.where(right, projected <= high + near, projected >= low - near)
-    return NodeMargin("geometric", low, high, (high - low) / length, rows, support)
+    return NodeMargin("geometric", low, high, (high - low) / split.norm, rows, support)
 
 
 def _unit_lines(split: Split) -> tuple[float, float]:
@@ -323,10 +322,7 @@ def _lines_of(
     elif margin is not None and np.isfinite([margin.low, margin.high]).all():
         kind, levels = "geometric", (margin.low, margin.high)
     main = -split.solved_offset if split.unit_margin else split.threshold
-    line: list[Segment] = []
-    low: list[Segment] = []
-    high: list[Segment] = []
-    band: list[Polygon] = []
+    line, low, high, band = list[Segment](), list[Segment](), list[Segment](), list[Polygon]()
     for piece in (part for polygon in cell for part in strips(polygon, view.cuts(split))):
         middle = view.score_line(split, main, centre(piece))
         if middle.is_degenerate:

@@ -122,10 +122,8 @@ def centre_thresholds(tree: Tree, X: np.ndarray) -> Tree:
     The routing of the training rows does not change.  Where a side is empty the threshold stays,
     unless a row lies on it.
     """
-    splits = {}
-    for node, rows in tree.node_rows(X).items():
-        if node in tree.splits:
-            splits[node] = _centred(tree.splits[node], tree.splits[node].project(X, rows))
+    rows = tree.node_rows(X)
+    splits = {node: _centred(s, s.project(X, rows[node])) for node, s in tree.splits.items()}
     return replace(tree, splits=splits)
 
 

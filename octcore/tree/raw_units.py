@@ -201,8 +201,7 @@ def raw_plane(split: Split, encoding: Encoding) -> RawPlane:
     the offset; binary columns keep their weight under their condition.  Conditions of one column
     with equal weights become one term.
     """
-    slopes: dict[str, float] = {}
-    conditional: dict[tuple[str, Condition], float] = {}
+    slopes, conditional = dict[str, float](), dict[tuple[str, Condition], float]()
     constant = 0.0
     for j, weight in split.weights:
         column = encoding.columns[j]

@@ -225,30 +225,25 @@ class Tree:
     def node_rows(self, X: np.ndarray, root: int = 1) -> dict[int, np.ndarray]:
         """Row indices that visit every node from a root on, parents before children."""
         rows = {root: np.arange(len(X))}
-        for node in self.splits:
-            if (here := rows.get(node)) is None:
-                continue
-            right = self.splits[node].goes_right(X, here)
-            left_child, right_child = topology.children(node)
-            rows[left_child], rows[right_child] = here[~right], here[right]
+        for node, split in self.splits.items():
+            if (here := rows.get(node)) is not None:
+                right = split.goes_right(X, here)
+                rows[2 * node], rows[2 * node + 1] = here[~right], here[right]
         return rows
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Leaf number of every row, shape ``(n_samples,)``."""
-        X = np.asarray(X)
-        leaves = np.ones(len(X), dtype=np.int64)
-        rows = self.node_rows(X)
-        for node in self.labels:
-            leaves[rows[node]] = node
-        return leaves
+        return self._at_leaves(X, {leaf: leaf for leaf in self.labels})
 
     def predict_codes(self, X: np.ndarray) -> np.ndarray:
         """Class index of every row, shape ``(n_samples,)``."""
-        X = np.asarray(X)
-        codes, rows = np.zeros(len(X), dtype=np.int64), self.node_rows(X)
-        for node, label in self.labels.items():
-            codes[rows[node]] = label
-        return codes
+        return self._at_leaves(X, self.labels)
+
+    def _at_leaves(self, X: np.ndarray, values: Mapping[int, int]) -> np.ndarray:
+        found, rows = np.zeros(len(X), dtype=np.int64), self.node_rows(np.asarray(X))
+        for leaf, value in values.items():
+            found[rows[leaf]] = value
+        return found
 
     @property
     def n_targets(self) -> int:
@@ -272,12 +267,8 @@ class Tree:
 
     def decision_path(self, row: np.ndarray) -> tuple[int, ...]:
         """Nodes that one row of shape ``(n_features,)`` visits, root first."""
-        X = np.asarray(row)[None, :]
-        node, visited = 1, [1]
-        while node in self.splits:
-            node = 2 * node + int(self.splits[node].goes_right(X)[0])
-            visited.append(node)
-        return tuple(visited)
+        leaf = int(self.apply(np.asarray(row)[None, :])[0])
+        return *topology.ancestors(leaf), leaf
 
     def walk(self, node: int = 1) -> Iterator[int]:
         """Visit the nodes below (and with) a node in preorder, left before right."""
@@ -389,8 +380,7 @@ def grown(
 
     `part`: ``place -> label``, or ``place -> (test, left place, right place)``.
     """
-    tests: dict[int, Test] = {}
-    labels: dict[int, int] = {}
+    tests, labels = dict[int, Test](), dict[int, int]()
     pending = [(root, 1)]
     while pending:
         place, node = pending.pop()
@@ -427,8 +417,7 @@ def tree_from_planes(
         right = values + offset >= -tolerance
         threshold = _between(values[~right], values[right], -float(offset))
         splits[node] = Split(split.weights, threshold, float(offset), unit_margin)
-        left_child, right_child = topology.children(node)
-        rows[left_child], rows[right_child] = here[~right], here[right]
+        rows[2 * node], rows[2 * node + 1] = here[~right], here[right]
     return Tree(splits, labels, X.shape[1], n_classes)
 
 

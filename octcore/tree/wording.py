@@ -209,12 +209,10 @@ def rules(
     counts = {} if X is None or y is None else node_summaries(tree, X, y)
     found = []
     for leaf in (node for node in tree.walk() if node in tree.labels):
+        label, rows = tree.labels[leaf], counts.get(leaf)
+        told: Any = (rows.n_samples, rows.class_counts, rows.right(label)) if rows else ()
         conditions = path_words(tree, encoding, leaf, max_name)
-        rule = Rule(leaf, conditions, class_name(tree, tree.labels[leaf]))
-        if rows := counts.get(leaf):
-            told = (rows.n_samples, rows.class_counts, rows.right(tree.labels[leaf]))
-            rule = Rule(leaf, conditions, rule.label, *told)
-        found.append(rule)
+        found.append(Rule(leaf, conditions, class_name(tree, label), *told))
     return tuple(found)
 
 
@@ -225,25 +223,19 @@ def path_words(tree: Tree, encoding: Encoding, node: int, max_name: Most = None)
     of `split_words`.
     """
     names = short_names(encoding.raw_features, max_name)
-    merged: dict[str, Any] = {}  # conditions on one column are of one kind
-    texts: list[str | Condition] = []
+    told: dict[str | int, Any] = {}  # conditions, of one kind, by column, and planes by node
     for ancestor, child in topology.path(node):
         split, goes_right = tree.splits[ancestor], child % 2 == 1
         condition = left_condition(split, encoding)
         if condition is None:
-            texts.append(split_words(split, encoding, max_name=max_name)[int(goes_right)])
-            continue
-        condition = condition.negated() if goes_right else condition
-        known = merged.get(condition.raw)
-        if known is None:
-            texts.append(condition)
-            merged[condition.raw] = condition
-            continue
-        merged[condition.raw] = known.meet(condition)
-        texts[texts.index(known)] = merged[condition.raw]
+            told[ancestor] = split_words(split, encoding, max_name=max_name)[int(goes_right)]
+        else:
+            condition = condition.negated() if goes_right else condition
+            known = told.get(condition.raw)
+            told[condition.raw] = condition if known is None else known.meet(condition)
     return tuple(
         text if isinstance(text, str) else condition_words(text, max_name, names)
-        for text in texts
+        for text in told.values()
         if isinstance(text, str) or not text.is_everything
     )
 

@@ -96,12 +96,11 @@ class Guard:
         if self.cancel is not None and self.cancel():
             raise NotProvenError("it was stopped")
         waited = time.perf_counter() - self.start[1]
-        if self.elapsed > self.time_limit or waited > WALL_FACTOR * self.time_limit:
+        is_over = self.elapsed > self.time_limit
+        if is_over or waited > WALL_FACTOR * self.time_limit:
             self.estimate = max(self.estimate or 0.0, self.time_limit)
-            seconds = f"{self.time_limit:g} s"
-            if self.elapsed <= self.time_limit:
-                seconds = f"{waited:.2g} s of the clock, {self.elapsed:.2g} s of them with work"
-            raise NotProvenError(f"not done in {seconds}")
+            clock = f"{waited:.2g} s of the clock, {self.elapsed:.2g} s of them with work"
+            raise NotProvenError(f"not done in {f'{self.time_limit:g} s' if is_over else clock}")
 
     def needs(self, n_bytes: float) -> None:
         """Announce bytes that will be held at once; `NotProvenError` if they are too many."""

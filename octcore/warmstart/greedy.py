@@ -84,8 +84,7 @@ def grow(problem: Problem, stop: Stop = lambda: False) -> Tree:
     """
     rules = GreedyRules.of(problem)
     X, y, weights = problem.X, problem.y, problem.weights
-    splits: dict[int, Split] = {}
-    labels: dict[int, int] = {}
+    splits, labels = dict[int, Split](), dict[int, int]()
     queue = [(1, np.arange(problem.n_samples), 0)]
     while queue:
         node, rows, inherited = queue.pop(0)
