@@ -39,5 +39,5 @@ else:
         )
     history_table.draw_actions(selected)
 going_on = [entry.id for entry in entries if not entry.is_final]
-live.until(lambda: live.all_final(map(jobs.view, going_on)), lambda: None)  # then they have ended
+live.until(lambda: live.all_final(map(jobs.view, going_on)), lambda: None, not going_on)
 history_table.storage_line(supervisor)

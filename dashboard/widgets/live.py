@@ -20,13 +20,17 @@ AT_ONCE_SECONDS = 1.0  # how long a page waits for an answer of which most take 
 
 
 def until(
-    is_over: Callable[[], bool], draw: Callable[[], None], every: float = SECONDS_BETWEEN
+    is_over: Callable[[], bool],
+    draw: Callable[[], None],
+    was_over: bool | None = None,
+    every: float = SECONDS_BETWEEN,
 ) -> None:
     """Draw a part of the page, again and again until something is over.
 
     Then the whole page is drawn once: that ends the polling, and opens what needs the result.
+    `was_over`: whether it was over when the rest of the page was drawn; by default asked now.
     """
-    was_over = is_over()
+    was_over = is_over() if was_over is None else was_over
 
     def part() -> None:
         has_ended = not was_over and is_over()
@@ -121,7 +125,7 @@ def wait(view: JobView) -> None:
         if now := jobs.view(key):
             st.caption(text.markdown(now.words))
 
-    until(lambda: all_final([jobs.view(key)]), words)
+    until(lambda: all_final([jobs.view(key)]), words, view.is_final)
 
 
 def task(key: str, draw: Callable[[JobView], None], doing: str = "") -> None:

@@ -368,19 +368,13 @@ def test_the_sizes_of_a_run_are_asked_with_its_own_settings(server, iris, monkey
 def test_a_run_that_ends_is_not_shown_as_running_any_longer(server, iris, monkeypatch):
     app = open_page("runs")
     own(app, server, iris)
-    listed, seen = history.entries, jobs.view
-    early, open_views = iter([True]), iter([True])
+    listed, early = history.entries, iter([True])
 
     def entries(*given):
         found = listed(*given)
         return tuple(replace(e, state="running") for e in found) if next(early, False) else found
 
-    def view(key):
-        found = seen(key)
-        return replace(found, state="running") if found and next(open_views, False) else found
-
     monkeypatch.setattr(history, "entries", entries)
-    monkeypatch.setattr(jobs, "view", view)
     app.run()
     assert not app.exception
     assert not button(app, "Delete").disabled

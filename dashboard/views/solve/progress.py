@@ -51,15 +51,15 @@ def draw(run_id: str | None) -> None:
     _belongs_to(view)
     key = view.id
 
-    def is_over(at_most: float = math.inf) -> bool:
-        """Whether it has ended, or has gone on for so many seconds."""
+    # In the first seconds it looks often; then the page is drawn once more, and looks less often.
+    at_most = QUICK_UNTIL if view.elapsed < QUICK_UNTIL else math.inf
+
+    def is_over() -> bool:
         now = jobs.view(key)
         return now is None or now.is_final or now.elapsed >= at_most
 
-    if is_over(QUICK_UNTIL):
-        live.until(is_over, lambda: _live(key))
-    else:  # then the page is drawn once more, and looks less often
-        live.until(lambda: is_over(QUICK_UNTIL), lambda: _live(key), QUICK_BETWEEN)
+    every = QUICK_BETWEEN if at_most == QUICK_UNTIL else live.SECONDS_BETWEEN
+    live.until(is_over, lambda: _live(key), view.is_final, every)
 
 
 def _soon(run_id: str | None) -> JobView | None:

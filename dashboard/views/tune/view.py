@@ -195,7 +195,7 @@ def draw(tuning: str | None) -> None:
         return
     key = standing.job.id
     data_thread.strip(standing.job, "This selection")
-    live.until(lambda: jobs.task(key).is_final, lambda: _live(key))
+    live.until(lambda: jobs.task(key).is_final, lambda: _live(key), standing.job.is_final)
 
 
 def _pick(tuning: str | None) -> Standing | None:

@@ -57,7 +57,9 @@ def draw(view: JobView, run: SolvedRun) -> None:
         elif session.answer(view.id):
             st.warning("The answer of this link is not on this server any more; ask again.")
         live.until(
-            lambda: live.all_final([_follower("reference", view.id)]), lambda: _values(view.id, run)
+            lambda: live.all_final([_follower("reference", view.id)]),
+            lambda: _values(view.id, run),
+            reference.is_final,
         )
 
 

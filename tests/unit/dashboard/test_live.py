@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import progress
+from dashboard.widgets import live
 from octcore.data.samples import load_sample
 from octcore.engines.events import Event, Trace
 from octcore.errors import EngineError
@@ -67,6 +68,71 @@ def test_a_press_at_the_moment_of_the_end_is_not_lost():
     assert not app.exception
     assert app.session_state["used"]
     assert len(app.session_state["runs"]) == 3  # the page is drawn once more, as it has ended
+
+
+def crossing() -> None:
+    """A run that passes the quick seconds while the page is drawn, and ends later."""
+    import streamlit as st
+
+    from dashboard.server import jobs
+    from dashboard.server.job_view import JobView
+    from dashboard.views.solve import progress
+
+    def view(run_id: str) -> JobView:
+        looks = st.session_state["looks"] = st.session_state.get("looks", 0) + 1
+        return JobView(run_id, "", {}, "running", elapsed=progress.QUICK_UNTIL - 1.5 + looks)
+
+    jobs.view = view
+    progress.data_thread.strip = lambda view: None
+    progress._belongs_to = lambda view: None
+    progress._running = lambda view: None
+    drawn = st.session_state.setdefault("drawn", [])
+    fragment = st.fragment
+
+    def noted(part, run_every):  # type: ignore[no-untyped-def]
+        drawn.append(run_every)
+        return fragment(part, run_every=run_every)
+
+    st.fragment = noted
+    try:
+        progress.draw("one")
+    finally:
+        st.fragment = fragment
+
+
+def test_a_page_that_is_drawn_as_the_quick_seconds_end_looks_on(monkeypatch):
+    """Else it says for ever that the run goes on."""
+    for module, name in (
+        (jobs, "view"),
+        (progress.data_thread, "strip"),
+        (progress, "_belongs_to"),
+        (progress, "_running"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))  # put back at the end
+    app = AppTest.from_function(crossing, default_timeout=60).run()
+    assert not app.exception
+    assert app.session_state["drawn"] == [progress.QUICK_BETWEEN, live.SECONDS_BETWEEN]
+
+
+def ended() -> None:
+    import streamlit as st
+
+    from dashboard.server import jobs
+    from dashboard.server.job_view import JobView
+    from dashboard.widgets import live
+
+    runs = st.session_state.setdefault("runs", [])
+    runs.append(len(runs))
+    seen = JobView("one", "", {}, "done" if len(runs) > 1 else "running")
+    jobs.view = lambda key: JobView("one", "", {}, "done")
+    live.wait(seen)
+
+
+def test_a_page_whose_run_ends_while_it_is_drawn_is_drawn_once_more(monkeypatch):
+    monkeypatch.setattr(jobs, "view", jobs.view)  # put back at the end
+    app = AppTest.from_function(ended, default_timeout=60).run()
+    assert not app.exception
+    assert app.session_state["runs"] == [0, 1]
 
 
 def looked() -> None:
