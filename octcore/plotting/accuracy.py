@@ -15,7 +15,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.gap_plot import SHAPES
 from octcore.plotting.layout import BREAK, curve, framed, mark, silent
-from octcore.plotting.palette import Palette, ink_on
+from octcore.plotting.palette import CLASS_COLOURS, Palette, ink_on, mixed
 from octcore.selection.tuning import Candidate, Fit
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -297,11 +297,14 @@ def confusion_data(tree: Tree, encoding: Encoding, data: Dataset) -> Confusion:
     return Confusion(classes, tuple(tuple(int(v) for v in row) for row in table))
 
 
+RIGHT, WRONG = CLASS_COLOURS[:2]
+
+
 def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
     """Draw the counts; colour is the share within the true class."""
     counts = np.array(record.counts, dtype=float)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    labels = text.unique_labels(record.classes, 24)
+    signed, labels = _signed(shares), text.unique_labels(record.classes, 24)
     n, n_answers = counts.shape
     answers = [*labels, ASK][:n_answers]
     look = {"showgrid": False, "ticks": "", "type": "category"}
@@ -311,10 +314,10 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
     figure.add_heatmap(
         x=answers,
         y=labels,
-        z=_signed(shares),
+        z=signed,
         zmin=-1,
         zmax=1,
-        colorscale=[[0, "#D55E00"], [0.5, palette.surface], [1, "#0072B2"]],
+        colorscale=[[0, WRONG], [0.5, palette.surface], [1, RIGHT]],
         showscale=False,
         xgap=3,
         ygap=3,
@@ -324,8 +327,8 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
     size = 15 if n <= MOST_CLASSES / 2 else 11
     cells = []
     for (true, predicted), value in np.ndenumerate(counts):
-        strong = shares[true, predicted] > 0.55 and predicted < n
-        ink = ink_on("#0072B2" if true == predicted else "#D55E00") if strong else palette.text
+        full = RIGHT if true == predicted else WRONG
+        ink = ink_on(mixed(palette.surface, full, abs(float(signed[true, predicted]))))
         words, font = f"{value:,.0f}" if value else "·", {"size": size, "color": ink}
         cells.append(dict(x=predicted, y=true, text=words, showarrow=False, font=font))
     figure.layout.annotations = cells

@@ -1,14 +1,16 @@
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from plotly.colors import hex_to_rgb, sample_colorscale
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting import text
-from octcore.plotting.accuracy import confusion_data, confusion_figure
+from octcore.plotting.accuracy import Confusion, confusion_data, confusion_figure
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
 from octcore.plotting.rows_plot import (
@@ -65,6 +67,27 @@ def test_confusion_counts_by_routing(univariate):
     assert {a.text for a in figure.layout.annotations} == {"3", "6", "·"}
     large = replace(record, counts=((1234, 0), (1, 2)))
     assert confusion_figure(large, LIGHT).layout.annotations[0].text == "1,234"
+
+
+def luminance(colour: str) -> float:
+    """As WCAG has it, of a colour in hexadecimal or as plotly writes it."""
+    if colour.startswith("#"):
+        colour = "rgb" + str(hex_to_rgb(colour))
+    channels = [float(part) / 255 for part in re.findall(r"[\d.]+", colour)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_count_of_a_confusion_is_read_on_its_colour(palette):
+    for wrong in range(0, 101, 5):
+        counts = ((100 - wrong, wrong), (wrong, 100 - wrong))
+        figure = confusion_figure(Confusion(("a", "b"), counts), palette)
+        heat = figure.data[0]
+        for cell, place in zip(figure.layout.annotations, np.ravel(heat.z) / 2 + 0.5, strict=True):
+            ground = sample_colorscale([list(step) for step in heat.colorscale], float(place))[0]
+            low, high = sorted((luminance(ground), luminance(cell.font.color)))
+            assert (high + 0.05) / (low + 0.05) > 4, (wrong, cell.text)
 
 
 @pytest.mark.parametrize("given", [(0,), tuple(range(40))])
