@@ -20,7 +20,7 @@ from octcore.plotting.difference import condition_words
 from octcore.plotting.price_paths import penalty_path_figure
 from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import FORMULATION, PathStep, PenaltyPath
-from octcore.selection.repeated_splits import N_SPLITS, Size, recommended, sizes_of
+from octcore.selection.repeated_splits import N_SPLITS, Size, recommended
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
 
@@ -181,9 +181,7 @@ def _on_other_splits(
     asked = new_rows.of_search({"constraints": {}, **settings, **search}, data)
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
-    task = new_rows.answer(data, asked, _nothing)
-    job = None if task is None else jobs.task(task)
-    return sizes_of(new_rows.splits_of(job)) if job is not None and job.is_final else ()
+    return new_rows.sizes_told(new_rows.answer(data, asked, _nothing))
 
 
 def _nothing(job: JobView) -> None:

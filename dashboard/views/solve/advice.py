@@ -88,11 +88,12 @@ def exactly(settings: Mapping[str, Any], encoding: str = AUTO) -> dict[str, Any]
     return given | {"formulation": info.key, "encoding": encoding, "constraints": constraints}
 
 
-def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
+def after(run: Run, greedy: Run | None, missed: Any = None, right_leaves: int = 0) -> Advice:
     """Say what a finished run suggests to do next.
 
     `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
     `missed`: the class that matters, where the tree finds less than half of its rows.
+    `right_leaves`: of the size that further splits of the rows ask for; 0 where none were tried.
     """
     if run.sample_weight is not None:  # which only the library takes
         words = f"{run.badge}, every row by its own weight; new solves here would count rows alike."
@@ -146,6 +147,9 @@ def after(run: Run, greedy: Run | None, missed: Any = None) -> Advice:
         if run.tree is not None and run.tree.n_leaves <= 2:
             more = "one question at most: more rows would help, a smaller tree does not."
             return Advice(f"{worse}, and asks {more}", READING)
+        if run.tree is not None and right_leaves >= run.tree.n_leaves:
+            others = "further splits ask for no smaller one: more rows would help."
+            return Advice(f"{worse}, but {others}", READING)
         size = Step("Find the right size", ":material/stairs:", SIZE)
         steps = (size, *_shallower(run.settings), *READING)
         return Advice(f"{worse}: a smaller one may generalise better.", steps)

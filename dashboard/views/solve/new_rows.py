@@ -80,6 +80,21 @@ def splits_of(job: JobView) -> list[Split]:
     return [Split.from_dict(part["split"]) for part in job.parts]
 
 
+def sizes_told(task: str | None) -> tuple[Size, ...]:
+    """Every size over further splits of the rows, as soon as a task has tried all."""
+    job = None if task is None else jobs.task(task)
+    return sizes_of(splits_of(job)) if job is not None and job.is_final else ()
+
+
+def right_leaves(view: JobView, run: SolvedRun) -> int:
+    """Leaves of the size that further splits ask for; 0 until they have told."""
+    settings, data = asked(view, run), jobs.rows_of(view)
+    if settings is None or data is None:
+        return 0
+    task = live.ask(TASK, cached.data_token(data), data, settings, pressed=False)
+    return recommended(sizes).leaves if (sizes := sizes_told(task)) else 0
+
+
 def _result(job: JobView, view: JobView, run: SolvedRun) -> None:
     splits = splits_of(job)
     n = len(splits)

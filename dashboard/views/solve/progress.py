@@ -216,7 +216,8 @@ def _answer(view: JobView, run: SolvedRun) -> None:
     numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
-    _what_now(view, advice.after(run, None if isinstance(numbers, str) else numbers, missed))
+    greedy, leaves = None if isinstance(numbers, str) else numbers, new_rows.right_leaves(view, run)
+    _what_now(view, advice.after(run, greedy, missed, leaves))
     over_costs(view, run)
     new_rows.draw(view, run)
 

@@ -125,6 +125,9 @@ def test_what_a_run_was_held_to_is_in_what_is_said_of_it():
 def test_a_tree_that_does_not_hold_on_new_rows_is_said_to_be_too_large():
     run = replace(run_of(), accuracy=0.99, test_accuracy=0.7)
     assert labels(advice.after(run, None))[:2] == ["Find the right size", "Depth 1"]
+    own = run.final_tree.n_leaves
+    assert labels(advice.after(run, None, right_leaves=own - 1))[0] == "Find the right size"
+    assert labels(advice.after(run, None, right_leaves=own))[0] == "Explore this tree"
 
 
 def test_a_tree_of_one_question_is_not_told_to_be_smaller():
