@@ -186,6 +186,17 @@ def test_a_presentation_shows_back_and_next_on_every_screen(visit):
     watched.assert_clean()
 
 
+def test_next_is_seen_without_scrolling_on_a_small_screen(visit):
+    watched = open_lesson(visit)
+    for _ in range(3):
+        forward = watched.page.get_by_role("button", name=re.compile("^Next"))
+        box = forward.bounding_box()
+        assert box["y"] + box["height"] <= 800
+        forward.click()
+        watched.settle()
+    watched.assert_clean()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_projector_shows_the_page_without_scrolling_sideways(visit, scheme):
