@@ -51,6 +51,9 @@ class State:
     """Why the last change of the data was refused, in one sentence; empty if it was not."""
     refused: tuple[bytes, str, Head] | None = None
     """An upload of which only the first lines could be read: its content, its name, and these."""
+    aside: dict[tuple[str, str | None], str] = field(default_factory=dict)
+    """Kinds of columns that are, or were, predicted, by their table and name; what is predicted has
+    none."""
     uploads: int = 0
     forms: int = 0  # part of the keys of the inputs of the Solve form, see `renew_form`
     untaken: tuple[dict[str, Any], str] = field(default_factory=lambda: ({}, ""))
@@ -204,12 +207,17 @@ def reopen(content: bytes, chosen: DataChoice) -> bool:
 
 def change_choice(**changes: Any) -> bool:
     """Change how the columns are meant; a refused change leaves everything as it was."""
-    changed = replace(choice(), **changes)
+    before, aside = choice(), state().aside
+    changed = replace(before, **changes)
     # What is predicted is neither left out nor typed; dates that are none, or not used, lack parts.
     names = {*table().names} - {changed.target}
     used = names - {*changed.drop}
     names |= {*names_of_parts({name: k for name, k in changed.kinds.items() if name in used})}
     kinds = {name: kind for name, kind in changed.kinds.items() if name in names}
+    if before.target != changed.target:
+        aside[table().sha256, changed.target] = before.kinds.get(str(changed.target), "")
+        if kind := aside.get((table().sha256, before.target)):
+            kinds[str(before.target)] = kind
     drop = tuple(name for name in changed.drop if name in names)
     changed = replace(changed, kinds=kinds, drop=drop)
     if _load(changed, table(), state().content):

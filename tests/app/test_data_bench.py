@@ -180,6 +180,20 @@ def test_dates_whose_parts_have_kinds_can_be_left_out_and_predicted(monkeypatch)
         assert "weekday of seen" not in own.data.feature_names
 
 
+def test_a_kind_comes_back_when_another_column_is_predicted_again(monkeypatch):
+    own = session.State()
+    monkeypatch.setattr(session, "state", lambda: own)
+    rows = "".join(f"{i % 3},{'uvw'[i % 2]},{i % 4}\n" for i in range(60))
+    assert session.choose_upload(f"x,y,z\n{rows}".encode(), "own.csv")
+    kinds = {"x": "categorical", "z": "categorical"}
+    assert session.change_choice(target="y", kinds=kinds)
+    for target in ("x", "z", "y"):
+        assert session.change_choice(target=target), own.problem
+        assert own.choice is not None
+        assert own.choice.kinds == {k: v for k, v in kinds.items() if k != target}
+    assert own.data.column("x").kind == "categorical"
+
+
 def test_rows_of_a_run_name_no_steps_that_nobody_took_and_keep_the_class_that_matters(server):
     app = upload("a,b,y\n" + "".join(f"{i % 9},{i * 1.5},{'uvw'[i % 3]}\n" for i in range(60)))
     next(s for s in app.selectbox if s.label == "Class that matters").set_value("v").run()
