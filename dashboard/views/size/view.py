@@ -181,7 +181,8 @@ def _on_other_splits(
     asked = new_rows.of_search({"constraints": {}, **settings, **search}, data)
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
-    return new_rows.sizes_told(new_rows.answer(data, asked, _nothing))
+    question = new_rows.TASK, cached.data_token(data), data, asked
+    return new_rows.sizes_told(live.answer(*question, draw=_nothing))
 
 
 def _nothing(job: JobView) -> None:

@@ -1,6 +1,6 @@
 """Whether a tree is luck: on other splits of the rows, beside CART, and the right size."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -30,15 +30,18 @@ TASK, TIME_LIMIT = "repeats", 60.0  # for all splits
 FEW = 3  # from so many splits on a range says something
 
 
-def draw(view: JobView, run: SolvedRun) -> None:
-    """Draw how trees made in the same way do on further splits; else CART on the one split."""
-    settings = asked(view, run)
-    data = jobs.rows_of(view)
-    task = None
+def draw(view: JobView, run: SolvedRun) -> int:
+    """Draw how trees made in the same way do on further splits; else CART on the one split.
+
+    Returns the leaves of the size that further splits ask for; 0 until they have told.
+    """
+    settings, data, task = asked(view, run), jobs.rows_of(view), None
     if settings is not None and data is not None:
-        task = answer(data, settings, lambda job: _result(job, view, run))
+        question = TASK, cached.data_token(data), data, settings
+        task = live.answer(*question, draw=lambda job: _result(job, view, run))
     if task is None or not jobs.task(task).parts:
         beside_greedy(view.id, run)
+    return recommended(sizes).leaves if (sizes := sizes_told(task)) else 0
 
 
 def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
@@ -68,13 +71,6 @@ def of_search(settings: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
     }
 
 
-def answer(
-    data: Dataset, settings: Mapping[str, Any], draw: Callable[[JobView], None]
-) -> str | None:
-    """Draw the task that tries further splits; the same for all who ask for them."""
-    return live.answer(TASK, cached.data_token(data), data, settings, draw=draw)
-
-
 def splits_of(job: JobView) -> list[Split]:
     """The splits that a task has told so far."""
     return [Split.from_dict(part["split"]) for part in job.parts]
@@ -84,15 +80,6 @@ def sizes_told(task: str | None) -> tuple[Size, ...]:
     """Every size over further splits of the rows, as soon as a task has tried all."""
     job = None if task is None else jobs.task(task)
     return sizes_of(splits_of(job)) if job is not None and job.is_final else ()
-
-
-def right_leaves(view: JobView, run: SolvedRun) -> int:
-    """Leaves of the size that further splits ask for; 0 until they have told."""
-    settings, data = asked(view, run), jobs.rows_of(view)
-    if settings is None or data is None:
-        return 0
-    task = live.ask(TASK, cached.data_token(data), data, settings, pressed=False)
-    return recommended(sizes).leaves if (sizes := sizes_told(task)) else 0
 
 
 def _result(job: JobView, view: JobView, run: SolvedRun) -> None:

@@ -216,10 +216,12 @@ def _answer(view: JobView, run: SolvedRun) -> None:
     numbers = cached.greedy_baseline(view.id, run, new_rows.ON_NUMBERS)
     found = run_summary.known_summary(view.id, run)
     missed = None if found is None or 2 * found.tally.found >= found.tally.named else found.focus
-    greedy, leaves = None if isinstance(numbers, str) else numbers, new_rows.right_leaves(view, run)
-    _what_now(view, advice.after(run, greedy, missed, leaves))
+    place = st.container()  # what further splits say comes below, and is counted in
     over_costs(view, run)
-    new_rows.draw(view, run)
+    leaves = new_rows.draw(view, run)
+    with place:
+        greedy = None if isinstance(numbers, str) else numbers
+        _what_now(view, advice.after(run, greedy, missed, leaves))
 
     def more() -> None:
         proofs.verification(view.id, run, with_words=False)
