@@ -51,9 +51,7 @@ class State:
     """Why the last change of the data was refused, in one sentence; empty if it was not."""
     refused: tuple[bytes, str, Head] | None = None
     """An upload of which only the first lines could be read: its content, its name, and these."""
-    aside: dict[tuple[str, str | None], str] = field(default_factory=dict)
-    """Kinds of columns that are, or were, predicted, by their table and name; what is predicted has
-    none."""
+    aside: dict[Any, str] = field(default_factory=dict)  # kinds of predicted columns, by table
     uploads: int = 0
     forms: int = 0  # part of the keys of the inputs of the Solve form, see `renew_form`
     untaken: tuple[dict[str, Any], str] = field(default_factory=lambda: ({}, ""))

@@ -125,21 +125,16 @@ def strip(view: JobView, what: str = "This run") -> None:
     loaded = session.dataset()
     other = f"are other data, **{text.markdown(loaded.name, 40)}**"
     if loaded.name == data.name:
-        other = f"is another version of it ({_changes(data, loaded)})"
+        came, gone = cached.rows_changed(data, loaded)  # a row that was changed does both
+        how = f"{text.count(came, 'row')} new, {gone:,} gone"
+        how = how if came or gone else "columns or classes are meant otherwise"
+        other = f"is another version of it ({how})"
     left.caption(
         f":material/call_split: {what} is about **{text.markdown(data.name, 40)}** "
         f"({text.count(data.n_samples, 'row')}); loaded {other}."
     )
     with right:
         button(view)
-
-
-def _changes(old: Dataset, new: Dataset) -> str:
-    """Say how many rows came and went; a row that was changed does both."""
-    came, gone = cached.rows_changed(old, new)
-    if not came and not gone:
-        return "columns or classes are meant otherwise"
-    return f"{text.count(came, 'row')} new, {gone:,} gone"
 
 
 def button(view: JobView) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import find_intermediate_color, hex_to_rgb
 
 from octcore.data.dataset import Dataset
 from octcore.data.distinct import grouped
@@ -15,7 +16,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.gap_plot import SHAPES
 from octcore.plotting.layout import BREAK, curve, framed, mark, silent
-from octcore.plotting.palette import CLASS_COLOURS, Palette, ink_on, mixed
+from octcore.plotting.palette import CLASS_COLOURS, Palette, ink_on
 from octcore.selection.tuning import Candidate, Fit
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -325,10 +326,11 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         hovertemplate="true %{y}, predicted %{x}<br>%{customdata:.1%} of the class<extra></extra>",
     )
     size = 15 if n <= MOST_CLASSES / 2 else 11
-    cells = []
+    cells, ground = [], hex_to_rgb(palette.surface)
     for (true, predicted), value in np.ndenumerate(counts):
-        full = RIGHT if true == predicted else WRONG
-        ink = ink_on(mixed(palette.surface, full, abs(float(signed[true, predicted]))))
+        full = hex_to_rgb(RIGHT if true == predicted else WRONG)
+        drawn = find_intermediate_color(ground, full, abs(signed[true, predicted]))
+        ink = ink_on("#" + np.array(drawn, dtype=np.uint8).tobytes().hex())
         words, font = f"{value:,.0f}" if value else "·", {"size": size, "color": ink}
         cells.append(dict(x=predicted, y=true, text=words, showarrow=False, font=font))
     figure.layout.annotations = cells

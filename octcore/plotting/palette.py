@@ -93,12 +93,6 @@ def translucent(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def mixed(ground: str, colour: str, share: float) -> str:
-    """Colour at a share of the way from a ground to another one."""
-    ends = ((int(ground[i : i + 2], 16), int(colour[i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(low + share * (high - low)):02x}" for low, high in ends)
-
-
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour (WCAG relative luminance)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

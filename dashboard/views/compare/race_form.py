@@ -1,6 +1,5 @@
 """Choose two to four solves and start them together."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -47,7 +46,13 @@ def draw(data: Dataset) -> None:
     start, note = st.columns(2, vertical_alignment="center")
     label, is_wrong = f"Start {len(entrants)} runs", bool(problems)
     if inputs.wide_button(label, "play_arrow", "race_start", start, disabled=is_wrong):
-        start_race(data, entrants)
+        solves = {i: (data, entrants[i]) for i in start_order(entrants)}
+        if started := inputs.tried(lambda: jobs.submit_all(session.token(), solves)):
+            ids = [started[i] for i in range(len(entrants))]
+            for run_id in reversed(ids):
+                session.look_at(run_id)
+            session.compare(ids)  # from now on
+            st.rerun()
     cores = jobs.supervisor().cores
     words = "There is a core for each; none waits unless other solves go on."
     if len(entrants) > cores:
@@ -94,14 +99,3 @@ def _entrant(preset: Preset, position: int) -> dict[str, Any]:
     params = settings_form.params_popover(info, key(chosen), params)
     settings = {"formulation": chosen, "encoding": encoding, "depth": depth}
     return settings | ({"params": params} if params else {})
-
-
-def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
-    """Start all runs or none, and compare them from now on."""
-    solves = {i: (data, entrants[i]) for i in start_order(entrants)}
-    if started := inputs.tried(lambda: jobs.submit_all(session.token(), solves)):
-        ids = [started[i] for i in range(len(entrants))]
-        for run_id in reversed(ids):
-            session.look_at(run_id)
-        session.compare(ids)
-        st.rerun()

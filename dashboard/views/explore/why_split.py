@@ -175,22 +175,16 @@ def actions(run_id: str, run: SolvedRun, node: int) -> None:
             key=session.widget_key("without", run_id, node),
         ):
             st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
-            _without(run_id, run, names)
+            view, asked = jobs.view(run_id), {"forbidden_features": names}
+            data = None if view is None else jobs.rows_of(view)
+            able = questions.able_for(run, questions.together(run, asked))
+            if data is not None and able:  # else the page says why
+                what_if_view.start(run_id, run, data, asked, able[0])
             session.open_page("whatif")
         cut = cut_of(left_condition(split, run.encoding))
         if cut is not None:
             with st.popover("Move the threshold", icon=":material/straighten:"):
                 _move(run_id, run, node, cut)
-
-
-def _without(run_id: str, run: SolvedRun, names: list[str]) -> None:
-    """Ask at once for the best tree without columns; where that cannot be, the page says why."""
-    view = jobs.view(run_id)
-    data = None if view is None else jobs.rows_of(view)
-    asked = {"forbidden_features": names}
-    able = questions.able_for(run, questions.together(run, asked))
-    if data is not None and able:
-        what_if_view.start(run_id, run, data, asked, able[0])
 
 
 def _why(run: SolvedRun, node: int) -> None:

@@ -1,6 +1,5 @@
 """A run on the Solve page: its progress, live, then answer, tree, what next and proof."""
 
-import math
 import time
 from functools import partial
 
@@ -51,14 +50,13 @@ def draw(run_id: str | None) -> None:
     _belongs_to(view)
     key = view.id
 
-    # In the first seconds it looks often; then the page is drawn once more, and looks less often.
-    at_most = QUICK_UNTIL if view.elapsed < QUICK_UNTIL else math.inf
+    is_quick = view.elapsed < QUICK_UNTIL  # then the page is drawn once more, and looks less often
 
     def is_over() -> bool:
         now = jobs.view(key)
-        return now is None or now.is_final or now.elapsed >= at_most
+        return now is None or now.is_final or (is_quick and now.elapsed >= QUICK_UNTIL)
 
-    every = QUICK_BETWEEN if at_most == QUICK_UNTIL else live.SECONDS_BETWEEN
+    every = QUICK_BETWEEN if is_quick else live.SECONDS_BETWEEN
     live.until(is_over, lambda: _live(key), view.is_final, every)
 
 

@@ -233,14 +233,9 @@ def guess(lesson: Lesson) -> None:
             "Drag the lines. Each part takes the class that most of its points have; the others "
             "are errors."
         )
-        _compare(lesson)
-
-
-def _compare(lesson: Lesson) -> None:
-    if not st.toggle("Show greedy and optimal", **session.kept("guess_reveal")):
-        return
-    keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
-    draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
+        if st.toggle("Show greedy and optimal", **session.kept("guess_reveal")):
+            keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
+            draw_growing(lesson, tuple(keys.values()), lambda: _others(lesson, keys))
 
 
 def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:

@@ -188,23 +188,16 @@ TABLE = "tune_table"
 
 
 def draw(tuning: str | None) -> None:
-    """Draw the model selection that the session looks at; polls only while it goes on."""
-    standing = _pick(tuning)
-    if standing is None:
+    """Draw the model selection that is looked at, with a choice of others; polls until its end."""
+    known = {s.job.id: s for s in jobs.tunings(session.token(), session.state().tunings)}
+    if tuning not in known:
         _nothing_yet(tuning)
         return
+    titles = {key: f"{s.job.title} ({s.job.state})" for key, s in known.items()}
+    standing = known[inputs.among("Model selection", titles, tuning, session.look_at_tuning)]
     key = standing.job.id
     data_thread.strip(standing.job, "This selection")
     live.until(lambda: jobs.task(key).is_final, lambda: _live(key), standing.job.is_final)
-
-
-def _pick(tuning: str | None) -> Standing | None:
-    """The current one; a list to choose from when this browser has several."""
-    known = {s.job.id: s for s in jobs.tunings(session.token(), session.state().tunings)}
-    if tuning not in known:
-        return None
-    titles = {key: f"{s.job.title} ({s.job.state})" for key, s in known.items()}
-    return known[inputs.among("Model selection", titles, tuning, session.look_at_tuning)]
 
 
 def _nothing_yet(tuning: str | None) -> None:
