@@ -1,5 +1,6 @@
 """The plane of two chosen columns; the others are held at values that can be chosen, too."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,6 @@ def _places(run_id: str, run: SolvedRun, x: str, y: str) -> Places:
 
 def _held(run_id: str, run: SolvedRun, tree: Tree, axes: tuple[str, str]) -> dict[str, Any]:
     """Values of the columns that the tree tests besides the axes: typical, typed or of a row."""
-    train = run.train
     used = run.encoding.tested(tree.used_features)
     names = [name for name in used if name not in axes]
     if not names:
@@ -102,17 +102,22 @@ def _held(run_id: str, run: SolvedRun, tree: Tree, axes: tuple[str, str]) -> dic
         help="Holds the other features at the values of the row, so that its region is true.",
     ):
         return {name: row.frame[name].iloc[0] for name in names}
-    typical = cached.once_per_run(
-        run_id, f"typical {names!r}", lambda: typical_values(train, names)
-    )
+    made = partial(slice_values, run, names, axes)
+    typical = cached.once_per_run(run_id, f"typical {names!r} {axes!r}", made)
     with st.popover("Values of the other features", icon=":material/tune:", width="stretch"):
-        st.caption("The plane is a slice at these values; at first the median or most common.")
-        return {
-            name: inputs.column_input(
-                train, name, typical[name], session.widget_key("held", run_id, name)
-            )
-            for name in names
-        }
+        words = "The plane is a slice at these values; at first the median or most common of"
+        st.caption(f"{words} the rows at the largest split by an axis.")
+        key = partial(session.widget_key, "held", run_id, *axes)
+        return {n: inputs.column_input(run.train, n, typical[n], key(n)) for n in names}
+
+
+def slice_values(run: SolvedRun, names: list[str], axes: tuple[str, str]) -> dict[str, Any]:
+    """Typical values of the rows at the largest split by an axis: a slice that shows the split."""
+    tree, tested = run.tree, run.encoding.tested
+    reached = tree.node_rows(tree.encoded(run.encoding, run.train.frame))
+    cut = [reached[node] for node, s in tree.splits.items() if {*axes} & {*tested(s.features)}]
+    largest = max(cut, key=len, default=())
+    return typical_values(run.train.subset(largest) if len(largest) else run.train, names)
 
 
 def _place_of_row(run_id: str, record: PlaneRecord) -> tuple[float, float] | None:

@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard.views.explore.plane_panel import band_words
+from dashboard.views.explore.plane_panel import band_words, slice_values
 from dashboard.views.explore.why_split import cut_of, moved_accuracy
 from octcore.data.dataset import Dataset
+from octcore.data.reading import read_csv
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import (
@@ -16,6 +17,7 @@ from octcore.plotting.plane_plot import (
     plane_figure,
     typical_values,
 )
+from octcore.solving.solve import solve
 from octcore.tree.geometry import area
 from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Split, Tree
@@ -117,6 +119,16 @@ def test_other_columns_are_held_at_typical_values():
     record = plane_data(tree, encoding, data, "a", "b")
     assert record.held == {"c": pytest.approx(float(np.median(X[:, 2])))}
     assert typical_values(data, ["c"]) == record.held
+
+
+def test_the_first_slice_goes_through_the_split_of_an_axis():
+    rows = [f"b,{i % 9},{i % 7},no" for i in range(60)]
+    rows += [f"a,{i % 9},{i % 7},{'yes' if i % 9 > 4 else 'no'}" for i in range(45)]
+    data = read_csv(("k,x,z,y\n" + "\n".join(rows)).encode(), target="y")
+    run = solve(data, depth=2).needed
+    assert run.encoding.tested(run.tree.used_features) == ("k", "x")
+    assert slice_values(run, ["k"], ("x", "z")) == {"k": "a"}
+    assert typical_values(data, ["k"]) == {"k": "b"}  # where nothing is split by x
 
 
 def test_many_rows_are_thinned():
