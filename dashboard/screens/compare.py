@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare import profile_upload, race_form, race_view
+from dashboard.views.compare import race_form, race_view
 from dashboard.views.compare import side_by_side as beside
 from dashboard.views.compare.race_view import labels_of
 from dashboard.views.data import encoding_preview
@@ -28,13 +28,7 @@ if views:
 
 # Folded below what is compared; before that there is nothing to fold, and no fold to be in the way.
 with st.expander("Compare others", icon=":material/checklist:") if views else st.container():
-    lazy_tabs(
-        {
-            "Start new runs": lambda: race_form.draw(session.dataset()),
-            "Performance profile": profile_upload.draw,
-        },
-        key="compare_choice",
-    )
+    race_form.draw(session.dataset())
 encoding_preview.price_link()
 if not views:
     st.info(

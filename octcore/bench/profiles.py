@@ -21,14 +21,14 @@ from octcore.errors import DataError, SettingsError
 
 Cells = Mapping[str, str]
 NOT_RUN = frozenset({"missing", "refused"})
-GROUPS = ("formulation", "parameters", "encoding", "depth")
-"""Columns that can tell curves apart; those that do not make the instances, with the data set."""
+INSTANCE = ("dataset", "encoding", "depth")
+"""Columns that make an instance, with what of the parameters names no variant."""
 NUMBERS = (
     "seconds", "cpu_seconds", "gap", "test_accuracy", "root_bound", "limit", "load",
     "reference_seconds", "reference_objective", "reference_accuracy",
 )  # fmt: skip
 """Columns that figures and reports read as numbers."""
-NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
+NEEDED = (*INSTANCE, "formulation", "parameters", "status", "gap", "seconds")
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,24 @@ class Profile:
     y: tuple[int, ...]  # number of instances with at most that value
 
 
-def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
+def solved_against_time(lines: Iterable[Cells]) -> tuple[Profile, ...]:
     """Instances proven optimal within so many seconds, one profile per formulation or variant."""
     return _profiles(
-        lines, lambda c: suite.number(c["seconds"]) if c["status"] == "optimal" else None, by
+        lines, lambda c: suite.number(c["seconds"]) if c["status"] == "optimal" else None
     )
 
 
-def instances_against_gap(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
+def instances_against_gap(lines: Iterable[Cells]) -> tuple[Profile, ...]:
     """Instances whose gap at the end was at most so large, one profile per formulation."""
-    return _profiles(lines, lambda cells: suite.number(cells["gap"]), by)
+    return _profiles(lines, lambda cells: suite.number(cells["gap"]))
 
 
-def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]:
-    """Lines of the instances that every curve was run on, each once; empty if there are none.
-
-    `by`: one of `GROUPS`: what the curves tell apart.
-    """
+def common_lines(lines: Sequence[Cells]) -> list[Cells]:
+    """Lines of the instances that every curve was run on, each once; empty if there are none."""
     groups: dict[str, dict[tuple[str, ...], Cells]] = {}
     for cells in lines:
         if cells["status"] not in NOT_RUN:
-            groups.setdefault(curve_name(cells, by), {})[_instance(cells, by)] = cells
+            groups.setdefault(curve_name(cells), {})[_instance(cells)] = cells
     common = set.intersection(*(set(found) for found in groups.values())) if groups else set()
     return [found[instance] for found in groups.values() for instance in sorted(common)]
 
@@ -122,32 +119,22 @@ def read_bench(path: str | Path) -> list[dict[str, str]]:
     """Read an output of ``octcore bench``; lines cut off by an interruption are left out.
 
     Raises `SettingsError` if the file cannot be read.
-    Raises `DataError` if it is no such output.
-    """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise SettingsError("CANNOT_READ", f"{path} cannot be read: {error}.", "path") from error
-    return parse_bench(content, str(path))
-
-
-def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
-    """Read the content of an output of ``octcore bench``.
-
-    `content`: CSV in UTF-8; lines cut off by an interruption are left out.
     Raises `DataError` if it is no such output, or says something else than a number where one is
     needed.
     """
     try:
-        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        content = Path(path).read_bytes().decode("utf-8-sig")
+        reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
         lines = [row for row in reader if is_complete(row)]
         names = reader.fieldnames or []
+    except OSError as error:
+        raise SettingsError("CANNOT_READ", f"{path} cannot be read: {error}.", "path") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError("NOT_A_BENCH_FILE", f"{name} is no CSV file in UTF-8: {error}.") from error
+        raise DataError("NOT_A_BENCH_FILE", f"{path} is no CSV file in UTF-8: {error}.") from error
     missing = [column for column in NEEDED if column not in names]
     if missing or not lines:
         reason = f"it has no column {missing[0]!r}" if missing else "it has no complete line"
-        message = f"{name} is no output of octcore bench: {reason}; write one with octcore bench "
+        message = f"{path} is no output of octcore bench: {reason}; write one with octcore bench "
         message += "SUITE --output FILE."
         raise DataError("NOT_A_BENCH_FILE", message)
     for number, cells in enumerate(lines, start=2):
@@ -158,16 +145,17 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
             except ValueError:
                 is_number = False
             if not is_number:
-                message = f"Line {number} has {cell[:30]!r} as {column}, expected a number."
+                message = f"Line {number} of {path} has {cell[:30]!r} as {column}, expected a "
+                message += "number."
                 raise DataError("NOT_A_NUMBER", message, number)
     return lines
 
 
 def _profiles(
-    lines: Iterable[Cells], measure: Callable[[Cells], float | None], by: str
+    lines: Iterable[Cells], measure: Callable[[Cells], float | None]
 ) -> tuple[Profile, ...]:
     run = (cells for cells in lines if cells["status"] not in NOT_RUN)
-    groups = grouped((curve_name(cells, by), measure(cells)) for cells in run)
+    groups = grouped((curve_name(cells), measure(cells)) for cells in run)
     found = []
     for name, values in groups.items():
         reached = sorted(value for value in values if value is not None)
@@ -177,23 +165,18 @@ def _profiles(
     return tuple(found)
 
 
-def curve_name(cells: Cells, by: str = "formulation") -> str:
-    """Name of the curve that a line belongs to; a formulation goes with its variant."""
-    if by != "formulation":
-        return cells[by] or "none"
+def curve_name(cells: Cells) -> str:
+    """Name of the curve that a line belongs to: the formulation with its variant."""
     variant = _variant(cells["parameters"])
     label = [word for word in variant if "=" not in word]  # it stands for the settings beside it
     return " ".join([cells["formulation"], *(label or variant)])
 
 
-def _instance(cells: Cells, by: str) -> tuple[str, ...]:
+def _instance(cells: Cells) -> tuple[str, ...]:
     """What was solved, whatever tells the curves apart."""
-    rest = [cells[column] for column in GROUPS if column != by and column != "parameters"]
-    parameters = cells["parameters"] if by != "parameters" else ""
-    if by == "formulation":
-        variant = _variant(parameters)
-        parameters = " ".join(word for word in parameters.split() if word not in variant)
-    return (cells["dataset"], *rest, parameters)
+    variant = _variant(cells["parameters"])
+    parameters = " ".join(word for word in cells["parameters"].split() if word not in variant)
+    return (*(cells[column] for column in INSTANCE), parameters)
 
 
 def _variant(parameters: str) -> list[str]:

@@ -14,7 +14,6 @@ from plotly.subplots import make_subplots
 
 from octcore.bench import profiles
 from octcore.data.distinct import grouped
-from octcore.errors import DataError
 from octcore.plotting import text
 from octcore.plotting.gap_plot import DASHES, SHAPES
 from octcore.plotting.layout import base_layout, curve, framed, ruler
@@ -36,11 +35,6 @@ class Panels:
     """False when the curves have no instance in common, so that each has its own."""
 
     @property
-    def n_instances(self) -> int:
-        """Instances of the longest curve."""
-        return max(profile.total for profile in self.proven)
-
-    @property
     def words(self) -> str:
         """What the picture says, in a sentence."""
         parts = [f"{p.name} proves {p.y[-1] if p.y else 0} of {p.total}" for p in self.proven]
@@ -54,25 +48,12 @@ class Panels:
         return "; ".join(parts) + "." + more
 
 
-def profile_data(content: bytes, by: str = "formulation") -> Panels:
-    """Read a bench file.
-
-    `by`: one of `octcore.bench.profiles.GROUPS`: what the curves tell apart; the other columns make
-    the instances.
-    Raises `DataError` if it is no such file; the message names line and column.
-    """
-    lines = [c for c in profiles.parse_bench(content) if c["status"] not in profiles.NOT_RUN]
-    if not lines:
-        raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
-    return panels(lines, by)
-
-
-def panels(lines: Sequence[profiles.Cells], by: str = "formulation") -> Panels:
+def panels(lines: Sequence[profiles.Cells]) -> Panels:
     """Make the profiles of lines that were run."""
-    common = profiles.common_lines(lines, by)
+    common = profiles.common_lines(lines)
     shown = common or lines
-    proven = profiles.solved_against_time(shown, by)
-    gaps = profiles.instances_against_gap(shown, by)
+    proven = profiles.solved_against_time(shown)
+    gaps = profiles.instances_against_gap(shown)
     return Panels(proven, gaps, len(lines) - len(shown), bool(common))
 
 
@@ -225,19 +206,18 @@ def _add_against(
 
 def beside_the_paper(
     lines: Sequence[Mapping[str, str]], palette: Palette
-) -> list[tuple[str, go.Figure, str]]:
-    """What lines and their paper both report, and root bounds: each by caption, figure, words."""
+) -> list[tuple[str, go.Figure]]:
+    """What lines and their paper both report, and root bounds: figures with their captions."""
     found = []
     for measure, (_, _, words) in MEASURES.items():
         if pairs := published_data(lines, measure):
             caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
             figure = published_figure(pairs, measure, palette)
-            told = f"{text.count(len(pairs), 'figure')} of ours beside the paper's."
-            found.append((caption, figure, told))
+            found.append((caption, figure))
     roots = root_bounds(lines)
     if roots is not None:
         caption = "Distance of the root bound from the optimum"
-        found.append((caption, root_bound_figure(roots, palette), roots.words))
+        found.append((caption, root_bound_figure(roots, palette)))
     return found
 
 
@@ -252,17 +232,6 @@ class RootBounds:
     instances: tuple[str, ...]  # `models`, `instances`: columns and rows
     gaps: tuple[tuple[float | None, ...], ...]
     """Relative distance by instance and model; None without a root bound."""
-
-    @property
-    def words(self) -> str:
-        """Mean of every model over the instances on which all have a bound."""
-        whole = [row for row in self.gaps if None not in row]
-        if not whole:
-            return "No instance has a root bound of every model."
-        means = (sum(column) / len(whole) for column in zip(*whole, strict=True))  # type: ignore[arg-type]
-        pairs = zip(self.models, means, strict=True)
-        parts = ", ".join(f"{name} {text.percent(mean)}" for name, mean in pairs)
-        return f"Mean over {text.count(len(whole), 'instance')} with all bounds: {parts}."
 
 
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:

@@ -87,8 +87,7 @@ def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
     if any(profile.x for profile in profiles.proven):
         caption = "Proven within a time, and gaps at the end"
         found.append((caption, bench_plot.profile_figure(profiles, LIGHT)))
-    compared = bench_plot.beside_the_paper(run, LIGHT)
-    return [*found, *((caption, figure) for caption, figure, _ in compared)]
+    return [*found, *bench_plot.beside_the_paper(run, LIGHT)]
 
 
 def _table(lines: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:

@@ -65,24 +65,3 @@ def test_greedy_against_optimal_at_a_projector_in_the_dark(visit):
         page.get_by_role("button", name="For the paper").click()
     assert waiting.value.suggested_filename == "paper.zip"
     watched.assert_clean()
-
-
-@pytest.mark.slow
-def test_bench_file_becomes_a_profile(visit, tmp_path):
-    path = tmp_path / "results.csv"
-    header = (
-        "suite,dataset,encoding,formulation,depth,parameters,status,objective,bound,gap,seconds"
-    )
-    rows = [f"s,d{i},QT-5,{f},2,,optimal,1,1,0,{t * (i + 1)}" for i in range(4)
-            for f, t in (("flow-oct", 3), ("path-search", 0.1))]  # fmt: skip
-    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
-    watched = visit()
-    watched.open("/")
-    page = watched.open("/compare")
-    page.get_by_role("tab", name="Performance profile").click()
-    page.get_by_text("A file written by").wait_for(timeout=60_000)
-    watched.settle()
-    page.locator("input[type=file]").set_input_files(path)
-    page.get_by_text("path-search proves 4 of 4").wait_for(timeout=60_000)
-    page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
-    watched.assert_clean()
