@@ -451,14 +451,12 @@ class Program:
         return self.scale * value + self.shift
 
 
-def root_record(values: np.ndarray, exact: np.ndarray, leaf: float | None) -> dict[str, Any]:
+def root_record(values: np.ndarray, exact: np.ndarray) -> dict[str, Any]:
     """Objective of the best tree with every column at the root, as plain values.
 
     `values`: shape ``(n_columns,)``, infinite where there is no tree; `exact`: whether they are so.
-    `leaf`: objective of the best single leaf.
     """
     return {
         "root_values": [float(value) if np.isfinite(value) else None for value in values],
         "root_values_exact": [bool(flag) for flag in exact],
-        "leaf_value": leaf,
     }

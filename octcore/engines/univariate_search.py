@@ -91,10 +91,8 @@ threshold_search = path_search  # the same by the name of the formulation on all
 def _by_root(program: Program, found: Answer) -> dict[str, object]:
     """What every column is worth at the root; bounds where trees are refused that it counts."""
     values = program.scale * found.root_values + program.shift
-    if program.listing is not None:
-        return root_record(values, np.zeros_like(found.root_exact), None)
-    leaf = found.leaf_value
-    return root_record(values, found.root_exact, None if leaf is None else program.objective(leaf))
+    is_refused = program.listing is not None
+    return root_record(values, np.zeros_like(found.root_exact) if is_refused else found.root_exact)
 
 
 def _search_sets(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason, Claims]:

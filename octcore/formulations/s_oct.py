@@ -157,11 +157,6 @@ def build(problem: Problem) -> Program:
     starts = oblique.Starts(objective)
     model = SOct(problem, objective, variant, starts)
 
-    def describe(tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
-        values = objective.describe(tree)
-        thinner, statements = starts.thinner_than(tree)
-        return {**values, **thinner}, (*oblique.describe_in_words(values), *statements)
-
     return Program(
         sense=objective.sense,
         capabilities=(Capability.SEPARATION if variant.is_lazy else Capability.LINEAR,),
@@ -177,7 +172,7 @@ def build(problem: Problem) -> Program:
             "(weights of 1-norm 1, columns in [0, 1])",
             *variant.claims,
         ),
-        describe=describe,
+        describe=lambda tree: ({}, objective.describe(tree)),
     )
 
 

@@ -41,6 +41,13 @@ NUMBERS = (
     "majority_accuracy", "n_train", "n_test", *COST_FIELDS,
 )  # fmt: skip
 """Fields that are plain in a record of a run."""
+GONE = frozenset(
+    {
+        "leaf_value", "node_gaps", "smallest_gap", "separability", "thin_nodes",
+        "correct_with_thinner_gaps",
+    }
+)  # fmt: skip
+"""Results beside the tree that earlier versions stored."""
 INTERRUPTED = "interrupted"
 STOPPED = frozenset({"cancelled", INTERRUPTED})  # why a run stopped when somebody wanted it to
 SEARCHES = frozenset({"routing-search", "assignment-search"})
@@ -556,7 +563,7 @@ float or None
                 trace=trace,
                 timings={str(name): float(s) for name, s in record["timings"].items()},
                 model_size=dict(record["model_size"]),
-                extras=dict(record.get("values", {})),
+                extras={k: v for k, v in dict(record.get("values", {})).items() if k not in GONE},
                 findings=tuple(map(str, record.get("findings", ()))),
                 train=train,
                 test=test,

@@ -303,13 +303,11 @@ class TreeSearch(LocalSearch):
     """Descent, greedy trees, alternating search and restarts, resumable in slices of time.
 
     `best`: best tree so far whose gaps reach epsilon.
-    `thin_value`: best value of any tree seen, whatever its gaps.
     """
 
     def __init__(self, goal: TreeGoal) -> None:
         super().__init__(goal)
         self.goal = goal
-        self.thin_value = -np.inf
         self.ceiling = goal.points.conflict_bound
         self._norm = largest_norm(goal.epsilon)
         self._batches = 0
@@ -359,7 +357,7 @@ class TreeSearch(LocalSearch):
                 yield "descent", self.best_tree()
             if self.is_perfect or time.perf_counter() > deadline:
                 return
-        if batch and self._note(batch[0]) > self.best_value + GAIN:
+        if batch and self.goal.value(batch[0]) > self.best_value + GAIN:
             if self._search(batch[0], min(deadline, time.perf_counter() + SLICE_SECONDS)):
                 yield "descent, softened", self.best_tree()
 
@@ -390,7 +388,7 @@ class TreeSearch(LocalSearch):
     def _let_descend(self, deadline: float, levels: int) -> list[PlaneTree]:
         """Best trees of a new batch of the descent, the very best one first."""
         found = self._descent.trees(deadline, levels)
-        return sorted(found, key=self._note, reverse=True)[:DESCENDED]
+        return sorted(found, key=self.goal.value, reverse=True)[:DESCENDED]
 
     def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
@@ -401,14 +399,7 @@ class TreeSearch(LocalSearch):
         planes = climb(self.goal, start, self._trials, deadline, self.ceiling)
         if self._soft is None or time.perf_counter() > deadline:
             return self._settle(planes)
-        self._note(planes)
         return self._settle(self._soft.settle(planes, deadline))
-
-    def _note(self, planes: PlaneTree) -> float:
-        """Remember the best value whatever the gaps; returns that of the tree."""
-        value = self.goal.value(planes)
-        self.thin_value = max(self.thin_value, value)
-        return value
 
     def repaired(self, leaf: IntArray) -> PlaneTree:
         """Tree near a routing that may not be realisable, with gaps that reach epsilon."""
@@ -453,7 +444,7 @@ class TreeSearch(LocalSearch):
         """Centre the planes, repair thin gaps, and keep the tree if it is the best so far."""
         goal = self.goal
         planes = self._gaps.without_idle_splits(planes)
-        value = self._note(planes)
+        value = goal.value(planes)
         if value <= self.best_value + GAIN:  # effort only: gaps seldom make it better
             return False
         centred = self._gaps.with_gaps(planes)

@@ -175,10 +175,8 @@ def test_description_tells_thin_gaps_from_wide_ones():
         program = get_formulation("s-oct").build(problem)
         _, tree = solve(problem)
         assert program.describe is not None
-        values, statements = program.describe(tree)
-        assert values["separability"] == kind
-        assert values["smallest_gap"] == pytest.approx(min(values["node_gaps"].values()))
-        assert statements[0].startswith(kind)
+        _, (statement,) = program.describe(tree)
+        assert statement.startswith(kind)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -55,7 +55,6 @@ START_SECONDS = FloatRange(
     unit="s",
     advanced=True,
 )
-SEPARABLE_GAP = 1e-4  # gaps below this are flagged: a slightly different data file may have none
 FloatArray = NDArray[np.float64]
 SHATTERING = Flag(
     "shattering_cuts",
@@ -145,29 +144,16 @@ class CountObjective:
         """Gap of every split with rows on both sides."""
         return node_gaps(tree, self.points.X)
 
-    def describe(self, tree: Tree) -> dict[str, Any]:
-        """Gaps of a tree, and whether they reach epsilon; goes to the run's values."""
-        gaps = self.gaps(tree)
-        smallest = min(gaps.values(), default=None)
-        is_wide = smallest is None or smallest >= USUAL_EPSILON * (1 - GAP_SLACK)
-        return {
-            "node_gaps": {str(node): gap for node, gap in gaps.items()},
-            "smallest_gap": smallest,
-            "separability": "epsilon-feasible" if is_wide else "separable",
-            "thin_nodes": [node for node, gap in gaps.items() if gap < SEPARABLE_GAP],
-        }
-
-
-def describe_in_words(described: dict[str, Any]) -> tuple[str, ...]:
-    """Sentences for the certificate about the gaps of the final tree."""
-    smallest, reference = described["smallest_gap"], USUAL_EPSILON
-    if smallest is None:
-        return ()
-    if described["separability"] == "epsilon-feasible":
-        return (f"epsilon-feasible: every node gap reaches {reference} (smallest {smallest:.3g})",)
-    return (
-        f"separable: the smallest node gap is {smallest:.3g}, below the usual epsilon {reference}",
-    )
+    def describe(self, tree: Tree) -> tuple[str, ...]:
+        """What the certificate says of the gaps of the final tree."""
+        smallest, usual = min(self.gaps(tree).values(), default=None), USUAL_EPSILON
+        if smallest is None:
+            return ()
+        if smallest >= usual * (1 - GAP_SLACK):
+            return (f"epsilon-feasible: every node gap reaches {usual} (smallest {smallest:.3g})",)
+        return (
+            f"separable: the smallest node gap is {smallest:.3g}, below the usual epsilon {usual}",
+        )
 
 
 class Starts(TreeSearch):
@@ -186,16 +172,6 @@ class Starts(TreeSearch):
         if all(gap is not None and gap.width >= least for gap in gaps.values()):
             return to_tree(points, planes)
         return to_tree(points, self.repaired(leaf))
-
-    def thinner_than(self, tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Say whether the search met more correct rows in a tree whose gaps miss epsilon."""
-        points = self.goal.points
-        correct = float(points.counts[np.arange(len(points)), tree.predict_codes(points.X)].sum())
-        if self.objective.alpha > 0 or self.thin_value <= correct + 1e-9:
-            return {}, ()
-        return {"correct_with_thinner_gaps": self.thin_value}, (
-            f"a tree with {self.thin_value:g} correct was met whose gaps are thinner than epsilon",
-        )
 
 
 def modelled(epsilon: float) -> float:

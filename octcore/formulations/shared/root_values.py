@@ -83,7 +83,7 @@ class RootValues:
         """Plain data for the result."""
         # What is asked without a limit of the whole tree bounds the trees that keep it.
         is_whole = self.problem.constraints.active <= {"min_samples_leaf", "forbidden_features"}
-        record = root_record(self.values, self.exact & is_whole, float(self.leaf_value))
+        record = root_record(self.values, self.exact & is_whole)
         if self.excluded is None:
             return record
         return record | {"fixing": {"root_features": len(self.excluded)}}

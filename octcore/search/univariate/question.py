@@ -95,7 +95,6 @@ class Answer:
     there is no such tree."""
     root_exact: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     """(n_features,) bool, where True, the root value is attained, or there is no such tree."""
-    leaf_value: float | None = None  # objective of the best single leaf; None if it is not allowed
     subtrees: int = 0  # subtrees solved
     search_seconds: float = 0.0  # wall-clock time, without that of compiling
     plain: bool = False  # whether plain array operations did the search, without compiled kernels

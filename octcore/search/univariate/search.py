@@ -218,9 +218,6 @@ class _Search:
             root = int(np.flatnonzero(table.original == self.tree.splits[1].features[0])[0])
             same = may[table.twin[may] == root]
             values[same], exact[same] = self.inquiry.value(self.cost, 2), True
-        leaf = None
-        if self.question.roots is None:
-            leaf = self.inquiry.value(self.total - int(table.class_weight.max()) + self.price)
         return Answer(
             status,
             self.tree,
@@ -228,7 +225,6 @@ class _Search:
             self.inquiry.value(min(self.lower, self.cost)),
             values,
             exact,
-            leaf,
             self.subtrees,
             self.search_seconds,
             self.plain,

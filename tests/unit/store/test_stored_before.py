@@ -19,6 +19,7 @@ from octcore.engines.events import Event
 from octcore.errors import SettingsError
 from octcore.solving.finish import read_back
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
+from octcore.solving.run import GONE
 from octcore.solving.settings import RETIRED, check_settings, without_retired
 from octcore.solving.solve import solve
 from octcore.store.models import load_model
@@ -44,6 +45,7 @@ def test_an_old_run_opens_and_is_found_again(store: RunStore) -> None:
         assert run.status == "optimal"
         assert run.accuracy == ACCURACY[info.name]
         assert run.trace.events
+        assert not GONE & set(run.extras)
         settings = {name: value for name, value in run.settings.items() if name != "data"}
         read = check_settings(**settings).to_dict()
         assert not RETIRED & set(settings["params"])

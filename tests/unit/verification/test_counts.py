@@ -25,6 +25,7 @@ from octcore.verification.oblique import (
 )
 from octcore.verification.sheet import make_sheet
 from octcore.verification.value import equal_rows
+from octcore.warmstart.points import node_gaps
 
 
 def solved(X: Any, y: Any, key: str, depth: int, **params: Any) -> Run:
@@ -83,12 +84,22 @@ def test_sums_of_large_whole_weights_are_exact() -> None:
 
 
 def test_the_smallest_gap_is_that_of_the_thinnest_split() -> None:
-    run = solved([[0.0], [0.1], [0.5], [1.0]], [0, 1, 1, 0], "s-oct", 2, start_seconds=0.2)
-    gaps = sorted(run.extras["node_gaps"].values())
-    assert gaps[0] < gaps[-1]
+    rows = [[0.0], [0.1], [0.5], [1.0]]
+    run = solved(rows, [0, 1, 1, 0], "s-oct", 2, start_seconds=0.2)
+    assert run.tree is not None
+    gaps = node_gaps(run.tree, np.array(rows)).values()
     assert run.verify().status == "confirmed"
-    forged = replace(run, extras={**run.extras, "smallest_gap": gaps[-1]})
-    assert "smallest gap" in forged.verify().statement
+    (said,) = (words for words in run.certificate.statements if "smallest" in words)
+    separable = (
+        f"separable: the smallest node gap is {min(gaps):.3g}, below the usual epsilon 0.005"
+    )
+    widest = said.replace(f"{min(gaps):.3g}", f"{max(gaps):.3g}")
+    for other in (widest, said.replace("0.005", "0.05"), separable):
+        statements = tuple(
+            other if words == said else words for words in run.certificate.statements
+        )
+        forged = replace(run, certificate=replace(run.certificate, statements=statements))
+        assert f"'{other}' is false" in forged.verify().statement
 
 
 def test_the_interval_of_a_threshold_is_stated_to_the_last_digit() -> None:

@@ -19,7 +19,7 @@ def test_constant_features_and_one_class(kernel: str) -> None:
     X = np.ones((5, 3), np.uint8)
     found = answer(Question(X, np.array([0, 1, 1, 0, 1]), 2, 3, 0.01))
     assert found.tree == Tree.leaf(1, 3, 2)
-    assert found.leaf_value == pytest.approx(0.59)
+    assert found.objective == pytest.approx(0.59)
     assert (found.root_values == -np.inf).all()
     assert found.root_exact.all()
     pure = answer(Question(np.eye(4, dtype=np.uint8), np.zeros(4, int), 1, 4, 0.1))
@@ -77,7 +77,6 @@ def test_a_price_above_any_gain_leaves_as_few_leaves_as_there_can_be(
     assert found.objective == found.bound == pytest.approx(best)
     assert found.root_values[1] == pytest.approx(0.6 - 2 * price)
     assert found.root_exact.all()
-    assert found.leaf_value == (pytest.approx(best) if roots is None else None)
 
 
 def test_tiny_data_and_useless_depth(kernel: str) -> None:
