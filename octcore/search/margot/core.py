@@ -19,7 +19,7 @@ from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
 from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.records import OpenStates, Planes, Status
-from octcore.search.margot.start import class_routing, local_svm, node_membership
+from octcore.search.margot.start import local_svm, node_membership
 from octcore.search.margot.state import (
     restart_node,
     solve_all_chunks,
@@ -57,7 +57,6 @@ class RoutingSearch(RoutingFrame):
         self.offer(planes, routing, "warm start")
         self.allocate()
         self.try_routing(routing, "warm start")
-        self.try_routing(class_routing(problem.y, problem.depth), "warm start")
 
     def run(self) -> Status:
         """Search until proven or stopped."""

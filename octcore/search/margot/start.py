@@ -1,7 +1,7 @@
-"""First trees of the routing search, and re-routing around a tree.
+"""First tree of the routing search, and re-routing around a tree.
 
 Level by level, each node gets the plane of its own SVM; a plane whose strip holds samples is
-shifted into the nearest gap of the scores. The other start sends classes to opposite sides.
+shifted into the nearest gap of the scores.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,14 +74,6 @@ def local_svm(
 def own_side(node: int) -> float:
     """Bias of a node without rows, which sends them to its own side."""
     return -1.0 if node % 2 == 1 else 1.0
-
-
-def class_routing(y: NDArray[np.float64], depth: int) -> NDArray[np.int64]:
-    """Every level sends class -1 left and class +1 right."""
-    routing = np.zeros(len(y), np.int64)
-    for _ in range(depth - 1):
-        routing = 2 * routing + np.where(y < 0, 1, 2)
-    return routing
 
 
 def node_membership(routing: NDArray[np.int64], node: int) -> NDArray[np.int8]:
