@@ -227,7 +227,6 @@ class BranchAndCut:
         self.root_value: float | None = None
         self._open = OpenNodes()
         self._seen: set[Tree] = set()
-        self._root_costs: tuple[float, np.ndarray] | None = None
         self._last_flush = -np.inf
 
     @property
@@ -325,7 +324,6 @@ class BranchAndCut:
             first = value if first is None else first
             if is_root:
                 self.root_value = value
-                self._root_costs = (value, self.lp.reduced_costs())
                 self._report_bound(value)
             if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
                 self.pool.age_and_purge()
@@ -391,16 +389,9 @@ class BranchAndCut:
         if tree in self._seen:
             return
         self._seen.add(tree)
-        before = self.recorder.objective
         self.attempt.offer(tree, source)
         if self.program.improve is not None:
             self.attempt.offer(self.program.improve(tree, self.attempt.patience), "polish")
-        if self.recorder.objective != before and self._root_costs is not None:
-            ends = self.lower, self.upper, self.relaxation.integer
-            for columns, low, high in fixings(
-                *self._root_costs, self.cutoff + self.tolerance, *ends
-            ):
-                self.lower[columns], self.upper[columns] = low, high
 
     def _accept(self, point: Point, bound: float) -> None:
         """Take the tree of an integral point that satisfies everything; its node is done."""
