@@ -28,7 +28,7 @@ if views:
 
 # Folded below what is compared; before that there is nothing to fold, and no fold to be in the way.
 with st.expander("Compare others", icon=":material/checklist:") if views else st.container():
-    race_form.draw(session.dataset())
+    st.fragment(race_form.draw)(session.dataset())  # what is compared below is not drawn anew
 encoding_preview.price_link()
 if not views:
     st.info(
