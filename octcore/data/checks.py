@@ -369,8 +369,7 @@ TOLD = 2  # findings of one code that are kept as they are
 
 def compact(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Keep few findings of each code; the last of them tells for which columns it holds as well."""
-    kept: list[Finding] = []
-    seen: dict[tuple[str, str], list[Finding]] = {}
+    kept, seen = list[Finding](), dict[tuple[str, str], list[Finding]]()
     for finding in findings:
         group = seen.setdefault((finding.code, finding.severity), [])
         group.append(finding)

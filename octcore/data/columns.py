@@ -46,13 +46,14 @@ class Column:
     def meant(self) -> dict[str, str]:
         """What texts of new rows are taken for: `aliases`, and what programs make of a file.
 
-        They take its TRUE or T for a truth value, spelled True, and 00501 for the number 501.
+        They take its TRUE or T for a truth value, True or true, and 00501 for the number 501.
         """
         names = [str(level) for level in self.levels if level != MISSING_LEVEL]
         told = {name.casefold(): name for name in names}
         for words in ({"true": "True", "false": "False"}, {"t": "True", "f": "False"}):
             if told.keys() == words.keys():
-                return {words[k]: v for k, v in told.items() if v != words[k]} | dict(self.aliases)
+                also = {w: v for k, v in told.items() for w in (words[k], k, k.upper()) if w != v}
+                return also | dict(self.aliases)
         # Floats keep fifteen digits apart.
         codes = {v.lstrip("0") or "0": v for v in names if len(v) <= 15 and v.isdecimal()}
         told = codes if len(codes) == len(names) else {}

@@ -393,9 +393,10 @@ TEXTS = ("py", "js", "c", "java", "r")  # where a category is a text, whatever t
         ([10115, 20095, 80331], 1, "categorical", None),
         (["TRUE", "FALSE", "TRUE"], 0, None, [True, False, True]),
         (["f", "t", "f"], 0, None, [False, True, False]),
+        (["True", "False", "True"], 0, None, ["true", "FALSE", "TRUE"]),
         (["00501", "01234", "80331"], 0, None, [501, 1234, 80331]),
     ],
-    ids=["truth values", "numbers that are names", "TRUE", "t", "codes with leading zeros"],
+    ids=["truth values", "numbers as names", "TRUE", "t", "true", "codes with leading zeros"],
 )
 def test_values_that_are_no_texts(
     values: list[Any], place: int, kind: str | None, came: Any, runner: Runner, tmp_path: Path
