@@ -106,7 +106,7 @@ class _Rounds(ModelRun):
         return self._refine(result.point, points)
 
     def _settings(self) -> SolverSettings:
-        gap = self.recorder.state.gap
+        gap, objective = self.recorder.state.gap, abs(self.recorder.objective or 1.0)
         share = 0.0 if self.is_exact else ROUND_GAP_SHARE * (1.0 if gap is None else gap)
         return SolverSettings(
             time_limit=self.clock.remaining,
@@ -114,6 +114,8 @@ class _Rounds(ModelRun):
             absolute_gap=0.0,
             threads=self.threads,
             seed=self.seed,
+            # trees that gain less are pruned, which must not be the gap to close
+            feasibility=max(1e-10, min(1e-6, self.program.tolerance * objective)),
         )
 
     def _judge(self, x: np.ndarray) -> list[np.ndarray]:

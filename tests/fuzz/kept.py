@@ -1257,5 +1257,26 @@ CASES = {
         constraints={"forbidden_features": ["f0"]},
         kind="thermometer",
     ),
+    "objective-below-what-a-solver-takes-for-nothing": Case(
+        key="mm-svm-oct",
+        columns={
+            "f0": (-355.0, -95.0, 655.0, -1455.0),
+            "f1": (195.0, -1075.0, 635.0, -635.0),
+            "f2": (-555.0, 515.0, 1715.0, 465.0),
+        },
+        y=(0, 0, 1, 0),
+        depth=2,
+        encoding="raw",
+        params={
+            "c1": 100.0,
+            "c2": 10.0,
+            "c3": 0.0,
+            "epsilon": 0.001,
+            "relabel": False,
+            "start_seconds": 0.0,
+        },
+        weights=(0.947727350710807, 1011.0323042437462, 0.02199546786113474, 0.05007956509134725),
+        kind="normal",
+    ),
 }
 """By a name of its subject."""
