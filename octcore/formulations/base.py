@@ -210,17 +210,19 @@ def formulation(
 
 @functools.cache
 def _load(name: str = "") -> None:
-    """Import the files that the name of a formulation or its class ends in, or all.
+    """Import the file that the name of a formulation or its class ends in, or all files.
 
     A search needs no Pyomo, which takes long to import.  `name`: ``sfs-margot`` is in ``margot``.
     """
     import octcore.formulations as package
 
-    letters = "".join(filter(str.isalnum, name.lower()))
-    for module in pkgutil.iter_modules(package.__path__):
-        is_meant = not letters or letters.endswith(module.name.replace("_", ""))
-        if is_meant and module.name not in {"base", "shared"}:
-            importlib.import_module(f"octcore.formulations.{module.name}")
+    files = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    if letters := "".join(filter(str.isalnum, name.lower())):
+        meant = (file for file in files if letters.endswith(file.replace("_", "")))
+        files = sorted(meant, key=len)[-1:]
+    for file in files:
+        if file not in {"base", "shared"}:
+            importlib.import_module(f"octcore.formulations.{file}")
 
 
 def list_formulations() -> tuple[FormulationInfo, ...]:

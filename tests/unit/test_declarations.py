@@ -44,16 +44,20 @@ def test_help_says_what_the_declarations_say(name: str, capsys: pytest.CaptureFi
 
 
 def test_a_formulation_is_found_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_key = {info.key: get_formulation(info.key).build.__module__ for info in list_formulations()}
+    infos = list_formulations()
+    homes = [get_formulation(info.key).build.__module__ for info in infos]
     loaded: list[str] = []
+    load = base._load.__wrapped__  # type: ignore[attr-defined]
     monkeypatch.setattr(base.importlib, "import_module", loaded.append)
-    monkeypatch.setattr(base, "_load", lambda: None)
+    monkeypatch.setattr(base, "_load", lambda name: load(name) if name else None)
     monkeypatch.setattr(base, "_REGISTRY", {})
-    for key, home in by_key.items():
+    for info, home in zip(infos, homes, strict=True):
         loaded.clear()
         with pytest.raises(SettingsError):
-            get_formulation(key)
-        assert [f"{home}.".startswith(f"{name}.") for name in loaded] == [True], key
+            get_formulation(info.key)
+        assert base.of_class(info.class_name) is None
+        here = [f"{home}.".startswith(f"{name}.") for name in loaded]
+        assert here == [True, True], (info.key, loaded)
 
 
 @pytest.mark.parametrize("value", [["a,b", "c"], ["[x]"], ['"q"']])
