@@ -162,7 +162,7 @@ def _searched(problem: AssignmentProblem, costs: list[float]) -> tuple[int, floa
 
 
 def test_the_search_goes_on_below_what_its_trees_are_improved_to() -> None:
-    problem = small_problem(6, 24, 2)
+    problem = small_problem(6, 12, 2)
     states, least = _searched(problem, [np.inf])
     first = AssignmentSearch(problem, np.inf)
     met = next(report for report in first.run() if report.planes is not None and first.cost > least)
