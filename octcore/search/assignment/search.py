@@ -29,6 +29,9 @@ from octcore.tree.tree import Tree
 SHARES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
 """Cutoffs of the phases, as shares of the cost of the best tree: each costs six times the one
 before, so that all but the last are little; by tenths they took a third of a proof."""
+LEAST_STEP = 0.05
+"""Share of the cost that a phase must add to the bound: after a better tree the next share may be
+about what was shown, and takes as long again."""
 CHUNK_SECONDS = 0.1  # between two looks at the clock, of the .3 that callers are promised
 LATTICE_SLACK = 1e-7  # share of a unit that rounding may cost a sum of weights
 MOST_LEVELS, MOST_BYTES = 250, 2e8
@@ -226,7 +229,8 @@ class AssignmentSearch:
         yield from self._with_few_columns(np.inf)
         for share in SHARES:
             cutoff = share * self.cutoff
-            if cutoff - problem.not_counted <= self.bound:  # a phase before has shown it
+            step = LEAST_STEP * self.cost if share < 1 else 0.0
+            if cutoff - problem.not_counted <= self.bound + step:  # about shown by a phase before
                 continue
             for found in self._with_few_columns(cutoff):
                 cutoff = min(cutoff, self.cutoff)

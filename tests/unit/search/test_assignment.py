@@ -84,6 +84,14 @@ def test_every_phase_shows_more_than_the_phases_before() -> None:
     assert bounds == sorted(set(bounds))
 
 
+def test_no_phase_but_the_last_is_about_one_that_was() -> None:
+    search = AssignmentSearch(small_problem(2, 12, 2), np.inf)  # a better tree comes in the third
+    bounds = [found.bound for found in search.run() if found.bound is not None]
+    assert len(bounds) > 3
+    assert bounds[-1] == pytest.approx(search.cost, rel=1e-6)
+    assert (np.diff(bounds[:-1]) > 0.04 * search.cost).all()
+
+
 def test_boxes_that_were_too_many_are_not_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[tuple[int, float]]()
 
