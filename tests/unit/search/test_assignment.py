@@ -84,7 +84,7 @@ def test_every_phase_shows_more_than_the_phases_before() -> None:
     assert bounds == sorted(set(bounds))
 
 
-@pytest.mark.parametrize(("seed", "n"), [(2, 12), (5, 8)])  # better trees come on the way
+@pytest.mark.parametrize(("seed", "n"), [(2, 12), (17, 7)])  # better trees come on the way
 def test_no_phase_but_the_last_is_about_one_that_was(seed: int, n: int) -> None:
     search = AssignmentSearch(small_problem(seed, n, 2), np.inf)
     bounds = [found.bound for found in search.run() if found.bound is not None]
