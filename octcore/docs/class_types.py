@@ -25,6 +25,8 @@ def types_of_classes() -> str:
         "from collections.abc import Mapping, Sequence",
         "from typing import Any, Literal",
         "",
+        "import numpy as np",
+        "",
         "from octcore.estimator.classifier import OptimalTreeClassifier",
         "from octcore.formulations.base import FormulationInfo",
         "",
