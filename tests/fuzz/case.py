@@ -13,6 +13,8 @@ import pandas as pd
 
 import octcore
 from octcore.data.dataset import Dataset
+from tests.fuzz.failure import must
+from tests.referee.convex import Undecided
 from tests.referee.encoding import Encoded, encode
 
 SECONDS = 300.0
@@ -121,7 +123,10 @@ class Case:
         return Dataset.from_arrays(pd.DataFrame(dict(self.columns)), list(self.y))
 
     def solve(self, **others: Any) -> octcore.Run:
-        """Solve through the public interface."""
+        """Solve through the public interface.
+
+        Raises Undecided where a model refuses weights that a solver would not tell apart.
+        """
         asked: dict[str, Any] = {
             "formulation": self.key,
             "encoding": self.encoding,
@@ -136,7 +141,15 @@ class Case:
         asked.pop(KERNELS, None)
         if STOPPED in asked:
             asked["cancel"] = Countdown(asked.pop(STOPPED))
-        return octcore.solve(self.data(), **asked)
+        try:
+            return octcore.solve(self.data(), **asked)
+        except octcore.SettingsError as refusal:
+            if refusal.code != "WEIGHTS_TOO_FAR_APART":
+                raise
+            weights, has_costs = self.row_weights, {"costs", "refer"} & {*self.settings}
+            share = weights[weights > 0].min() / weights.sum()
+            must(bool(has_costs or share < 1e-7), f"weights of other shares: {refusal.message}")
+            raise Undecided(refusal.message) from refusal
 
     @property
     def is_interrupted(self) -> bool:

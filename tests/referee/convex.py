@@ -22,7 +22,7 @@ AGREEMENT = 1e-6
 
 
 class Undecided(Exception):
-    """Primal and dual values are too far apart."""
+    """Primal and dual values are too far apart, or a model refuses such weights."""
 
 
 @dataclass(frozen=True, eq=False)
