@@ -128,8 +128,8 @@ def svm1_rounding(claim: Claim, objective: float) -> float:
 
 
 def svm1_slack(claim: Claim, objective: float) -> float:
-    """By how much values may differ: a small share of them, and rounding of the weights."""
-    return 5e-7 * abs(objective) + 1e-12 * claim.total
+    """By how much values may differ: as in a closed solve, and by rounding of the weights."""
+    return max(5e-7 * abs(objective), value.TOLERANCE) + 1e-12 * claim.total
 
 
 def oct_h_worth(claim: Claim, routed: Routed) -> float:

@@ -1278,5 +1278,28 @@ CASES = {
         weights=(0.947727350710807, 1011.0323042437462, 0.02199546786113474, 0.05007956509134725),
         kind="normal",
     ),
+    "svm1-odt-at-an-objective-of-nearly-nothing": Case(
+        key="svm1-odt",
+        columns={
+            "f0": (14.882, 5.697, 1.707, 6.44, 0.06),
+            "f1": (0.086, 0.017, 73.436, 0.119, 14.684),
+            "f2": (0.014, 58.163, 0.018, 1.224, 54.741),
+        },
+        y=(1, 1, 0, 1, 1),
+        depth=2,
+        encoding="scaled",
+        params={
+            "alpha1": 1.0,
+            "alpha2": 0.0,
+            "big_m": 10.0,
+            "categorical": "subsets",
+            "cuts": True,
+            "epsilon": 0.01,
+            "labels": "binary",
+            "start_seconds": 0.0,
+            "strict": True,
+        },
+        kind="far apart",
+    ),
 }
 """By a name of its subject."""
