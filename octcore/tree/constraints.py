@@ -297,14 +297,19 @@ def is_monotone(tree: Tree, context: ConstraintContext, name: str, way: str) -> 
     # Of every column the ways to pass its splits; a value between two others passes like one.
     passed, lowest, highest = {}, np.zeros(0), np.zeros(0)
     for raw, nodes in nodes_of.items():
-        sides = np.stack([tree.splits[m].goes_right(context.X) for m in nodes], axis=1)
-        ways, number = np.unique(sides, axis=0, return_inverse=True)
-        passed[raw] = {m: ways[:, i] for i, m in enumerate(nodes)}
+        sides = {m: tree.splits[m].goes_right(context.X) for m in nodes}
+        number = np.zeros(len(context.X), dtype=int)
+        for side in sides.values():  # many trees are asked: counting is quicker than to sort rows
+            number = 2 * number + side
+            number = (np.cumsum(np.bincount(number) > 0) - 1)[number]
+        row = np.zeros(number.max() + 1, dtype=int)
+        row[number] = np.arange(len(number))  # one that passes so
+        passed[raw] = {m: side[row] for m, side in sides.items()}
         if raw == own:
             codes = context.attributes[name]
-            lowest, highest = np.full(len(ways), codes.max()), np.full(len(ways), codes.min())
-            np.minimum.at(lowest, number.ravel(), codes)
-            np.maximum.at(highest, number.ravel(), codes)
+            lowest, highest = np.full(len(row), codes.max()), np.full(len(row), codes.min())
+            np.minimum.at(lowest, number, codes)
+            np.maximum.at(highest, number, codes)
     allowed = {leaf: _ways_to(leaf, passed) for leaf in tree.labels}
     sign = 1 if way == "up" else -1
 
