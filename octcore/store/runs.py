@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -294,9 +294,11 @@ class RunStore:
             message = f"The run {info.name or run_id} is {info.state} and has no tree{yet}."
             raise StoreError("NO_RESULT", message)
         seconds = events[-1].seconds
-        return run_from_incumbent(
+        run = run_from_incumbent(
             self.data(run_id), info.settings, events, "error", seconds, info.error or INTERRUPTED
         )
+        died = info.state is StoreState.INTERRUPTED  # of no error of its own
+        return replace(run, status=str(info.state), stop_reason=str(info.state)) if died else run
 
     def export(self, run_id: str, rows: bool = False) -> dict[str, Any]:
         """Everything about a run as plain values for JSON; the rows only if asked for."""
@@ -427,8 +429,8 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
         with contextlib.suppress(ModelFileError), _broken_in_words(run_id):
             event = Event.from_dict(json.loads(row[0]))
             summary = {
-                "status": "no_solution" if event.incumbent is None else "feasible",
-                "stop_reason": "error",
+                "status": "no_solution" if event.incumbent is None else "interrupted",
+                "stop_reason": "interrupted",
                 "objective": event.incumbent,
                 "bound": event.bound,
                 "gap": relative_gap(event.incumbent, event.bound),

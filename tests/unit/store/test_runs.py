@@ -166,7 +166,7 @@ def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):
         if looking.events(info.id):
             run = looking.load(info.id)
             assert run.tree is not None
-            assert run.stop_reason == "error"
+            assert run.stop_reason == run.status == "interrupted"
             assert "ended during this solve" in run.findings[-1]
     looking.close()
 
