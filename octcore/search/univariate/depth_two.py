@@ -379,15 +379,15 @@ def close_column(columns, s):
 
 @inner()
 def solve_columns(
-    rows, terms, total, errors, ranks, roots, leaves, smallest, columns, lanes, is_survey, best,
-    lower, cutoff, score, plan,
+    rows, terms, total, errors, order, ranks, roots, leaves, smallest, columns, lanes, is_survey,
+    best, lower, cutoff, score, plan,
 ):  # fmt: skip
-    """Solve the thresholds of all columns, those with the least errors first.
+    """Solve the thresholds of all columns, in the order of their least errors.
 
     A survey solves one of each, and puts what two levels cost there for the errors, SOLVED where no
     other is open.  Returns the least cost and a lower bound on the trees of the columns solved.
     """
-    order, following, occupied = ascending(errors), 0, 0
+    following = occupied = 0
     while True:
         for s in range(len(columns.g)):
             while columns.g[s] < 0 and following < len(order):
@@ -457,8 +457,8 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         columns = make_columns(m, n_places)
         lanes = make_lanes(rows, signed, terms.n_classes, n_places)
         best, lower = solve_columns(
-            rows, terms, total, errors, ranks, roots, leaves, smallest, columns, lanes, is_survey,
-            best, lower, cutoff, score, plan,
+            rows, terms, total, errors, ascending(errors), ranks, roots, leaves, smallest, columns,
+            lanes, is_survey, best, lower, cutoff, score, plan,
         )  # fmt: skip
         if terms.stop[0]:
             return best, min(best, 2 * price)

@@ -164,7 +164,6 @@ def test_a_kernel_is_compiled_once_for_all_constants(monkeypatch: pytest.MonkeyP
     assert len(scaled.signatures) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_what_borrows_arrays_hands_none_on(tmp_path: Path) -> None:
     """It counts no references: an array that it returned would be lost, one it was given kept."""
